@@ -1,38 +1,37 @@
-# kubewright: see README.md. Every target installs nothing but Go modules,
-# except e2e, which says what it sets up.
+# kubewright: see README.md. No target installs anything but Go modules, except e2e, which says
+# what it sets up.
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOFUMPT = mvdan.cc/gofumpt@v0.12.0
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 export CGO_ENABLED ?= 0
-# The same code is built once wherever it is checked out. Without what debuggers read
-# compiling takes a tenth less time, linking a third of it, and what is linked two
-# thirds of the room; stacks of panics and races are the same.
+# -trimpath makes builds cacheable across checkouts. Without DWARF, compiling takes a tenth less
+# time, linking a third of the time, and binaries two thirds of the space; stack traces of panics
+# and races are the same.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath -gcflags=all=-dwarf=false)
 LINK = -ldflags='-s -w'
-# -race checks pointer arithmetic too, for a tenth of the time; nothing here does any.
-# And each program of tests would sleep for a second at its end (GORACE below).
-# In parsers and what else goes through texts byte by byte, races are not looked for: that
-# took a sixth of all the time. What they read and write of our values goes through reflect,
-# where it is seen as long as it is not inlined into them (TestRacesAreSeenThroughParsers).
+# -race also checks pointer arithmetic, at a tenth of the time; nothing here uses it. And each
+# test binary would sleep for a second at its end (GORACE below). Race detection is off in parsers
+# and other packages that process text byte by byte: it took a sixth of the total time. They read
+# and write our values through reflect, where races are detected as long as it is not inlined into
+# them (TestRacesAreSeenThroughParsers).
 UNWATCHED = encoding/json sigs.k8s.io/json/... go.yaml.in/yaml/... github.com/hashicorp/hcl/v2/hclsyntax \
 	github.com/apparentlymart/go-textseg/... github.com/clipperhouse/uax29/... github.com/charmbracelet/x/ansi \
 	regexp regexp/syntax strconv strings path net/netip net/url encoding/base64 unicode/utf8
 WATCHED = -dwarf=false -d=checkptr=0
 RACE = -race -gcflags=all='$(WATCHED)' $(foreach p,$(UNWATCHED),-gcflags=$(p)='$(WATCHED) -race=false -l')
-# Go's own linker can do all that these need, where it is trusted with C: gcc's takes half as
+# Go's internal linker can link all of these, where it is supported with cgo: gcc's takes half as
 # long again.
 test: LINK = -ldflags='-s -w$(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)), -linkmode=internal)'
-# Tests, compilers and checkers leave garbage and keep little: to collect it less often
-# takes less time, and the limit keeps what is not collected from filling the machine.
+# Tests, compilers and checkers produce much garbage and keep little: collecting less often saves
+# time, and the limit keeps the heap from filling the machine.
 GARBAGE = GOGC=400 GOMEMLIMIT=2GiB
-# On two cores each program of tests keeps to one: what its threads would wait for each
-# other takes a tenth of the time. The race detector goes by what has to happen before what,
-# and goroutines are shuffled for it. A third program beside them would take from the one
-# that runs longest, which ends last.
+# On two cores each test binary uses one: contention between its threads costs a tenth of the
+# time. The race detector works with happens-before relations, and shuffles goroutines. A third
+# binary in parallel would slow down the longest one, which determines the end.
 FEW_CORES := $(filter 1 2,$(shell getconf _NPROCESSORS_ONLN))
 SHARE = $(if $(FEW_CORES),GOMAXPROCS=1)
-# Tests are vetted by make check, with everything else.
+# make check vets the tests, with everything else.
 TEST = $(GO) test -vet=off $(LINK)
 
 .PHONY: build demo test long attack check fmt golden e2e fetch e2e-all bench help
@@ -54,7 +53,7 @@ long: ## the long forms of the tests that read KUBEWRIGHT_LONG: every moment, ma
 
 ATTACK_TIMEOUT ?= 60m
 
-# Most attacks that are long wait: more of them than there are cores run at once.
+# Most long attacks wait: run more of them at once than there are cores.
 attack: ## the attacks of hosts, API, backends, configurations and files: how many were tried, and held
 	@out=$$(KUBEWRIGHT_ATTACK=1 $(GARBAGE) $(TEST) -count=1 -v -parallel 6 -timeout $(ATTACK_TIMEOUT) ./cmd/kubewright/attack 2>&1); code=$$?; \
 	echo "$$out" | grep -v -e '^=== ' -e '^ *--- PASS: ' -e '^ *--- SKIP: '; exit $$code
@@ -88,14 +87,14 @@ e2e: build ## real Kubernetes on real hosts of this machine (Linux, root)
 fetch: ## download what e2e builds, ahead of it
 	$(GO) run $(LINK) ./cmd/lab fetch v1.36.3 v1.35.8
 
-# Hours: RESUME=1 leaves out what has passed on this machine with this very code.
+# Hours: RESUME=1 skips what has passed on this machine with exactly this code.
 e2e-all: ## e2e, the long matrices, conftest, the lab's own tests, and the long form of random sequences and disturbed rotations
 	@failed=; \
 	KUBEWRIGHT_E2E_ALL=1 KUBEWRIGHT_E2E_RESUME=$(RESUME) $(MAKE) e2e E2E_TIMEOUT=240m || failed=yes; \
 	KUBEWRIGHT_E2E_ALL=1 $(TEST) -tags e2e -count=1 -v -run '^TestConftest$$' ./cmd/kubewright || failed=yes; \
 	KUBEWRIGHT_LAB_TEST=1 $(TEST) -count=1 -v ./cmd/lab/internal/lab || failed=yes; \
 	KUBEWRIGHT_LONG=1 $(GARBAGE) $(TEST) -count=1 -timeout 60m -run '^TestSequences$$|WhileRotating$$' ./planner/pipeline || failed=yes; \
-	test -z "$$failed" # the others are told of too when e2e has failed
+	test -z "$$failed" # all of them run, even if e2e has failed
 
 bench: ## time, memory and growth of plans and observations
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Catalog is what a folder of artifacts holds. It is read and checked before
-// anything is planned; package artifacts does that.
+// Catalog is the content of a folder of artifacts. Package artifacts reads and checks it before
+// anything is planned.
 type Catalog struct {
 	// Files are sorted by name.
 	Files []Artifact
@@ -34,32 +34,32 @@ type Artifact struct {
 	// Name is the path below the folder, with slashes.
 	Name string
 	Kind ArtifactKind
-	// Arch is the architecture that it is for, in Go's words; empty for any.
+	// Arch is the architecture that it is for, as GOARCH; empty for any.
 	Arch string
-	// Version is the one in its name, without v; empty where it has none.
+	// Version is the version in its name, without v; empty if there is none.
 	Version string
 	// SHA256 is lower-case hex, Size in bytes.
 	SHA256 string
 	Size   int64
-	// Programs are those in the file that are installed.
+	// Programs are the programs in the file that are installed.
 	Programs []Program
-	// Images are the names of the images in an archive, as a runtime has them.
+	// Images are the names of the images in an archive, as a runtime lists them.
 	Images []string
 }
 
 // Program is a program in an artifact.
 type Program struct {
-	// Name is its file name; Member its name in the archive, empty when the
-	// artifact is the program.
+	// Name is its file name; Member its name in the archive, empty if the artifact is the
+	// program itself.
 	Name   string
 	Member string
 	SHA256 string
-	// Version is what a program of Kubernetes says of itself, without v; empty
-	// where it does not.
+	// Version is the version that a program of Kubernetes reports, without v; empty if it does
+	// not.
 	Version string `json:",omitempty"`
 }
 
-// For lists the artifacts for an architecture; for an empty one all.
+// For lists the artifacts for an architecture; all of them if it is empty.
 func (c *Catalog) For(arch string) []Artifact {
 	if c == nil {
 		return nil
@@ -82,9 +82,9 @@ func (c *Catalog) Programs() []string {
 	return out
 }
 
-// OtherVersions lists the programs that are known to be of another version of
-// Kubernetes than the wanted one, as "amd64/kubelet is 1.35.8". Builds of a
-// vendor's may add to the version (1.36.3+vendor).
+// OtherVersions lists the programs that are known to have another version of Kubernetes than
+// the wanted one, as "amd64/kubelet is 1.35.8". A vendor's build may add a suffix to the
+// version (1.36.3+vendor).
 func (c *Catalog) OtherVersions(want string) []string {
 	var out []string
 	if c == nil {
@@ -104,7 +104,7 @@ func (c *Catalog) OtherVersions(want string) []string {
 	return out
 }
 
-// Architectures lists those that the folder has something for.
+// Architectures lists the architectures that the folder has artifacts for.
 func (c *Catalog) Architectures() []string {
 	var out []string
 	if c != nil {

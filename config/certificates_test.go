@@ -48,7 +48,8 @@ func pkcs8(t *testing.T, key crypto.Signer) string {
 	return block("PRIVATE KEY", der)
 }
 
-// TestGivenCA: a CA of the operator's is held against its key before any host is looked at.
+// TestGivenCA checks that a CA of the operator is compared with its key before any host is
+// observed.
 func TestGivenCA(t *testing.T) {
 	t.Parallel()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -112,15 +113,15 @@ func TestGivenCA(t *testing.T) {
 			}
 			for _, line := range strings.Split(c.key, "\n") {
 				if len(line) > 20 && !strings.HasPrefix(line, "-----") && strings.Contains(all, line) {
-					t.Error("the message holds the key")
+					t.Error("the message contains the key")
 				}
 			}
 		})
 	}
 }
 
-// TestSigningElsewhere: a controller manager that signs with another file does not mind
-// what stands behind the CA.
+// TestSigningElsewhere checks that a controller manager that signs with another file accepts
+// further certificates after the CA.
 func TestSigningElsewhere(t *testing.T) {
 	t.Parallel()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -137,7 +138,8 @@ func TestSigningElsewhere(t *testing.T) {
 	}
 }
 
-// TestResolve: a reference finds what a plan does not hold, and nothing else.
+// TestResolve checks that a reference resolves to a value that a plan does not hold, and to
+// nothing else.
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	cl := config.NewCluster("prod", "1.36.3")
@@ -154,7 +156,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestKeysRefused: what is no key is said to be none, without any of it.
+// TestKeysRefused checks that an invalid key is refused without quoting any of it.
 func TestKeysRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -11,45 +11,44 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Move is a moved block: what the state has under From is the block To by now.
-// A node without key stands for all keys of its block, unless To has one.
+// Move is a moved block: the target From in the state is the block To now. A node without key
+// stands for all keys of its block, unless To has a key.
 type Move struct {
 	From, To state.Target
 	Source   state.Source
-	// ToSource is where To is written.
+	// ToSource is the position of To.
 	ToSource state.Source `json:"-"`
 }
 
-// Removal is a removed block: what is to become of something whose block is gone.
+// Removal is a removed block: what happens to a target whose block is gone.
 type Removal struct {
-	// From without key is every node of the block; a cluster is meant with its nodes.
+	// From without key is every node of the block; a cluster includes its nodes.
 	From state.Target
-	// Destroy reports whether it is drained and reset, as without a removed block.
-	// Otherwise it is forgotten: the state drops it, and nothing is touched.
+	// Destroy reports whether the target is drained and reset, as without a removed block.
+	// Otherwise it is forgotten: the state drops it, and no host is touched.
 	Destroy bool
-	// AllowDestroy reports whether prevent_destroy = false is written: the protection that
-	// the state remembers is over.
+	// AllowDestroy reports whether prevent_destroy = false is written: it lifts the recorded
+	// protection.
 	AllowDestroy bool `json:",omitempty"`
-	// Unreachable reports whether the host is gone for good: it is taken out of its
+	// Unreachable reports whether the host is gone for good: the node is removed from its
 	// cluster, and nothing is done on the host.
 	Unreachable bool
 	Source      state.Source
 }
 
-// Import is an import block: the cluster of a host that somebody else made is
-// that of the block To.
+// Import is an import block: the cluster of an existing host becomes the block To.
 type Import struct {
 	To state.Target
-	// ID is a control plane of it, as a URL: ssh://10.0.0.11.
+	// ID is one of its control planes, as a URL: ssh://10.0.0.11.
 	ID     string
 	Source state.Source
-	// Connection is how hosts are reached of which nothing else is said.
+	// Connection is the connection of hosts that have none of their own.
 	Connection Connection `json:"-"`
-	// Unwritten reports whether To has no block, and is to get one of what is found.
+	// Unwritten reports whether To has no block yet, and gets one that describes the cluster.
 	Unwritten bool `json:",omitempty"`
 }
 
-// Host returns the host that the ID names; empty when it names none.
+// Host returns the host that the ID names; empty if it names none.
 func (i Import) Host() string {
 	u, err := url.Parse(i.ID)
 	if err != nil {
@@ -61,41 +60,41 @@ func (i Import) Host() string {
 // Covers reports whether the removal refers to the target.
 func (r Removal) Covers(t state.Target) bool { return Covers(r.From, t) }
 
-// Covers reports whether an address refers to a target: the target itself, or with a
-// node block's name alone each of its nodes.
+// Covers reports whether an address refers to a target: the target itself or, for the name of a
+// node block alone, any of its nodes.
 func Covers(address, t state.Target) bool {
 	return address == t || !address.Keyed && address.Type == t.Type && address.Name == t.Name && t.Type == state.TypeNode
 }
 
-// Prevents is whether a target is protected, when recorded tells whether it was so far:
-// where nothing is written, that stays.
+// Prevents reports whether a target is protected; recorded is the protection in the state,
+// which stays in effect if nothing is written.
 func (l Lifecycle) Prevents(recorded bool) bool {
 	return l.PreventDestroy || recorded && !l.AllowDestroy
 }
 
 // Lifecycle is the lifecycle block of a cluster or node.
 type Lifecycle struct {
-	// PreventDestroy refuses every plan that would destroy or replace it. The state
-	// remembers it, so that it outlives the block.
+	// PreventDestroy refuses every plan that would destroy or replace the target. The state
+	// records it, so that it outlives the block.
 	PreventDestroy bool
-	// AllowDestroy reports whether prevent_destroy = false is written: what the state
-	// remembers of a protection is over.
+	// AllowDestroy reports whether prevent_destroy = false is written: it lifts the recorded
+	// protection.
 	AllowDestroy bool `json:",omitempty"`
-	// IgnoreChanges are values that the configuration sets only when the cluster
-	// or node is made; from then on others may change them.
+	// IgnoreChanges are values that the configuration sets only when the cluster or node is
+	// created; afterwards others may change them.
 	IgnoreChanges []Ignored
 	Source        state.Source
 }
 
 // Ignored is one entry of ignore_changes.
 type Ignored struct {
-	// Path is that of the value as in the language: kubelet.config.maxPods,
+	// Path is the path of the value in the language: kubelet.config.maxPods,
 	// labels["node.example.com/pool"].
 	Path   []string
 	Source state.Source
 }
 
-// String prints the path for a message.
+// String returns the path for a message.
 func (i Ignored) String() string {
 	var b strings.Builder
 	for n, key := range i.Path {
@@ -111,15 +110,15 @@ func (i Ignored) String() string {
 	return b.String()
 }
 
-// Ignores finds the entry that the path lies at or below, if there is one.
+// Ignores reports whether an entry has the path or a parent of it.
 func (l Lifecycle) Ignores(path ...string) bool {
 	return slices.ContainsFunc(l.IgnoreChanges, func(i Ignored) bool {
 		return len(i.Path) <= len(path) && slices.Equal(i.Path, path[:len(i.Path)])
 	})
 }
 
-// Below lists what follows in each entry behind the path; an entry that is the
-// path itself is an empty one.
+// Below lists what follows the path in each entry; an entry that equals the path gives an empty
+// one.
 func (l Lifecycle) Below(path ...string) [][]string {
 	var out [][]string
 	for _, i := range l.IgnoreChanges {
@@ -130,8 +129,8 @@ func (l Lifecycle) Below(path ...string) [][]string {
 	return out
 }
 
-// ignorable is what ignore_changes can name, and how many keys may follow: none,
-// one, or with deep any number. With needed there has to be one.
+// ignorable is a value that ignore_changes can name, and how many keys may follow: none, one,
+// or with deep any number. With needed at least one has to.
 type ignorable struct {
 	path         []string
 	keys         int
@@ -156,7 +155,7 @@ var clusterIgnorable = []ignorable{
 	{path: []string{"addon"}, keys: 1, needed: true},
 }
 
-// name prints the row for a message: labels["KEY"], kubelet.config.
+// name returns the row for a message: labels["KEY"], kubelet.config.
 func (r ignorable) name() string {
 	out := strings.Join(r.path, ".")
 	if r.needed {
@@ -170,7 +169,7 @@ func (r ignorable) takes(path []string) bool {
 	return n >= 0 && slices.Equal(path[:len(r.path)], r.path) && (r.deep || n <= r.keys) && (n > 0 || !r.needed)
 }
 
-// lifecycle checks what ignore_changes names.
+// lifecycle checks the entries of ignore_changes.
 func (c checker) lifecycle(l Lifecycle, rows []ignorable) {
 	var names, paths []string
 	for _, r := range rows {
@@ -188,7 +187,7 @@ func (c checker) lifecycle(l Lifecycle, rows []ignorable) {
 	}
 }
 
-// changes checks moved and removed blocks against the blocks that there are.
+// changes checks moved and removed blocks against the other blocks.
 func (c *Config) changes(out *diag.Diagnostics) {
 	before := len(out.Errors())
 	from, to := map[state.Target]Move{}, map[state.Target]Move{}
@@ -216,13 +215,13 @@ func (c *Config) changes(out *diag.Diagnostics) {
 	for _, r := range c.Removals {
 		c.removal(out, r)
 		if o, twice := seen[r.From]; twice {
-			out.Append(diag.Errorf("Duplicate removed block", "%s was already spoken of at %s.", r.From, o.Source).At(r.Source))
+			out.Append(diag.Errorf("Duplicate removed block", "%s already has a removed block at %s.", r.From, o.Source).At(r.Source))
 		}
 		seen[r.From] = r
 	}
 }
 
-// imports checks import blocks against the clusters that there are.
+// imports checks import blocks against the cluster blocks.
 func (c *Config) imports(out *diag.Diagnostics) {
 	seen := map[state.Target]Import{}
 	for _, i := range c.Imports {
@@ -244,8 +243,8 @@ func (c *Config) imports(out *diag.Diagnostics) {
 	}
 }
 
-// importable returns an id that an import could have: that of the host which its id names
-// without saying how it is reached, or of the cluster's first control plane.
+// importable returns an id that an import could have: the host that its id names without a
+// scheme, or the cluster's first control plane.
 func (c *Config) importable(i Import) string {
 	planes, host := c.NodesOf(i.To.Name, ControlPlane), ""
 	if i.Host() == "" {
@@ -292,33 +291,33 @@ func (c *Config) move(out *diag.Diagnostics, m Move) {
 	}
 }
 
-// StillDeclared refuses the move of what a block refers to. Of single names the
-// configuration shows that; of a whole block, the keys that the state has.
+// StillDeclared refuses to move a target that still has a block. For a single address the
+// configuration shows that; for a whole block, the keys in the state.
 func StillDeclared(from, to state.Target) *diag.Diagnostic {
 	return diag.Errorf("Moved object still exists", "This says that %s is now %s, but %s is still declared. "+
 		"Remove its block or its key, or this moved block.", from, to, from)
 }
 
-// destinations warns of moves to what is declared nowhere: what was moved there goes
-// away, under a name that nobody has read. Another moved block may go on from there,
-// and a removed block may say that this is meant.
+// destinations warns about moves to an address that is not declared: the moved target is
+// removed, under a name that no block has. Another moved block may continue from that address,
+// and a removed block may say that the removal is intended.
 func (c *Config) destinations(out *diag.Diagnostics) {
 	for _, m := range c.Moves {
-		goesOn := slices.ContainsFunc(c.Moves, func(o Move) bool { return Covers(o.From, m.To) || Covers(m.To, o.From) })
+		continues := slices.ContainsFunc(c.Moves, func(o Move) bool { return Covers(o.From, m.To) || Covers(m.To, o.From) })
 		ends := slices.ContainsFunc(c.Removals, func(r Removal) bool { return r.Covers(m.To) || Covers(m.To, r.From) })
-		if goesOn || ends || c.declared(m.To) || slices.ContainsFunc(c.Nodes, func(n *Node) bool { return Covers(m.To, n.Target) }) {
+		if continues || ends || c.declared(m.To) || slices.ContainsFunc(c.Nodes, func(n *Node) bool { return Covers(m.To, n.Target) }) {
 			continue
 		}
 		end := "a node is drained and reset"
 		if m.To.Type == state.TypeCluster {
 			end = "every plan is refused until it is asked for that the cluster is destroyed"
 		}
-		out.Append(diag.Warningf("Move to nothing", "%s is declared nowhere.%s What %s is in the state gets this name, and is then no longer in the configuration: "+
+		out.Append(diag.Warningf("Target of a moved block is not declared", "%s is not declared.%s What %s is in the state gets this name, and is then no longer in the configuration: "+
 			"%s. Write the address that it has in the configuration, or remove this moved block when both are gone.", m.To, c.near(m.To), m.From, end).At(m.ToSource))
 	}
 }
 
-// near returns a question whether the nearest cluster or node was meant, or "".
+// near returns a question whether the nearest cluster or node was intended, or "".
 func (c *Config) near(t state.Target) string {
 	var names []string
 	if t.Type == state.TypeCluster {
@@ -347,9 +346,8 @@ func (c *Config) removal(out *diag.Diagnostics, r Removal) {
 	}
 }
 
-// declared reports whether the configuration has what the address refers to. An
-// address without key is also that of a single node, so that a block may begin
-// or cease to have keys.
+// declared reports whether the configuration has the target. An address without key is also the
+// address of a single node, so that a block may gain or lose its keys.
 func (c *Config) declared(t state.Target) bool {
 	if t.Type == state.TypeCluster {
 		return c.Cluster(t.Name) != nil

@@ -10,7 +10,7 @@ import (
 //go:embed component_flags.txt
 var componentFlagList string
 
-// componentFlag is what is known of a flag: its type, and the minor versions that have it.
+// componentFlag is a known flag: its type, and the minor versions that have it.
 type componentFlag struct {
 	valueType string
 	minors    []string
@@ -30,7 +30,7 @@ func parseFlags(text string) map[string]map[string]componentFlag {
 	return out
 }
 
-// parseTable reads lines of words: the rest of each by its first and its second.
+// parseTable parses lines of words: the words after the second, by the first and the second.
 func parseTable(text string) map[string]map[string][]string {
 	out := map[string]map[string][]string{}
 	for line := range strings.Lines(text) {
@@ -51,16 +51,16 @@ func flagName(component, name string) string {
 	if component == "etcd" {
 		return name
 	}
-	return strings.ReplaceAll(name, "_", "-") // as those of Kubernetes do
+	return strings.ReplaceAll(name, "_", "-") // as the flags of Kubernetes do
 }
 
-// ownEtcd tells of an image of etcd that somebody chose: nobody here knows which flags
-// and gates it has.
+// ownEtcd reports whether the user chose the image of etcd: its flags and gates are then
+// unknown.
 func (c checker) ownEtcd(component string) bool {
 	return component == "etcd" && c.written("etcd.image_tag")
 }
 
-// flag checks that a component knows a flag: it exits on any other.
+// flag checks that a component has a flag: with any other it exits.
 func (c checker) flag(component string, a Arg) {
 	known := componentFlags[component]
 	if c.minor == 0 || c.ownEtcd(component) {
@@ -87,8 +87,8 @@ func release(component string, minor int) string {
 	return component + " 1." + strconv.Itoa(minor)
 }
 
-// instead says what to write in place of a name that a version does not know: the
-// minor versions that do, or else what was probably meant, or else the rest.
+// instead says what to write in place of a name that a version does not have: the minor
+// versions that have it, or else a similar name, or else the rest.
 func instead(minors []string, given string, names []string, rest string) string {
 	var versions []string
 	for _, minor := range minors {

@@ -8,8 +8,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestComponentFlags: each component has its flags in each version; what a component
-// does not know is refused, and whatever it takes is not.
+// TestComponentFlags checks that each component has its flags in each version; that an unknown
+// flag is refused, and no known one.
 func TestComponentFlags(t *testing.T) {
 	t.Parallel()
 	for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"} {
@@ -44,6 +44,6 @@ func TestComponentFlags(t *testing.T) {
 	var out diag.Diagnostics
 	own := checker{out: &out, minor: 36, origins: Origins{"etcd.image_tag": {}}}
 	if own.flag("etcd", Arg{Name: "enable-v2"}); len(out) > 0 {
-		t.Errorf("of an image of the user's own: %v", out)
+		t.Errorf("with an image that the user chose: %v", out)
 	}
 }

@@ -12,10 +12,9 @@ import (
 //go:embed feature_gates.txt
 var featureGateList string
 
-// componentGate is what one minor version knows of a gate of its components.
+// componentGate is a gate of a component in one minor version.
 type componentGate struct {
-	// locked is the only value that is accepted, "true" or "false"; empty when
-	// both are.
+	// locked is the only accepted value, "true" or "false"; empty if both are.
 	locked string
 }
 
@@ -45,8 +44,8 @@ func parseGates(text string) map[int]map[string]componentGate {
 	return out
 }
 
-// componentGate checks a gate of a component: unknown ones and those that are
-// locked to the other value keep it from starting.
+// componentGate checks a gate of a component: an unknown gate, or one that is locked to the
+// other value, keeps the component from starting.
 func (c checker) componentGate(path, component, name, value string) {
 	known := componentGates[c.minor]
 	if known == nil {
@@ -61,7 +60,7 @@ func (c checker) componentGate(path, component, name, value string) {
 	}
 }
 
-// gateVersions returns the minor versions that know a gate.
+// gateVersions returns the minor versions that have a gate.
 func gateVersions(name string) []string {
 	var known []string
 	for minor := MinMinor; minor <= MaxMinor; minor++ {
@@ -89,7 +88,8 @@ func (c checker) gateList(path, component, value string) {
 			c.etcdGate(path, name)
 			continue
 		}
-		// The API server lets a gate say whose it is; those of Kubernetes itself are kube's.
+		// The API server accepts a gate with the name of its component; Kubernetes' own
+		// component is kube.
 		c.componentGate(path, component, strings.TrimPrefix(name, "kube:"), strconv.FormatBool(value))
 	}
 }

@@ -2,8 +2,8 @@ package config
 
 import "testing"
 
-// TestFeatureGateList: every supported version has its gates, and a few that
-// came, were locked and went are where the components have them.
+// TestFeatureGateList checks that every supported version has gates, and that a few that were
+// added, locked or removed are in the versions that have them.
 func TestFeatureGateList(t *testing.T) {
 	t.Parallel()
 	for minor := MinMinor; minor <= MaxMinor; minor++ {

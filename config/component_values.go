@@ -18,7 +18,7 @@ import (
 //go:embed component_values.txt
 var componentValueList string
 
-// componentValues are the minor versions that know a value, by set and value.
+// componentValues are the minor versions that have a value, by set and value.
 var componentValues = parseTable(componentValueList)
 
 // valuesOf returns the values that a set has in a minor version.
@@ -28,14 +28,14 @@ func valuesOf(set string, minor int) []string {
 	})
 }
 
-// valueType is how flags of a type read what they are given.
+// valueType is how flags of a type parse their values.
 type valueType struct {
-	// takes is what is to be written, for a message.
+	// takes says what to write, for a message.
 	takes string
 	reads func(string) bool
 }
 
-// by makes of a parser what only tells whether it takes a text.
+// by turns a parser into a function that reports whether it accepts a text.
 func by[T any](parse func(string) (T, error)) func(string) bool {
 	return func(s string) bool {
 		_, err := parse(s)
@@ -43,19 +43,18 @@ func by[T any](parse func(string) (T, error)) func(string) bool {
 	}
 }
 
-// whole reads a whole number as flags of that many bits do: 0x1f and 1_000 are ones, too.
+// whole accepts an integer as flags of that many bits do: also 0x1f and 1_000.
 func whole(bits int) func(string) bool {
 	return by(func(s string) (int64, error) { return strconv.ParseInt(s, 0, bits) })
 }
 
-// natural reads a whole number that is not negative.
+// natural accepts an integer that is not negative.
 func natural(bits int) func(string) bool {
 	return by(func(s string) (uint64, error) { return strconv.ParseUint(s, 0, bits) })
 }
 
-// valueTypes are the types in component_flags.txt whose values are checked one by one.
-// What they take is what pflag takes, etcd's flag package, and the flags of
-// k8s.io/component-base and of etcd that are made by hand.
+// valueTypes are the types in component_flags.txt whose values are checked. They accept what
+// pflag, etcd's flag package and the custom flags of k8s.io/component-base and etcd accept.
 var valueTypes = map[string]valueType{
 	"bool":        {"true or false", by(strconv.ParseBool)},
 	"int":         {"a whole number", whole(64)},
@@ -84,7 +83,7 @@ func each(reads func(string) bool) func(string) bool {
 	}
 }
 
-// some is each, where parts may be empty.
+// some is each whose parts may be empty.
 func some(reads func(string) bool) func(string) bool {
 	return each(func(s string) bool { return s == "" || reads(s) })
 }
@@ -93,12 +92,12 @@ func divided(by string) func(string) bool {
 	return func(s string) bool { return strings.Contains(s, by) }
 }
 
-// readIP reads an address. Leading zeros are no error to the kubelet.
+// readIP accepts an IP address. The kubelet accepts leading zeros.
 func readIP(s string) bool {
 	return s == "" || netutils.ParseIPSloppy(strings.TrimSpace(s)) != nil
 }
 
-// readRetention reads what etcd keeps of its past (embed/etcd.go: parseCompactionRetention).
+// readRetention accepts etcd's compaction retention (embed/etcd.go: parseCompactionRetention).
 func readRetention(s string) bool {
 	if n, err := strconv.Atoi(s); err == nil && n >= 0 {
 		return true
@@ -107,7 +106,7 @@ func readRetention(s string) bool {
 	return err == nil
 }
 
-// splitList takes a list apart as pflag does.
+// splitList splits a list as pflag does.
 func splitList(s string) ([]string, error) {
 	if s == "" {
 		return nil, nil
@@ -115,7 +114,7 @@ func splitList(s string) ([]string, error) {
 	return csv.NewReader(strings.NewReader(s)).Read()
 }
 
-// readURL reads a URL as etcd does (client/pkg/types).
+// readURL accepts a URL as etcd does (client/pkg/types).
 func readURL(s string) bool {
 	u, err := url.Parse(strings.TrimSpace(s))
 	if err != nil {
@@ -141,7 +140,7 @@ func (c checker) value(path, component string, a Arg) {
 	flag := flagName(component, a.Name)
 	kind, set, _ := strings.Cut(componentFlags[component][flag].valueType, ":")
 	switch kind {
-	case "", "text": // of an unknown flag, which was said, or anything
+	case "", "text": // an unknown flag, which is reported, or any text
 	case "one":
 		c.ofSet(path, component, flag, set, a.Value)
 	case "some":
@@ -171,12 +170,12 @@ func (c checker) mistyped(path, component, flag, kind, value string) {
 	c.errorf(path, "Invalid argument value", "%s is not what --%s takes: %s. %s would not start.", c.show(path, value), flag, valueTypes[kind].takes, component)
 }
 
-// ofSet checks that a value is of a closed set; empty is not written.
+// ofSet checks that a value is in a closed set; empty is not written.
 func (c checker) ofSet(path, component, flag, set, value string) {
 	known := valuesOf(set, c.minor)
 	name := value
 	if set == "controllers" {
-		name = strings.TrimPrefix(value, "-") // one that is not to run
+		name = strings.TrimPrefix(value, "-") // a disabled one
 	}
 	if value == "" || len(known) == 0 || slices.Contains(known, name) {
 		return

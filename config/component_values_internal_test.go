@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestFlagTypes: each flag has a type that is checked, and each set of values that a
-// flag has is there in all versions of it. No type and no set is without a flag.
+// TestFlagTypes checks that each flag has a checked type, and that each set of values exists in
+// all versions of its flag. No type and no set is unused.
 func TestFlagTypes(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{"etcd-gates": true}
@@ -39,8 +39,8 @@ func TestFlagTypes(t *testing.T) {
 	}
 }
 
-// TestComponentValues: what a component takes is taken, in each form that it takes,
-// and what it exits on is refused, with what it takes instead.
+// TestComponentValues checks that every form of a value that a component accepts is accepted,
+// and that a value on which it exits is refused, with what to write instead.
 func TestComponentValues(t *testing.T) {
 	t.Parallel()
 	const whole = `is not what --audit-log-maxage takes: a whole number. kube-apiserver would not start.`
@@ -111,8 +111,8 @@ func TestComponentValues(t *testing.T) {
 	}
 }
 
-// TestValuesOfOwnEtcd: of an image of the user's own nobody here knows the gates. A
-// number is one there as well.
+// TestValuesOfOwnEtcd checks that gates are not checked for an etcd image that the user chose,
+// and that numbers still are.
 func TestValuesOfOwnEtcd(t *testing.T) {
 	t.Parallel()
 	var out diag.Diagnostics

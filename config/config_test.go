@@ -118,7 +118,7 @@ func TestRenewBefore(t *testing.T) {
 	}
 }
 
-// TestDefaultsAreValid: what NewCluster and NewNode say is right.
+// TestDefaultsAreValid checks that the defaults of NewCluster and NewNode are valid.
 func TestDefaultsAreValid(t *testing.T) {
 	t.Parallel()
 	for _, v := range []string{"1.34.9", "1.35.8", "1.36.3", "1.37.1"} {
@@ -132,7 +132,7 @@ func TestDefaultsAreValid(t *testing.T) {
 	}
 }
 
-// TestNames: phases and checks can be looked up by those who act on them.
+// TestNames checks that the code that acts on phases and checks can look them up.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	phases := config.Phases()
@@ -146,8 +146,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestSkipPhases: each phase, and each part of one, is either left out or refused with
-// a reason, which is checked before any host is asked.
+// TestSkipPhases checks that each phase, and each part of one, is either skipped or refused
+// with a reason, before any host is contacted.
 func TestSkipPhases(t *testing.T) {
 	t.Parallel()
 	told := func(role config.Role, phases ...string) string {
@@ -201,8 +201,8 @@ func TestSkipPhases(t *testing.T) {
 	}
 }
 
-// TestWhyPhasesStay: why each phase is in every plan, and what to write instead, as it
-// is said. UPDATE=1 rewrites it.
+// TestWhyPhasesStay compares the messages that say why each phase is in every plan, and what to
+// write instead, with testdata. UPDATE=1 rewrites it.
 func TestWhyPhasesStay(t *testing.T) {
 	t.Parallel()
 	var names []string

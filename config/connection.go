@@ -8,9 +8,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// ToValue returns the connection as the state remembers it: enough to reach the
-// host again, the paths of keys and never their content, and no password. What is
-// a default is left out.
+// ToValue returns the connection as the state records it: enough to reach the host again, with
+// the paths of keys but never their content, and without passwords. Defaults are left out.
 func (c Connection) ToValue() state.Value {
 	m := map[string]any{"type": c.Type}
 	for k, s := range map[string]string{

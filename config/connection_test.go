@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestConnectionIsRemembered: what the state keeps of a connection reaches the host as
-// before, by every word that is said of it but passwords, which it does not keep.
+// TestConnectionIsRemembered checks that a recorded connection reaches the host as before: it
+// has every field except passwords.
 func TestConnectionIsRemembered(t *testing.T) {
 	t.Parallel()
 	hop := config.Connection{
@@ -21,18 +21,18 @@ func TestConnectionIsRemembered(t *testing.T) {
 	full.Host, full.Bastions, full.Timeout = "cp1", []config.Connection{hop, {Type: "ssh", Host: "inner"}}, 90*time.Second
 	for field, v := range reflect.ValueOf(full).Fields() {
 		if v.IsZero() && field.Name != "SudoPassword" {
-			t.Errorf("nothing is said here of %s", field.Name)
+			t.Errorf("the test does not set %s", field.Name)
 		}
 	}
 	other := full
-	other.Timeout = 30 * time.Second // as long as without a word, but not for an OpenSSH configuration to say
+	other.Timeout = 30 * time.Second // same as the default, but the OpenSSH configuration no longer decides
 	for name, c := range map[string]config.Connection{
-		"all that can be said": full,
-		"said all the same":    other,
-		"defaults":             config.NewNode(state.NodeTarget("n"), "c", config.Worker, "192.0.2.1").Connection,
+		"every field is set": full,
+		"the default is set": other,
+		"defaults":           config.NewNode(state.NodeTarget("n"), "c", config.Worker, "192.0.2.1").Connection,
 	} {
 		if got := config.ConnectionFromValue(c.ToValue()); !reflect.DeepEqual(got, c) {
-			t.Errorf("%s: it is reached by\n%+v\nand was by\n%+v", name, got, c)
+			t.Errorf("%s: the connection is\n%+v\nand was\n%+v", name, got, c)
 		}
 	}
 	full.SudoPassword = state.NewSecret([]byte("hunter2"))

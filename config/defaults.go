@@ -6,7 +6,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Defaults, kubeadm's where kubeadm has one.
+// Defaults; kubeadm's if kubeadm has one.
 const (
 	DefaultClusterName     = "kubernetes"
 	DefaultBindPort        = 6443
@@ -27,19 +27,19 @@ const (
 	DefaultConnectionType  = "ssh"
 )
 
-// DefaultTokenUsages returns those of a bootstrap token.
+// DefaultTokenUsages returns the default usages of a bootstrap token.
 func DefaultTokenUsages() []string { return []string{"signing", "authentication"} }
 
-// DefaultTokenGroups returns those of a bootstrap token.
+// DefaultTokenGroups returns the default groups of a bootstrap token.
 func DefaultTokenGroups() []string {
 	return []string{"system:bootstrappers:kubeadm:default-node-token"}
 }
 
-// RenewBefore returns the default for certificates of the validity: 30 days, or a
-// third of the validity when that is less.
+// RenewBefore returns the default for certificates with this validity: 30 days, or a third of
+// the validity if that is less.
 func RenewBefore(validity time.Duration) time.Duration { return min(DefaultRenewBefore, validity/3) }
 
-// NewCluster returns a cluster of which nothing but the version was written.
+// NewCluster returns a cluster with only its version written.
 func NewCluster(label, version string) *Cluster {
 	return &Cluster{
 		Label: label, Name: DefaultClusterName, KubernetesVersion: version,
@@ -61,8 +61,7 @@ func NewCluster(label, version string) *Cluster {
 	}
 }
 
-// NewNode returns a node of which nothing but the given was written. It is reached
-// by ssh at its address.
+// NewNode returns a node with only these values written. It is reached by ssh at its address.
 func NewNode(target state.Target, cluster string, role Role, address string) *Node {
 	return &Node{
 		Target: target, Cluster: cluster, Role: role, Address: address, AdvertiseAddresses: []string{address},

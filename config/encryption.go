@@ -6,7 +6,8 @@ import (
 	"github.com/kubewright/kubewright/state/encryption"
 )
 
-// Encryption says to whom state, backups, journal and saved plans are encrypted.
+// Encryption lists the recipients to whom state, backups, journal and saved plans are
+// encrypted.
 type Encryption struct {
 	// Recipients are public keys, as package encryption reads them.
 	Recipients []string

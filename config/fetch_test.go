@@ -6,8 +6,8 @@ import (
 	"github.com/kubewright/kubewright/config"
 )
 
-// TestUnfetchable: hosts fetch from names and addresses of other machines only, however an
-// address is written.
+// TestUnfetchable checks that hosts fetch only from names and addresses of other machines,
+// however an address is written.
 func TestUnfetchable(t *testing.T) {
 	t.Parallel()
 	for _, host := range []string{

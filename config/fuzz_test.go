@@ -8,8 +8,9 @@ import (
 	"github.com/kubewright/kubewright/config"
 )
 
-// FuzzFreeze: no freeze panics, whatever its times are, and one that holds does so until
-// the moment that it says: right before it, too, and not longer than a week and a day.
+// FuzzFreeze checks that no freeze panics, whatever its times, and that an active one stays
+// active until the moment that it reports, up to right before it, and for no longer than a week
+// and a day.
 func FuzzFreeze(f *testing.F) {
 	const at = 1772870400 // 2026-03-07, a Saturday
 	for _, s := range [][4]string{
@@ -31,7 +32,7 @@ func FuzzFreeze(f *testing.F) {
 		if days != "" {
 			freeze.Weekdays = strings.Split(days, ",")
 		}
-		at := time.Unix(seconds%(1<<37), 0) // some four thousand years either way
+		at := time.Unix(seconds%(1<<37), 0) // about four thousand years in both directions
 		until, active := freeze.Active(at)
 		if !active {
 			return
@@ -48,8 +49,8 @@ func FuzzFreeze(f *testing.F) {
 	})
 }
 
-// FuzzVersionMatches: no constraint panics, several hold when each does, and one and its
-// opposite never both.
+// FuzzVersionMatches checks that no constraint panics, that several hold if each does, and that
+// a constraint and its opposite never both hold.
 func FuzzVersionMatches(f *testing.F) {
 	for _, s := range [][2]string{
 		{"0.1.0", ">= 0.1.0, < 2.0.0"},
@@ -77,7 +78,7 @@ func FuzzVersionMatches(f *testing.F) {
 		for c := range strings.SplitSeq(constraints, ",") {
 			fits, err := config.VersionMatches(have, c)
 			if err != nil {
-				t.Errorf("%q is understood among others, and not alone: %v", c, err)
+				t.Errorf("%q is accepted among others, and not alone: %v", c, err)
 			}
 			each = each && fits
 			version := strings.TrimLeft(strings.TrimSpace(c), "=!<>~ ")

@@ -8,7 +8,7 @@ import (
 	kubeletapis "k8s.io/kubelet/pkg/apis"
 )
 
-// taintEffects are those that Kubernetes knows.
+// taintEffects are the taint effects of Kubernetes.
 var taintEffects = []string{"NoSchedule", "PreferNoSchedule", "NoExecute"}
 
 // kubeletLabels checks the argument node-labels as the kubelet does when it
@@ -31,7 +31,7 @@ func (c checker) kubeletLabels(path, value string) {
 	}
 }
 
-// ofKubernetes tells a label in a name space of Kubernetes.
+// ofKubernetes reports whether a label is in a name space of Kubernetes.
 func ofKubernetes(key string) bool {
 	space, _, ok := strings.Cut(key, "/")
 	return ok && slices.ContainsFunc([]string{"kubernetes.io", "k8s.io"}, func(s string) bool {

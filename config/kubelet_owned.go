@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Where kubewright puts what a kubelet reads, as kubeadm does.
+// Files and folders of the kubelet that kubewright writes, at kubeadm's paths.
 const (
 	kubeletFolder       = "/var/lib/kubelet"
 	kubeletCertificates = kubeletFolder + "/pki"
@@ -18,8 +18,8 @@ const (
 	staticPods          = "/etc/kubernetes/manifests"
 )
 
-// ownedFlag is a flag of the kubelet whose value is not the user's to choose: the flag
-// comes before the file that kubewright writes, so that the node would work against it.
+// ownedFlag is a kubelet flag whose value the user cannot choose: the flag takes precedence
+// over the file that kubewright writes, so that the node would contradict it.
 type ownedFlag struct {
 	summary string
 	// allows reports whether a value changes nothing.
@@ -28,8 +28,8 @@ type ownedFlag struct {
 	why string
 }
 
-// ownedFlags are all of them. Other flags than these leave the node in one piece, or
-// are checked by their values.
+// ownedFlags are all owned flags. Other flags do not break the node, or their values are
+// checked.
 var ownedFlags = map[string]ownedFlag{
 	"hostname-override":          {"Node name as an argument", never, "The name of a node is its attribute name; from that the argument is made."},
 	"container-runtime-endpoint": {"Socket as an argument", never, "The socket of the container runtime is the node's attribute cri_socket."},
@@ -59,7 +59,7 @@ func atPath(want string) func(string) bool {
 	return func(v string) bool { return path.Clean(v) == want }
 }
 
-// always allows one boolean; what is none is refused for its type.
+// always allows one boolean; the check of the flag's type refuses other text.
 func always(want bool) func(string) bool {
 	return func(v string) bool {
 		b, err := strconv.ParseBool(v)
@@ -67,8 +67,8 @@ func always(want bool) func(string) bool {
 	}
 }
 
-// ofNode refuses arguments of the kubelet that kubewright sets, and characters that do
-// not reach it.
+// ofNode refuses kubelet arguments that kubewright sets, and characters that do not reach the
+// kubelet.
 func (c checker) ofNode(path, flag, value string) {
 	if owned, ok := ownedFlags[flag]; ok && !owned.allows(value) {
 		c.errorf("", owned.summary, "%s", owned.why)
@@ -76,9 +76,9 @@ func (c checker) ofNode(path, flag, value string) {
 	c.oneWord(path, "--"+flag, value)
 }
 
-// oneWord refuses what systemd changes in an argument of the kubelet: it puts the whole
-// file kubeadm-flags.env into the command line as words, which blanks end, and takes
-// quotes and backslashes out.
+// oneWord refuses characters that systemd changes in a kubelet argument: it splits
+// kubeadm-flags.env at blanks into the words of the command line, and removes quotes and
+// backslashes.
 func (c checker) oneWord(path, what, value string) {
 	i := strings.IndexFunc(value, func(r rune) bool {
 		return unicode.IsSpace(r) || strings.ContainsRune(`"'\`, r) || !strconv.IsPrint(r)
@@ -100,11 +100,11 @@ func (c checker) oneWord(path, what, value string) {
 	c.errorf(path, "Invalid argument value", "%s of %s holds %s. systemd splits the kubelet's arguments into words at blanks and takes quotes and backslashes out, so that the kubelet would be given something else. Write the value without it. What needs it can be a field of kubelet { config = { … } }, if there is one.", c.show(path, value), what, found)
 }
 
-// ownedFields are the fields of the kubelet's configuration that kubewright sets, and the
+// ownedFields are the fields of the kubelet's configuration that kubewright sets, with the
 // values that they keep.
 var ownedFields = map[string]struct {
 	keeps func(state.Value) bool
-	// mayGo reports whether the kubelet has the same without the field.
+	// mayGo reports whether the kubelet has the same value without the field.
 	mayGo bool
 	why   string
 }{
@@ -126,8 +126,8 @@ var ownedFields = map[string]struct {
 	},
 }
 
-// ownedPatch refuses a patch of the kubelet's configuration that changes what kubewright
-// sets in it.
+// ownedPatch refuses a patch of the kubelet's configuration that changes a field kubewright
+// sets.
 func (c checker) ownedPatch(p Patch, v state.Value) {
 	refuse := func(field string) {
 		c.errorAt(p.Source, "Field belongs elsewhere", "The patch changes %s. %s", field, ownedFields[field].why)
@@ -144,8 +144,8 @@ func (c checker) ownedPatch(p Patch, v state.Value) {
 	}
 }
 
-// changes reports whether an operation of a JSON patch gives a field at the top another
-// value than it keeps.
+// changes reports whether an operation of a JSON patch gives a top-level field another value
+// than it keeps.
 func changes(op state.Value, field string, keeps func(state.Value) bool, mayGo bool) bool {
 	at := op.Get("path").AsString() == "/"+field
 	switch op.Get("op").AsString() {

@@ -8,7 +8,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// The minor versions of Kubernetes 1 that kubewright makes clusters of.
+// The minor versions of Kubernetes 1 that kubewright supports.
 const (
 	MinMinor = 34
 	MaxMinor = 37
@@ -16,11 +16,11 @@ const (
 
 var releasePattern = regexp.MustCompile(`^1\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,3})$`)
 
-// anyRelease is MAJOR.MINOR.PATCH, also of versions that there are not.
+// anyRelease matches MAJOR.MINOR.PATCH, whether or not the version exists.
 var anyRelease = regexp.MustCompile(`^(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}$`)
 
-// MinorOf returns the minor version of MAJOR.MINOR.PATCH, or 0 when it is no
-// version that kubewright supports.
+// MinorOf returns the minor version of MAJOR.MINOR.PATCH, or 0 if kubewright does not support
+// it.
 func MinorOf(version string) int {
 	m := releasePattern.FindStringSubmatch(version)
 	if m == nil {
@@ -56,13 +56,14 @@ func (c checker) version(v string) {
 	c.errorf(path, summary, "This version of kubewright makes clusters of Kubernetes 1.%d to 1.%d, any patch release; %s is none of them. %s", MinMinor, MaxMinor, c.show(path, v), way)
 }
 
-// gate is a feature gate of kubeadm's in one minor version.
+// gate is a kubeadm feature gate in one minor version.
 type gate struct {
-	locked     bool // on, and cannot be turned off
+	locked     bool // always on
 	deprecated bool
 }
 
-// RootlessControlPlane is a gate of kubeadm's that every version has and kubewright does not carry out.
+// RootlessControlPlane is a kubeadm gate that every version has and kubewright does not
+// implement.
 const RootlessControlPlane = "RootlessControlPlane"
 
 // featureGates are kubeadm's own by minor version.
@@ -81,13 +82,14 @@ func featureGates(minor int) map[string]gate {
 	return gates
 }
 
-// HasFeatureGate reports whether kubeadm of a version has a feature gate that can have that value.
+// HasFeatureGate reports whether kubeadm of a version has a feature gate that accepts this
+// value.
 func HasFeatureGate(version, name string, on bool) bool {
 	g, ok := featureGates(MinorOf(version))[name]
 	return ok && (on || !g.locked)
 }
 
-// removedGates are kubeadm's of earlier versions, with what became of them.
+// removedGates are kubeadm's gates of earlier versions, with what became of them.
 var removedGates = map[string]string{
 	"EtcdLearnerMode":                  "members always join as learners",
 	"WaitForAllControlPlaneComponents": "all components are always waited for",

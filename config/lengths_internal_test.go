@@ -8,8 +8,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestLengths: a group of bootstrap tokens and an image's tag may be as long as
-// Kubernetes and the distribution specification have them, and no longer.
+// TestLengths checks that a group of bootstrap tokens and the tag of an image may be as long as
+// Kubernetes and the distribution specification allow, and no longer.
 func TestLengths(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

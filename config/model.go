@@ -13,41 +13,40 @@ type Config struct {
 	Dir      string
 	Clusters []*Cluster
 	Nodes    []*Node
-	// Connection is the block at the top, from which nodes take what they do not say
-	// themselves; zero without one.
+	// Connection is the block at the top level, which nodes inherit from; zero without one.
 	Connection Connection `json:"-"`
 	Outputs    []*Output
-	// Moves and Removals say what became of addresses that the state still has.
+	// Moves and Removals say what became of addresses that are still in the state.
 	Moves    []Move    `json:",omitempty"`
 	Removals []Removal `json:",omitempty"`
-	// Imports are clusters that somebody else made and that become ours.
+	// Imports are existing clusters that kubewright takes over.
 	Imports []Import `json:",omitempty"`
 	// Policies say what a plan may not do.
 	Policies []Policy `json:",omitempty"`
-	// Encryption says who can read what is kept of the clusters; nil for everybody.
+	// Encryption says who can read the stored state; nil if it is not encrypted.
 	Encryption *Encryption `json:",omitempty"`
 	// Backend keeps the state; nil stands for a file beside the configuration.
 	Backend *Backend `json:",omitempty"`
-	// Digest is the hex SHA-256 of all files and variable values. It says
-	// something about short secrets and is not to be kept or shown as it is.
+	// Digest is the hex SHA-256 of all files and variable values. It could confirm a guessed
+	// short secret, and is not stored or shown as it is.
 	Digest string
-	// Secrets takes the configuration's secrets out of texts of others.
+	// Secrets redacts the configuration's secrets in other texts.
 	Secrets *state.Redactor `json:"-"`
-	// Named makes the outputs once more, with the names that nodes took from their
-	// hosts: what is made of those is pending in Outputs. It is nil where nothing is,
-	// and returns nil when they cannot be made.
+	// Named evaluates the outputs again, with the names that nodes took from their hosts: what
+	// depends on those is pending in Outputs. It is nil if nothing does, and returns nil if
+	// evaluation fails.
 	Named func(names map[state.Target]string) []*Output `json:"-"`
-	// Incomplete reports whether mistakes kept nodes from being made, so that it
-	// says nothing when there are too few.
+	// Incomplete reports whether mistakes kept nodes from being made, so that too few nodes are
+	// no further error.
 	Incomplete bool
 }
 
-// Origins says where values of a block were written, by path as in the
-// language: api_server.arg["audit-log-maxage"], network.pod_subnet. What is not
-// in it is a default. The keys are described in package hclconfig.
+// Origins are the positions of a block's values, by path in the language:
+// api_server.arg["audit-log-maxage"], network.pod_subnet. A value without an entry is a
+// default. Package hclconfig describes the keys.
 type Origins map[string]state.Source
 
-// Of returns the place of a value, or the nearest that encloses it; zero for a default.
+// Of returns the position of a value, or of the nearest that encloses it; zero for a default.
 func (o Origins) Of(path string) state.Source {
 	for path != "" {
 		if s, ok := o[path]; ok {
@@ -91,8 +90,8 @@ type Arg struct {
 	Source state.Source
 }
 
-// EnvVar is an environment variable of a component. ValueFrom is corev1's
-// EnvVarSource as a tree, null when Value holds.
+// EnvVar is an environment variable of a component. ValueFrom is corev1's EnvVarSource as a
+// tree, null if Value applies.
 type EnvVar struct {
 	Name      string
 	Value     string
@@ -111,7 +110,7 @@ type Volume struct {
 	Source   state.Source
 }
 
-// Component is what can be said of each control plane component.
+// Component has the settings that every control plane component has.
 type Component struct {
 	Args    []Arg
 	Volumes []Volume
@@ -124,9 +123,9 @@ type APIServer struct {
 	CertSANs []string
 }
 
-// Etcd is stacked unless External is set.
+// Etcd is stacked, unless External is set.
 type Etcd struct {
-	// ImageRepository and ImageTag override the version table; a tag is then the user's to manage.
+	// ImageRepository and ImageTag override the version table; the user then manages the tag.
 	ImageRepository string
 	ImageTag        string
 	DataDir         string
@@ -146,8 +145,8 @@ type ExternalEtcd struct {
 	CAFile   string
 	CertFile string
 	KeyFile  string
-	// CAContent, CertContent and KeyContent are files of the operator's that
-	// are brought there; empty when they are there already.
+	// CAContent, CertContent and KeyContent are files of the operator that kubewright copies
+	// there; empty if they are there already.
 	CAContent   string
 	CertContent string
 	// KeyContent is secret.
@@ -170,20 +169,20 @@ type Certificates struct {
 	Validity    time.Duration
 	CAValidity  time.Duration
 	RenewBefore time.Duration
-	// CA, FrontProxyCA and EtcdCA are given CAs; zero for one that kubewright makes.
+	// CA, FrontProxyCA and EtcdCA are the operator's CAs; zero for one that kubewright makes.
 	CA           GivenCA
 	FrontProxyCA GivenCA
 	EtcdCA       GivenCA
-	// Supplied is a folder of the operator's with certificates and kubeconfigs
-	// per node, for an external CA without key: DIR/NODE/pki/…, DIR/NODE/admin.conf …
+	// Supplied is the operator's folder with certificates and kubeconfigs per node, for an
+	// external CA without key: DIR/NODE/pki/…, DIR/NODE/admin.conf …
 	Supplied string
 	// SuppliedFiles are the files of that folder, by their path below it.
 	SuppliedFiles map[string]state.Secret `json:",omitempty"`
 }
 
-// GivenCA is a CA of the operator's. With OnHosts the key is copied to the
-// control planes as kubeadm would have it; without, the operator keeps it and
-// kubewright signs everything (external CA). Without Key nothing can be signed.
+// GivenCA is a CA of the operator. With OnHosts its key is copied to the control planes as with
+// kubeadm; without, the operator keeps it and kubewright signs everything (external CA).
+// Without Key nothing can be signed.
 type GivenCA struct {
 	// Certificate is PEM.
 	Certificate string
@@ -192,7 +191,7 @@ type GivenCA struct {
 	OnHosts bool
 }
 
-// IsZero reports that kubewright makes the CA itself.
+// IsZero reports whether kubewright makes the CA itself.
 func (g GivenCA) IsZero() bool { return g.Certificate == "" && g.Key.IsZero() }
 
 // DNS configures the CoreDNS addon.
@@ -208,14 +207,14 @@ type KubeProxy struct {
 	Config   state.Value
 }
 
-// Kubelet configures all kubelets of a cluster, or one node's; Config is a
+// Kubelet configures all kubelets of a cluster, or of one node; Config is a
 // KubeletConfiguration as a tree.
 type Kubelet struct {
 	Config state.Value
 	Args   []Arg
 }
 
-// DrainOptions are those of kubectl drain.
+// DrainOptions are the options of kubectl drain.
 type DrainOptions struct {
 	Timeout            time.Duration
 	GracePeriod        int // seconds; -1 is the pod's own
@@ -223,38 +222,36 @@ type DrainOptions struct {
 	DeleteEmptyDirData bool
 	DisableEviction    bool
 	PodSelector        string
-	// SkipWait, when not 0, is for how long a pod may have been terminating to be
-	// waited for.
+	// SkipWait, if not 0, is the time after which a drain no longer waits for a terminating
+	// pod.
 	SkipWait time.Duration
-	// StayCordoned leaves a node unschedulable whose drain did not succeed.
+	// StayCordoned leaves a node unschedulable if its drain fails.
 	StayCordoned bool
 }
 
-// Pace is how workers take their turns in an upgrade.
+// Pace is how workers take turns in an upgrade.
 type Pace struct {
-	// MaxUnavailable is a number or percentage of workers that are down at once.
+	// MaxUnavailable is the number or percentage of workers that may be down at once.
 	MaxUnavailable string
-	// Canary is how many workers go first, by themselves.
+	// Canary is how many workers go first, before the others.
 	Canary int
-	// Pause is waited after the canaries and after each batch; without it the
-	// next worker goes as soon as one is back.
+	// Pause is the wait after the canaries and after each batch; without it the next worker
+	// begins as soon as one is back.
 	Pause time.Duration
 }
 
-// Upgrade says how nodes are taken down.
+// Upgrade says how nodes are upgraded.
 type Upgrade struct {
-	// Pace is that of workers that no pool selects; they come last.
+	// Pace is the pace of workers that no pool selects; they come last.
 	Pace
-	// Pools take their turns one after the other. A worker is in the first that
-	// selects it.
+	// Pools take turns one after the other. A worker belongs to the first pool that selects it.
 	Pools []Pool
 	Drain DrainOptions
-	// AllowDowntime accepts that one of two members of etcd restarts, while
-	// nothing is served.
+	// AllowDowntime accepts that one of two etcd members restarts, while neither serves.
 	AllowDowntime bool
 }
 
-// Pool is workers that take their turns together, at a pace of their own.
+// Pool is a group of workers that take turns together, at a pace of their own.
 type Pool struct {
 	Name string
 	// Selector is a label selector of nodes.
@@ -263,20 +260,20 @@ type Pool struct {
 	Source state.Source
 }
 
-// Install says where software comes from. Without Artifacts and Packages it is
-// found preinstalled.
+// Install says where software comes from. Without Artifacts and Packages it has to be
+// preinstalled.
 type Install struct {
-	// Artifacts is a folder of the operator's, Catalog what it holds: nil until
-	// the folder has been read.
+	// Artifacts is a folder of the operator, Catalog its content: nil until the folder has been
+	// read.
 	Artifacts string
 	Catalog   *Catalog `json:"-"`
-	// Packages are those of a package repository; nil without them.
+	// Packages are the packages of a repository; nil without them.
 	Packages *Packages
-	// Keep names what stays when a node is reset: runtime, kubelet, cni, images.
+	// Keep names what a reset of a node keeps: runtime, kubelet, cni, images.
 	Keep []string
 }
 
-// Addon is a manifest that is applied as the user's.
+// Addon is a manifest of the user that kubewright applies.
 type Addon struct {
 	Name string
 	// Objects are the manifest's documents.
@@ -287,14 +284,13 @@ type Addon struct {
 // AddonObject is one document of an addon's manifest.
 type AddonObject struct {
 	Value state.Value
-	// Omits are the paths of empty values that the API leaves out when it shows the
-	// object.
+	// Omits are the paths of empty values that the API omits when it returns the object.
 	Omits []string
-	// Sensitive reports whether its text is made of something sensitive.
+	// Sensitive reports whether its text contains sensitive values.
 	Sensitive bool
 }
 
-// Timeouts are kubeadm's.
+// Timeouts are kubeadm's timeouts.
 type Timeouts struct {
 	ControlPlaneComponentHealthCheck time.Duration
 	KubeletHealthCheck               time.Duration
@@ -305,8 +301,8 @@ type Timeouts struct {
 	UpgradeManifests                 time.Duration
 }
 
-// BootstrapToken is a token that the user wants kept, besides those made just
-// in time. Token is secret; empty generates one.
+// BootstrapToken is a token to keep in the cluster, besides those made just in time. Token is
+// secret; empty generates one.
 type BootstrapToken struct {
 	Token       state.Secret
 	Description string
@@ -318,14 +314,14 @@ type BootstrapToken struct {
 	Source  state.Source
 }
 
-// Reset is kubeadm's ResetConfiguration as far as it is the user's to say.
+// Reset has the fields of kubeadm's ResetConfiguration that the user can set.
 type Reset struct {
 	CleanupTmpDir bool
 	UnmountFlags  []string
 }
 
-// Cluster is a cluster block: kubeadm's ClusterConfiguration and what all
-// nodes of the cluster share. Defaults are filled in.
+// Cluster is a cluster block: kubeadm's ClusterConfiguration and the settings that all nodes of
+// the cluster share. Defaults are filled in.
 type Cluster struct {
 	// Label is the block's label and the address cluster.LABEL.
 	Label string
@@ -362,7 +358,7 @@ type Cluster struct {
 	ProxyEnv              map[string]string
 	IgnorePreflightErrors []string
 	SkipPhases            []string
-	// KernelModules are loaded on every node, now and at each boot.
+	// KernelModules are loaded on every node, immediately and at each boot.
 	KernelModules   []string
 	ImagePullPolicy string
 	ImagePullSerial bool
@@ -400,11 +396,11 @@ type Node struct {
 	Target  state.Target
 	Cluster string // label
 	Role    Role
-	// Name is the Kubernetes node name; empty until known: the host's name.
+	// Name is the Kubernetes node name; empty until known: then it is the host name.
 	Name string
-	// Address is how others reach the host: a name or IP.
+	// Address is how others reach the host: a name or an IP address.
 	Address string
-	// AdvertiseAddresses are IPs, one per family; default Address when that is an IP.
+	// AdvertiseAddresses are IP addresses, one per family; by default Address if that is one.
 	AdvertiseAddresses []string
 	Labels             map[string]string
 	Annotations        map[string]string
@@ -416,7 +412,7 @@ type Node struct {
 	Patches               []Patch
 	IgnorePreflightErrors []string
 	SkipPhases            []string
-	// ImagePullPolicy and ImagePullSerial are the cluster's when empty.
+	// ImagePullPolicy and ImagePullSerial default to the cluster's if empty.
 	ImagePullPolicy string
 	ImagePullSerial *bool
 	Lifecycle       Lifecycle `json:",omitzero"`
@@ -443,7 +439,7 @@ type Connection struct {
 	Bastions         []Connection
 	// SudoPassword is secret; zero uses sudo -n.
 	SudoPassword state.Secret
-	// Timeout is 0 for what the OpenSSH configuration says, else the default.
+	// Timeout is 0 for the value in the OpenSSH configuration, or else the default.
 	Timeout time.Duration
 }
 
@@ -457,7 +453,8 @@ func (c *Config) Cluster(label string) *Cluster {
 	return nil
 }
 
-// NodesOf returns the cluster's nodes of a role in the order of their addresses; "" is any role.
+// NodesOf returns the cluster's nodes of a role in the order of their addresses; "" is any
+// role.
 func (c *Config) NodesOf(label string, role Role) []*Node {
 	var out []*Node
 	for _, n := range c.Nodes {
@@ -468,8 +465,8 @@ func (c *Config) NodesOf(label string, role Role) []*Node {
 	return out
 }
 
-// AdvertiseAddress returns the first address that the node's components advertise, in the
-// one way of writing it by which it is known.
+// AdvertiseAddress returns the first address that the node's components advertise, in its
+// canonical form.
 func (n *Node) AdvertiseAddress() string {
 	if len(n.AdvertiseAddresses) > 0 {
 		return state.CanonicalIP(n.AdvertiseAddresses[0])

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Phases returns the names for skip_phases with those of their parts: kubewright's
-// own, and kubeadm's where a part of it has one.
+// Phases returns the names for skip_phases with their parts: kubewright's own names, and
+// kubeadm's for parts that kubeadm has.
 func Phases() map[string][]string {
 	certs := []string{"all", "ca", "apiserver", "apiserver-kubelet-client", "front-proxy-ca", "front-proxy-client", "etcd-ca", "etcd-server", "etcd-peer", "etcd-healthcheck-client", "apiserver-etcd-client", "sa"}
 	return map[string][]string{
@@ -52,12 +52,12 @@ func (c checker) phases(names []string, n *Node) {
 	}
 }
 
-// moduleName is what the kernel calls a module below /sys/module, at most as long as
-// its MODULE_NAME_LEN allows (include/linux/moduleparam.h).
+// moduleName is a kernel module's name below /sys/module, with the maximum length of
+// MODULE_NAME_LEN (include/linux/moduleparam.h).
 var moduleName = regexp.MustCompile(`^[A-Za-z0-9_]{1,55}$`)
 
-// kernelModules checks the names of modules. modprobe takes dashes for underscores,
-// the kernel shows underscores only: with one spelling nothing is looked for twice.
+// kernelModules checks the names of modules. modprobe accepts dashes for underscores, the
+// kernel shows only underscores: with a single spelling no module is listed twice.
 func (c checker) kernelModules(names []string) {
 	const path = "kernel_modules"
 	for i, name := range names {
@@ -72,8 +72,8 @@ func (c checker) kernelModules(names []string) {
 	}
 }
 
-// Checks returns the names of preflight checks that may be ignored: kubeadm's, and our own
-// beside them.
+// Checks returns the names of preflight checks that may be ignored: kubeadm's, and kubewright's
+// own.
 func Checks() []string {
 	names := map[string]bool{}
 	for _, n := range []string{
@@ -90,10 +90,10 @@ func Checks() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// variableCheck are checks whose name holds a port or a path.
+// variableCheck matches checks whose name contains a port or a path.
 var variableCheck = regexp.MustCompile(`(?i)^(Port-\d{1,5}|Service-[a-z0-9@._-]+|File(Existing|Content)-+.+|DirAvailable-+.+|HostPath-.+)$`)
 
-// foreignFile are kubeadm's checks for files of a cluster that was there before.
+// foreignFile matches kubeadm's checks for files of an earlier cluster.
 var foreignFile = regexp.MustCompile(`(?i)^FileAvailable-`)
 
 // preflight checks ignore_preflight_errors.

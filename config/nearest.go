@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Nearest returns the name that was probably meant, or "" when none is near: one
-// with few letters different, or the only one that the given is a part of, and
-// the half or more.
+// Nearest returns the name that the user probably intended, or "" if none is similar: one that
+// differs in few letters, or the only one that contains the given text as half of it or more.
 func Nearest(given string, names []string) string {
 	best, distance := "", max(1, len(given)/3)+1
 	var longer []string
@@ -31,12 +30,12 @@ func Nearest(given string, names []string) string {
 	return best
 }
 
-// editDistance counts insertions, deletions, replacements and swaps of
-// neighbours that make one word of the other.
+// editDistance counts the insertions, deletions, replacements and swaps of neighbours that turn
+// one word into the other.
 func editDistance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	if len(x) > 200 || len(y) > 200 {
-		return 1 << 20 // no word at all
+		return 1 << 20 // infinite
 	}
 	var before []int
 	row := make([]int, len(y)+1)

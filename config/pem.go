@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// ParseCertificate reads the first certificate in PEM, which of a CA's is the
-// one that signs.
+// ParseCertificate parses the first certificate in PEM, which in a CA file is the one that
+// signs.
 func ParseCertificate(text []byte) (*x509.Certificate, error) {
 	certs, err := ParseCertificates(text)
 	if err != nil {
@@ -19,7 +19,7 @@ func ParseCertificate(text []byte) (*x509.Certificate, error) {
 	return certs[0], nil
 }
 
-// ParseCertificates reads PEM of which every block is a certificate; there is at least one.
+// ParseCertificates parses PEM in which every block is a certificate, at least one.
 func ParseCertificates(text []byte) ([]*x509.Certificate, error) {
 	var certs []*x509.Certificate
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
@@ -35,7 +35,7 @@ func ParseCertificates(text []byte) ([]*x509.Certificate, error) {
 	return certs, nil
 }
 
-// Signs says why a certificate cannot be that of a CA, or nil.
+// Signs says why a certificate cannot be a CA's, or returns nil.
 func Signs(cert *x509.Certificate) error {
 	switch {
 	case !cert.IsCA || !cert.BasicConstraintsValid:
@@ -46,9 +46,8 @@ func Signs(cert *x509.Certificate) error {
 	return nil
 }
 
-// ParseKey reads a private key in PEM: PKCS #8, PKCS #1 or SEC 1. Blocks before
-// it that are none, such as OpenSSL's EC PARAMETERS, are passed over. Its errors
-// hold nothing of it.
+// ParseKey parses a private key in PEM: PKCS #8, PKCS #1 or SEC 1. It skips other blocks before
+// it, such as OpenSSL's EC PARAMETERS. Its errors quote nothing of it.
 func ParseKey(text []byte) (crypto.Signer, error) {
 	block, rest := pem.Decode(text)
 	if block == nil {
@@ -76,8 +75,8 @@ func ParseKey(text []byte) (crypto.Signer, error) {
 	return nil, errors.New("the PEM holds no private key of RSA, ECDSA or Ed25519")
 }
 
-// KeyBelongs says why a private key in PEM is not that of the certificate, or
-// nil. Its errors hold nothing of the key.
+// KeyBelongs says why a private key in PEM does not belong to the certificate, or returns nil.
+// Its errors quote nothing of the key.
 func KeyBelongs(cert *x509.Certificate, text []byte) error {
 	key, err := ParseKey(text)
 	if err != nil {

@@ -11,17 +11,16 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Policy is a policy block: what a plan may not do, whatever the configuration
-// asks for. It stands beside the clusters and not in them, so that it does not go
-// with what it guards.
+// Policy is a policy block: what a plan may not do, whatever the configuration asks for. It is
+// outside of the cluster blocks, so that it is not removed together with what it guards.
 type Policy struct {
 	Name string
-	// Cluster is the label of the cluster that is meant; empty for all of them.
+	// Cluster is the label of the cluster that the policy is for; empty for all of them.
 	Cluster string
-	// Unclear reports whether a part of it is wrong, and was reported.
+	// Unclear reports whether a part of it is invalid, and was reported.
 	Unclear bool `json:"-"`
-	// MaxDestroys is how many clusters, nodes and addons one plan may destroy or
-	// replace, or NoLimit.
+	// MaxDestroys is how many clusters, nodes and addons one plan may destroy or replace, or
+	// NoLimit.
 	MaxDestroys int
 	// Protected are patterns of addresses that no plan may destroy or replace.
 	Protected []string
@@ -33,14 +32,14 @@ type Policy struct {
 // NoLimit stands for any number.
 const NoLimit = math.MaxInt
 
-// Approval says who has to say yes to a plan.
+// Approval says who has to approve a plan.
 type Approval struct {
 	// Approvers is how many different people have to approve.
 	Approvers int
-	// File has the approvals, one a line: DIGEST NAME. It is empty where a digest on
-	// the command line, or a saved plan, is the approval.
+	// File has the approvals, one per line: DIGEST NAME. It is empty if a digest on the command
+	// line, or a saved plan, is the approval.
 	File string
-	// Names are those whose approval counts; anybody's does when there are none.
+	// Names are the approvers whose approval counts; if there are none, every approval does.
 	Names  []string
 	Source state.Source
 }
@@ -48,12 +47,12 @@ type Approval struct {
 // Freeze is a time in which nothing is changed.
 type Freeze struct {
 	Name string
-	// From and To are both a moment (2026-12-20 18:00, or the day alone), both a time
-	// of the week (fri 16:00) or both a time of day (22:00); or both are empty, and
-	// whole days are meant. What begins in From ends before To.
+	// From and To are both a moment (2026-12-20 18:00, or only the day), both a time of the
+	// week (fri 16:00) or both a time of day (22:00); or both are empty, which stands for whole
+	// days. From is inclusive, To is exclusive.
 	From, To string
-	// Weekdays are the days on which a time of day begins, as mon, tue …; all when
-	// there are none.
+	// Weekdays are the days on which a time of day begins, as mon, tue …; all if there are
+	// none.
 	Weekdays []string
 	// Zone is the name of a time zone of the IANA database.
 	Zone   string
@@ -62,8 +61,8 @@ type Freeze struct {
 }
 
 // Matches reports whether a pattern refers to an address. In a pattern * stands for any
-// characters, and everything else for itself; a node block's name alone is each of
-// its nodes, as it is everywhere.
+// characters, and every other character for itself; the name of a node block alone refers to
+// each of its nodes, as everywhere.
 func Matches(pattern string, t state.Target) bool {
 	if wild(pattern, t.String()) {
 		return true
@@ -71,7 +70,7 @@ func Matches(pattern string, t state.Target) bool {
 	return t.Keyed && t.Type == state.TypeNode && wild(pattern, state.NodeTarget(t.Name).String())
 }
 
-// wild compares with * for any characters.
+// wild compares a text with a pattern in which * stands for any characters.
 func wild(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {
@@ -94,7 +93,7 @@ func wild(pattern, text string) bool {
 // Weekdays are the names of days as a freeze has them.
 var Weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 
-// weekday returns the day that a word names; long words are understood as well.
+// weekday returns the day that a word names; full names are accepted as well.
 func weekday(word string) (time.Weekday, bool) {
 	i := slices.IndexFunc(Weekdays, func(d string) bool {
 		word := strings.ToLower(word)
@@ -106,7 +105,8 @@ func weekday(word string) (time.Weekday, bool) {
 // bound is an end of a freeze.
 type bound struct {
 	kind boundKind
-	// at is a moment; otherwise there is a time of day, in minutes, and of the week also a day.
+	// at is a moment; otherwise there is a time of day, in minutes, and for a time of the week
+	// also a day.
 	at      time.Time
 	day     time.Weekday
 	minutes int
@@ -123,7 +123,7 @@ const (
 	clockLayout           = "15:04"
 )
 
-// parseBound reads an end of a freeze.
+// parseBound parses an end of a freeze.
 func parseBound(s string, zone *time.Location) (bound, error) {
 	s = strings.TrimSpace(s)
 	for _, layout := range []string{dateLayout, dateLayout + " " + clockLayout, dateLayout + "T" + clockLayout} {
@@ -149,7 +149,7 @@ func parseBound(s string, zone *time.Location) (bound, error) {
 	return out, nil
 }
 
-// window is a freeze that was understood.
+// window is a parsed freeze.
 type window struct {
 	zone     *time.Location
 	from, to bound
@@ -196,9 +196,8 @@ func (f Freeze) window() (window, error) {
 	return w, nil
 }
 
-// Active tells whether a freeze holds at a moment, and until when. By the clock of
-// the freeze's zone: an hour that summer time skips or repeats counts as the wall
-// clock there shows it.
+// Active reports whether a freeze holds at a moment, and until when. Times are by the wall
+// clock of the freeze's zone, including hours that daylight saving time skips or repeats.
 func (f Freeze) Active(at time.Time) (until time.Time, active bool) {
 	w, err := f.window()
 	if err != nil {
@@ -217,7 +216,7 @@ func (f Freeze) Active(at time.Time) (until time.Time, active bool) {
 	return until, active
 }
 
-// on returns the window that begins on a day, if one does.
+// on returns the window that begins on a day, if there is one.
 func (w window) on(day time.Time) (begin, end time.Time, ok bool) {
 	moment := func(days, minutes int) time.Time {
 		return time.Date(day.Year(), day.Month(), day.Day()+days, 0, minutes, 0, 0, w.zone)

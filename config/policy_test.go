@@ -8,7 +8,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestFreeze: when a freeze holds, by the wall clock of its zone.
+// TestFreeze checks when a freeze holds, by the wall clock of its zone.
 func TestFreeze(t *testing.T) {
 	t.Parallel()
 	berlin := func(f config.Freeze) config.Freeze { f.Zone = "Europe/Berlin"; return f }
@@ -18,7 +18,7 @@ func TestFreeze(t *testing.T) {
 		name   string
 		freeze config.Freeze
 		at     string
-		until  string // empty when it does not hold
+		until  string // empty if it does not hold
 	}{
 		{"before a moment", config.Freeze{From: "2026-12-20", To: "2026-12-21", Zone: "UTC"}, "2026-12-19T23:59:59Z", ""},
 		{"at a moment", config.Freeze{From: "2026-12-20", To: "2026-12-21", Zone: "UTC"}, "2026-12-20T00:00:00Z", "2026-12-21T00:00:00Z"},
@@ -31,7 +31,7 @@ func TestFreeze(t *testing.T) {
 		{"not on that day", config.Freeze{From: "12:00", To: "13:00", Weekdays: []string{"Monday"}, Zone: "UTC"}, "2026-03-06T12:30:00Z", ""},
 		{"until midnight", config.Freeze{From: "12:00", To: "24:00", Zone: "UTC"}, "2026-03-06T23:59:00Z", "2026-03-07T00:00:00Z"},
 		{"all of a day", berlin(config.Freeze{Weekdays: []string{"sat"}}), "2026-03-06T23:00:00Z", "2026-03-07T23:00:00Z"},
-		{"days in a row are told one by one", berlin(config.Freeze{Weekdays: []string{"sat", "sun"}}), "2026-03-07T12:00:00Z", "2026-03-07T23:00:00Z"},
+		{"consecutive days end one by one", berlin(config.Freeze{Weekdays: []string{"sat", "sun"}}), "2026-03-07T12:00:00Z", "2026-03-07T23:00:00Z"},
 		{"a weekend", weekend, "2026-03-08T12:00:00Z", "2026-03-09T07:00:00Z"},
 		{"on its way out", weekend, "2026-03-09T06:59:59Z", "2026-03-09T07:00:00Z"},
 		{"the day before it", weekend, "2026-03-06T14:59:00Z", ""},

@@ -7,7 +7,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// referenceScheme begins the name of a value of the configuration.
+// referenceScheme begins a reference to a value of the configuration.
 const referenceScheme = "config:"
 
 // Reference names a value of the cluster's block, so that a plan need not hold
@@ -16,7 +16,7 @@ func (c *Cluster) Reference(path string) string {
 	return referenceScheme + state.ClusterTarget(c.Label).String() + "#" + path
 }
 
-// Resolve finds what a reference stands for. Its errors hold nothing of it.
+// Resolve returns the value of a reference. Its errors quote nothing of it.
 func (c *Config) Resolve(ref string) (state.Secret, error) {
 	for _, cl := range c.Clusters {
 		if path, ok := strings.CutPrefix(ref, cl.Reference("")); ok {
@@ -28,10 +28,10 @@ func (c *Config) Resolve(ref string) (state.Secret, error) {
 	return state.Secret{}, fmt.Errorf("cannot find %s: the configuration does not have it; plan again", ref)
 }
 
-// SuppliedPath returns the path of a file of the folder certificates.supplied, for Reference.
+// SuppliedPath returns the path of a file in the folder certificates.supplied, for Reference.
 func SuppliedPath(name string) string { return state.JoinPath("certificates.supplied", name) }
 
-// given returns a value of the block that is brought to hosts.
+// given returns a value of the block that is copied to hosts.
 func (c *Cluster) given(path string) state.Secret {
 	keys := state.SplitPath(path)
 	switch {
@@ -50,7 +50,7 @@ func (c *Cluster) given(path string) state.Secret {
 
 func text(s string) state.Secret { return state.NewSecret([]byte(s)) }
 
-// Given returns the CAs of the operator's by their block's name.
+// Given returns the operator's CAs by their block's name.
 func (p Certificates) Given() map[string]GivenCA {
 	out := map[string]GivenCA{}
 	for name, ca := range map[string]GivenCA{"ca": p.CA, "front_proxy_ca": p.FrontProxyCA, "etcd_ca": p.EtcdCA} {

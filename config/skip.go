@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// skipRule says of a name in skip_phases where it may stand, or why it may not.
+// skipRule says in which blocks a name in skip_phases is allowed, or why it is refused.
 type skipRule struct {
-	// cluster and node tell which blocks may have it; both are false for a name
-	// that is refused.
+	// cluster and node report which blocks may have it; both are false for a refused name.
 	cluster, node bool
-	// role is whose phase it is, where not every node has it.
+	// role is the role whose phase it is, if not every node has it.
 	role Role
-	// refused says why the phase is not left out, and what to write instead.
+	// refused says why the phase is not skipped, and what to write instead.
 	refused string
 }
 
@@ -23,9 +22,9 @@ const (
 	noSuchStep    = "kubewright has no step of the kind, so leaving it out would change nothing: take the name out."
 )
 
-// skipRules has a rule for each of Phases, without its parts. What may be left out
-// is what a user can see to by other means. The rest is needed by the steps behind
-// it, by the promises of a plan, or by kubeadm and those who use it on our hosts.
+// skipRules has a rule for each of Phases, without its parts. A phase may be skipped if the
+// user can do its work by other means. The others are needed by later steps, by the guarantees
+// of a plan, or by kubeadm and its users on the hosts.
 var skipRules = map[string]skipRule{
 	"preflight": {cluster: true, node: true},
 	"images":    {cluster: true, node: true},
@@ -75,9 +74,9 @@ var oncePhases = []string{
 	"upload-config", "upload-certs", "bootstrap-token", "kubelet-finalize", "drain", "reset", "etcd-snapshot", "upgrade-pause", "token-renewal",
 }
 
-// plainPhase returns a name of skip_phases in the form in which phases ask for it: a
-// phase with all its parts is the phase, and a part of kubeadm's that is a phase of
-// ours is called so.
+// plainPhase returns a name of skip_phases in the form in which phases look it up: a phase with
+// all its parts is the phase, and a part in kubeadm's terms that is a phase of kubewright gets
+// its name.
 func plainPhase(name string) string {
 	if name == "control-plane-join/mark-control-plane" {
 		return "mark-control-plane"
@@ -85,7 +84,7 @@ func plainPhase(name string) string {
 	return strings.TrimSuffix(name, "/all")
 }
 
-// skips reports whether names have a phase, or the phase that it is a part of.
+// skips reports whether names include a phase, or the phase that it is a part of.
 func skips(names []string, phase string) bool {
 	whole, _, _ := strings.Cut(phase, "/")
 	return slices.ContainsFunc(names, func(name string) bool {
@@ -94,16 +93,14 @@ func skips(names []string, phase string) bool {
 	})
 }
 
-// Skips reports whether the cluster's plans leave out a phase, or a part of one as
-// PHASE/PART.
+// Skips reports whether the cluster's plans skip a phase, or a part of one as PHASE/PART.
 func (c *Cluster) Skips(phase string) bool { return skips(c.SkipPhases, phase) }
 
-// Skips reports whether plans leave out a phase on the node: by its own word, not by its
-// cluster's.
+// Skips reports whether plans skip a phase on the node by its own setting, not its cluster's.
 func (n *Node) Skips(phase string) bool { return skips(n.SkipPhases, phase) }
 
-// skippablePhases returns the phases that every plan can leave out: on the node, or for
-// the cluster when that is nil.
+// skippablePhases returns the phases that every plan can skip: on the node, or for the cluster
+// if n is nil.
 func skippablePhases(n *Node) []string {
 	var out []string
 	for _, name := range keys(skipRules) {
@@ -115,8 +112,7 @@ func skippablePhases(n *Node) []string {
 	return out
 }
 
-// skippable refuses a known name that is not left out of every plan. The node is nil
-// for a cluster.
+// skippable refuses a known name that cannot be skipped in every plan. n is nil for a cluster.
 func (c checker) skippable(name string, n *Node) {
 	const path = "skip_phases"
 	plain := plainPhase(name)

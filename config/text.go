@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Quote quotes a text of the user's for a message, shortened when it is long.
+// Quote quotes a text of the user for a message, shortened if it is long.
 func Quote(s string) string {
 	const most = 80
 	if utf8.RuneCountInString(s) > most {
@@ -21,7 +21,7 @@ func Quote(s string) string {
 // keys returns the keys of a map in order.
 func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// Duration writes a duration as a person does: 8760h for 8760h0m0s.
+// Duration formats a duration as a person writes it: 8760h for 8760h0m0s.
 func Duration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

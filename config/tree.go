@@ -6,8 +6,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// MergeTrees lays a tree over another: maps key by key, all else as a whole. A
-// null is not there.
+// MergeTrees lays a tree over another: maps are merged key by key, all other values replaced. A
+// null counts as absent.
 func MergeTrees(base, over state.Value) state.Value {
 	if over.IsNull() {
 		return base

@@ -9,9 +9,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Validate checks everything that can be checked without looking at a host, as
-// strictly as kubeadm and the components do. What an empty value means is the
-// loader's to report: here it is taken for not written.
+// Validate checks everything that can be checked without observing a host, as strictly as
+// kubeadm and the components do. The loader reports misplaced empty values: here an empty value
+// counts as not written.
 func (c *Config) Validate() diag.Diagnostics {
 	var out diag.Diagnostics
 	for _, cl := range c.Clusters {
@@ -46,14 +46,14 @@ type checker struct {
 	hidden  map[string]bool
 	block   state.Source
 	about   fmt.Stringer
-	// here is where that is written what is looked at, when its path does not tell: of
-	// arguments with the same name, the path leads to the last.
+	// here is the position of the checked value if its path is ambiguous: for arguments with
+	// the same name, the path leads to the last one.
 	here state.Source
-	// minor is the minor version of Kubernetes, 0 when it is unknown.
+	// minor is the minor version of Kubernetes, 0 if it is unknown.
 	minor int
 }
 
-// at returns where a value is written, or the block when it is a default.
+// at returns the position of a value, or of the block if it is a default.
 func (c checker) at(path string) state.Source {
 	if !c.here.IsZero() {
 		return c.here
@@ -92,7 +92,7 @@ func (c checker) show(path, value string) string {
 	return Quote(value)
 }
 
-// oneOf wants one of the values; empty is not written.
+// oneOf requires one of the values; empty is not written.
 func (c checker) oneOf(path, summary, value string, allowed ...string) bool {
 	if value == "" || slices.Contains(allowed, value) {
 		return true
@@ -101,8 +101,8 @@ func (c checker) oneOf(path, summary, value string, allowed ...string) bool {
 	return false
 }
 
-// absolute wants a clean absolute path; empty is not written. A slash at its end is
-// nothing to a path that is only passed on. It tells whether there is nothing to say.
+// absolute requires a clean absolute path; empty is not written. A trailing slash is allowed in
+// a path that is only passed on. It reports whether the path is written and valid.
 func (c checker) absolute(path, value string) bool {
 	bare := value
 	if len(value) > 1 {
@@ -122,8 +122,8 @@ func (c checker) absolute(path, value string) bool {
 	return false
 }
 
-// ownPath wants the path of a file or folder that kubewright looks at on hosts by itself:
-// hosts are asked for it as it stands here.
+// ownPath requires the path of a file or folder that kubewright itself reads on hosts: hosts
+// are queried for it literally.
 func (c checker) ownPath(path, value string) bool {
 	switch {
 	case !c.absolute(path, value):
@@ -135,17 +135,17 @@ func (c checker) ownPath(path, value string) bool {
 	return false
 }
 
-// ownFolder wants a folder that can be a cluster's alone: a reset empties it or takes it
-// away, which hosts refuse of folders that are the whole machine's. One directly at the
-// root may be one, such as /etcd, as that is where people mount a disk for etcd, and
-// clusters that are imported have it so.
+// ownFolder requires a folder that can belong to the cluster alone: a reset empties or deletes
+// it, which hosts refuse for folders of the whole machine. A folder directly at the root is
+// allowed, such as /etcd: users mount a disk for etcd there, also in clusters that are
+// imported.
 func (c checker) ownFolder(path, value string) {
 	if c.ownPath(path, value) && state.WholeMachine(value) {
 		c.errorf(path, "Folder of the whole machine", "%s belongs to the whole machine, and the cluster's folders are deleted when its hosts are reset. Use another one, for this cluster alone.", c.show(path, value))
 	}
 }
 
-// ownFile wants a file that is written to hosts, and taken away when they are given back.
+// ownFile requires a file that is written to hosts, and deleted when they are released.
 func (c checker) ownFile(path, value string) {
 	if c.ownPath(path, value) && (state.WholeMachine(value) || state.AtRoot(value)) {
 		c.errorf(path, "File at the root", "%s is written to the hosts, and taken away when they are given back; that is done in a folder, and not at the root or in place of a folder of the whole machine. Give a path such as \"/etc/kubernetes/etcd/ca.crt\".", c.show(path, value))
@@ -163,8 +163,8 @@ func didYouMean(given string, names []string) string {
 	return ""
 }
 
-// didYouMeanOr returns a sentence: what was probably meant, or what else to do, also where
-// several names are as near: of VersionTLS14 nobody can tell which version was meant.
+// didYouMeanOr returns a sentence: the name that was probably intended, or otherwise, also if
+// several names are equally near: VersionTLS14 may stand for any version.
 func didYouMeanOr(given string, names []string, otherwise string) string {
 	near := Nearest(given, names)
 	as := func(name string) int { return editDistance(strings.ToLower(given), strings.ToLower(name)) }
@@ -174,8 +174,8 @@ func didYouMeanOr(given string, names []string, otherwise string) string {
 	return didYouMean(given, names)
 }
 
-// reasons joins what the API machinery's checks found, without the regular
-// expressions that they add.
+// reasons joins the findings of the API machinery's checks, without the regular expressions
+// that they add.
 func reasons(found []string) string {
 	short := make([]string, len(found))
 	for i, s := range found {

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Algorithms returns those that keys can be made with.
+// Algorithms returns the key algorithms.
 func Algorithms() []string {
 	return []string{"RSA-2048", "RSA-3072", "RSA-4096", "ECDSA-P256", "ECDSA-P384"}
 }
 
-// certificates checks how certificates are made, and the CAs that are given.
+// certificates checks how certificates are made, and the operator's CAs.
 func (c checker) certificates(cl *Cluster) {
 	p := cl.Certificates
 	c.ownFolder("certificates.dir", p.Dir)
@@ -26,10 +26,10 @@ func (c checker) certificates(cl *Cluster) {
 		ca   GivenCA
 	}{{"ca", p.CA}, {"front_proxy_ca", p.FrontProxyCA}, {"etcd_ca", p.EtcdCA}} {
 		if ca.name == "etcd_ca" && cl.Etcd.External != nil {
-			continue // it has no place there, which is reported
+			continue // it is misplaced, which is reported
 		}
 		c.givenCA("certificates."+ca.name, ca.ca, p.Supplied)
-		// One that is written and has nothing could not be read, which is reported.
+		// A written but empty one could not be read, which is reported.
 		external = external || ca.ca.Key.IsZero() && (!ca.ca.IsZero() || c.written("certificates."+ca.name))
 	}
 	switch {
@@ -42,8 +42,8 @@ func (c checker) certificates(cl *Cluster) {
 	c.certificateKey(cl)
 }
 
-// signingCA wants the CA with which the controller manager signs to be one certificate
-// alone: it exits where there are more in the file (pkg/controller/certificates/signer).
+// signingCA requires the CA with which the controller manager signs to be a single certificate:
+// it exits if its file has more (pkg/controller/certificates/signer).
 func (c checker) signingCA(cl *Cluster) {
 	ca := cl.Certificates.CA
 	certs, err := ParseCertificates([]byte(ca.Certificate))
@@ -101,7 +101,7 @@ func (c checker) periods(p Certificates) {
 	}
 }
 
-// givenCA checks a CA of the operator's.
+// givenCA checks a CA of the operator.
 func (c checker) givenCA(path string, ca GivenCA, supplied string) {
 	if ca.IsZero() {
 		return
@@ -138,7 +138,7 @@ func (c checker) caCertificate(path, text string) *x509.Certificate {
 	return cert
 }
 
-// caKey wants the key of the certificate.
+// caKey requires the key to belong to the certificate.
 func (c checker) caKey(path string, text []byte, cert *x509.Certificate) {
 	const summary = "Invalid CA key"
 	if err := KeyBelongs(cert, text); err != nil {
@@ -146,7 +146,7 @@ func (c checker) caKey(path string, text []byte, cert *x509.Certificate) {
 	}
 }
 
-// pathHint refers to a text that looks like the path of a file.
+// pathHint returns a hint for a text that looks like the path of a file.
 func pathHint(text, example string) string {
 	if strings.Contains(text, "\n") || strings.Contains(text, "-----") {
 		return ""
@@ -154,7 +154,7 @@ func pathHint(text, example string) string {
 	return " A path alone is not read: write file(\"" + example + "\")."
 }
 
-// sentence begins an error's text with a capital letter.
+// sentence capitalizes the text of an error.
 func sentence(err error) string {
 	text := err.Error()
 	return strings.ToUpper(text[:1]) + text[1:]
@@ -165,9 +165,9 @@ var (
 	groupPattern = regexp.MustCompile(`^system:bootstrappers:[a-z0-9:-]*[a-z0-9]$`)
 )
 
-// isGroup reports whether a bootstrap token may speak for a group: what follows the prefix
-// has up to 256 characters. They are counted here since a pattern that counts as far
-// takes a millisecond to compile, at the start of every command.
+// isGroup reports whether a bootstrap token may authenticate as a group: up to 256 characters
+// follow the prefix. They are counted here since a pattern with that bound takes a millisecond
+// to compile, at the start of every command.
 func isGroup(s string) bool {
 	return len(s) <= len("system:bootstrappers:")+256 && groupPattern.MatchString(s)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// cluster checks what stands in a cluster block.
+// cluster checks the content of a cluster block.
 func (c checker) cluster(cl *Cluster) {
 	c.version(cl.KubernetesVersion)
 	c.endpoint(cl.ControlPlaneEndpoint)
@@ -46,7 +46,7 @@ func (c checker) cluster(cl *Cluster) {
 	c.addons(cl.Addons)
 }
 
-// takenPorts are those of other components on a control plane.
+// takenPorts are the ports of other components on a control plane.
 var takenPorts = map[int]string{
 	2379: "etcd", 2380: "etcd", 2381: "etcd", 10248: "the kubelet", 10250: "the kubelet",
 	10249: "kube-proxy", 10256: "kube-proxy", 10257: "kube-controller-manager", 10259: "kube-scheduler",
@@ -100,7 +100,7 @@ func (c checker) pullPolicy(policy string) {
 
 var percentage = regexp.MustCompile(`^([1-9]\d{0,8})(%?)$`)
 
-// upgrade checks how nodes are taken down.
+// upgrade checks how nodes are upgraded.
 func (c checker) upgrade(u Upgrade) {
 	c.pace("upgrade", u.Pace)
 	for _, p := range u.Pools {
@@ -115,8 +115,8 @@ func (c checker) upgrade(u Upgrade) {
 	c.drain(u.Drain)
 }
 
-// own returns the pool's pace without what it has of the upgrade block, which is
-// reported there.
+// own returns the pool's pace without the values that it inherits from the upgrade block, which
+// are reported there.
 func (p Pool) own(around Pace) Pace {
 	own := p.Pace
 	if own.MaxUnavailable == around.MaxUnavailable {
@@ -131,7 +131,7 @@ func (p Pool) own(around Pace) Pace {
 	return own
 }
 
-// pace checks how workers take their turns.
+// pace checks how workers take turns.
 func (c checker) pace(path string, p Pace) {
 	m := percentage.FindStringSubmatch(p.MaxUnavailable)
 	unavailable := path + ".max_unavailable"
@@ -152,7 +152,7 @@ func (c checker) pace(path string, p Pace) {
 	}
 }
 
-// drain checks how a node is emptied.
+// drain checks how a node is drained.
 func (c checker) drain(d DrainOptions) {
 	if d.Timeout < 0 {
 		c.errorf("upgrade.drain.timeout", "Negative duration", "A timeout cannot be negative; \"0s\" never gives up.")
@@ -168,7 +168,7 @@ func (c checker) drain(d DrainOptions) {
 	}
 }
 
-// timeouts wants all of them positive.
+// timeouts requires all of them to be positive.
 func (c checker) timeouts(t Timeouts) {
 	for name, d := range map[string]fmt.Stringer{
 		"control_plane_component_health_check": t.ControlPlaneComponentHealthCheck, "kubelet_health_check": t.KubeletHealthCheck,
@@ -202,7 +202,7 @@ func (c checker) reset(r Reset) {
 	}
 }
 
-// proxy wants the names that kubeadm takes from its environment.
+// proxy requires the names that kubeadm takes from its environment.
 func (c checker) proxy(env map[string]string) {
 	known := []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY"}
 	for _, name := range keys(env) {
@@ -215,7 +215,7 @@ func (c checker) proxy(env map[string]string) {
 	}
 }
 
-// addons wants every object once.
+// addons requires every object to be there only once.
 func (c checker) addons(addons []*Addon) {
 	owner := map[string]string{}
 	for _, a := range addons {

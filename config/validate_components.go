@@ -29,8 +29,8 @@ func (c checker) sans(path string, names []string) {
 	}
 }
 
-// component checks arguments, volumes and environment of a static pod, which has the
-// folder of certificates mounted.
+// component checks arguments, volumes and environment of a static pod, in which the folder of
+// certificates is mounted.
 func (c checker) component(block, name string, p Component, certificates string) {
 	c.args(block, name, p.Args)
 	c.envs(block, p.Envs)
@@ -75,7 +75,7 @@ func (c checker) envs(block string, envs []EnvVar) {
 
 var argName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 
-// args checks the names of arguments, and the values that are known.
+// args checks the names of arguments, and values of known flags.
 func (c checker) args(block, component string, args []Arg) {
 	for _, a := range args {
 		path := fmt.Sprintf("%s.arg[%q]", block, a.Name)
@@ -99,8 +99,8 @@ func (c checker) args(block, component string, args []Arg) {
 	}
 }
 
-// argValue checks a value, which stops the component when it is wrong. What the
-// kubelet puts in for $(NAME) when it starts a static pod is not known here.
+// argValue checks a value, since an invalid one stops the component. The value that the kubelet
+// substitutes for $(NAME) when it starts a static pod is unknown here.
 func (c checker) argValue(path, component string, a Arg) {
 	if component != "kubelet" && strings.Contains(a.Value, "$(") {
 		return
@@ -114,7 +114,7 @@ func (c checker) argValue(path, component string, a Arg) {
 
 var tlsVersions = []string{"VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"}
 
-// cipherSuites checks names as Go, and so all components, know them.
+// cipherSuites checks names as Go, and therefore all components, know them.
 func (c checker) cipherSuites(path string, names []string) {
 	var known []string
 	for _, s := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
@@ -158,7 +158,7 @@ func (c checker) etcd(cl *Cluster) {
 	c.externalEtcd(e.External)
 }
 
-// etcdTLS checks what etcd refuses when it starts (embed/config.go).
+// etcdTLS checks for what etcd refuses at its start (embed/config.go).
 func (c checker) etcdTLS(args []Arg) {
 	least, most, suites := lastArg(args, "tls-min-version"), lastArg(args, "tls-max-version"), lastArg(args, "cipher-suites")
 	if least == "TLS1.3" && most == "TLS1.2" {
@@ -169,14 +169,14 @@ func (c checker) etcdTLS(args []Arg) {
 	}
 }
 
-// etcdTimes checks what etcd asks of its times, which are in milliseconds, when it
-// starts (embed/config.go of 3.6 and 3.7).
+// etcdTimes checks what etcd requires of its times, in milliseconds, at its start
+// (embed/config.go of 3.6 and 3.7).
 func (c checker) etcdTimes(args []Arg) {
 	const longest = 50000
 	beat, beats := milliseconds(args, "heartbeat-interval", 100)
 	election, elects := milliseconds(args, "election-timeout", 1000)
 	switch path := `etcd.arg["election-timeout"]`; {
-	case !beats || !elects: // each by itself was said, or is known on the host only
+	case !beats || !elects: // an invalid one is reported by itself, or only the host knows it
 	case beat == 0:
 		c.errorf(`etcd.arg["heartbeat-interval"]`, "Invalid argument value", "heartbeat-interval is above 0; etcd would not start.")
 	case election > longest:
@@ -189,7 +189,7 @@ func (c checker) etcdTimes(args []Arg) {
 	}
 }
 
-// milliseconds returns what etcd takes for one of its times. known is false where it cannot be read.
+// milliseconds returns the value of one of etcd's times. known is false if it cannot be read.
 func milliseconds(args []Arg, name string, unset uint64) (ms uint64, known bool) {
 	value := lastArg(args, name)
 	if value == "" {
@@ -239,7 +239,7 @@ func (c checker) externalEtcd(e *ExternalEtcd) {
 	c.etcdClient(e)
 }
 
-// etcdClient checks the files that are to be brought to the control planes.
+// etcdClient checks the files that are copied to the control planes.
 func (c checker) etcdClient(e *ExternalEtcd) {
 	const block, summary = "etcd.external", "Invalid external etcd"
 	for name, text := range map[string]string{"ca": e.CAContent, "cert": e.CertContent} {

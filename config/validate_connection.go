@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// connection checks how a host is reached.
+// connection checks how to reach a host.
 func (c checker) connection(path string, n Connection) {
 	c.oneOf(path+".type", "Invalid connection type", n.Type, "ssh", "local", "sim")
 	if n.Timeout <= 0 && c.written(path+".timeout") {
@@ -24,7 +24,7 @@ func (c checker) connection(path string, n Connection) {
 	}
 }
 
-// hop checks what targets and bastions have in common.
+// hop checks what hosts and bastions have in common.
 func (c checker) hop(path string, n Connection) {
 	if n.Port != 0 && (n.Port < 1 || n.Port > 65535) || n.Port == 0 && c.written(path+".port") {
 		c.errorf(path+".port", "Invalid port", "%d is not a port from 1 to 65535.", n.Port)
@@ -45,10 +45,10 @@ func (c checker) hop(path string, n Connection) {
 	}
 }
 
-// hostKeyAlgorithms are those that hosts of today show.
+// hostKeyAlgorithms are the algorithms of host keys in use today.
 var hostKeyAlgorithms = []string{"ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "sk-ssh-ed25519@openssh.com"}
 
-// hostKey wants a public key as ssh-keyscan prints it, without the host.
+// hostKey requires a public key as ssh-keyscan prints it, without the host.
 func (c checker) hostKey(path, text string) {
 	const summary = "Invalid host key"
 	fields := strings.Fields(text)

@@ -16,8 +16,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// kubelet checks the settings of the cluster's kubelets, or of one node's over
-// those of its cluster.
+// kubelet checks the settings of the cluster's kubelets, or of one node's on top of the
+// cluster's.
 func (c checker) kubelet(k Kubelet, base state.Value) {
 	c.args("kubelet", "kubelet", k.Args)
 	if k.Config.IsNull() {
@@ -33,8 +33,8 @@ func (c checker) kubelet(k Kubelet, base state.Value) {
 	c.managed(k.Config)
 }
 
-// kubeletFields checks what can be said of each field of a KubeletConfiguration by
-// itself, whoever writes it.
+// kubeletFields checks each field of a KubeletConfiguration by itself, wherever the field is
+// set.
 func (c checker) kubeletFields(v state.Value) {
 	const block = "kubelet.config"
 	c.header(block, v, kubeletconfig.SchemeGroupVersion.String(), "KubeletConfiguration")
@@ -49,14 +49,14 @@ func (c checker) kubeletFields(v state.Value) {
 	c.gateMap(block+".featureGates", "kubelet", v.Get("featureGates"))
 }
 
-// header checks apiVersion and kind, which may be left out.
+// header checks apiVersion and kind, which are optional.
 func (c checker) header(block string, v state.Value, apiVersion, kind string) {
 	c.oneOf(block+".apiVersion", "Wrong kind of configuration", v.Get("apiVersion").AsString(), apiVersion)
 	c.oneOf(block+".kind", "Wrong kind of configuration", v.Get("kind").AsString(), kind)
 }
 
-// rule is what a component checks of a value when it starts: one of some words, a
-// number within bounds, or a duration within bounds.
+// rule is what a component checks about a value at its start: one of some words, a number
+// within bounds, or a duration within bounds.
 type rule struct {
 	path           string
 	allowed        []string
@@ -83,7 +83,7 @@ const (
 	forever = time.Duration(1<<63 - 1)
 )
 
-// kubeletRules are those of single values.
+// kubeletRules are the rules for single values.
 var kubeletRules = []rule{
 	enum("cgroupDriver", "cgroupfs", "systemd"),
 	enum("cpuManagerPolicy", "none", "static"),
@@ -131,7 +131,7 @@ func (c checker) rules(block string, v state.Value, rules []rule) {
 			switch {
 			case r.max >= many && n < r.min:
 				c.errorf(path, "Value out of range", "%s is %d; it must be %d or more.", r.path, n, r.min)
-			case r.max >= many: // more than its type holds, which was said
+			case r.max >= many: // more than its type holds, which is reported
 			default:
 				c.errorf(path, "Value out of range", "%s is %d; it must be from %d to %d.", r.path, n, r.min, r.max)
 			}
@@ -139,7 +139,7 @@ func (c checker) rules(block string, v state.Value, rules []rule) {
 	}
 }
 
-// duration checks the bounds of a duration; what is none was said.
+// duration checks the bounds of a duration; an invalid one is already reported.
 func (c checker) duration(path string, r rule, text string) {
 	d, err := time.ParseDuration(text)
 	switch {
@@ -151,7 +151,7 @@ func (c checker) duration(path string, r rule, text string) {
 	}
 }
 
-// fieldsSince are fields that not every supported kubelet knows.
+// fieldsSince are fields that not every supported kubelet has, with their first minor version.
 var fieldsSince = map[string]int{"memoryReservationPolicy": 36, "tlsCurvePreferences": 36, "defaultPodSysctls": 37}
 
 // since reports fields that the version's kubelet would refuse.
@@ -190,7 +190,7 @@ func (c checker) kubeletCombinations(v state.Value) {
 	if all > 0 && len(v.Get("shutdownGracePeriodByPodPriority").AsList()) > 0 {
 		contradict("shutdownGracePeriodByPodPriority", "shutdownGracePeriodByPodPriority and shutdownGracePeriod exclude each other. Write one of them.")
 	}
-	// Where serializeImagePulls is not written, the kubelet makes it false for more than one.
+	// If serializeImagePulls is not written, the kubelet sets it to false for more than one.
 	if n, ok := c.number(v.Get("maxParallelImagePulls")); ok && n > 1 && v.Get("serializeImagePulls").AsBool() {
 		contradict("maxParallelImagePulls", "maxParallelImagePulls is %d while serializeImagePulls is true, and the kubelet would not start. Remove serializeImagePulls, or write 1.", n)
 	}
@@ -210,7 +210,7 @@ func (c checker) kubeletCombinations(v state.Value) {
 	c.enforcement(v)
 }
 
-// lasts returns a duration of a configuration, or what it is where none is written.
+// lasts returns a duration of a configuration, or the default if none is written.
 func lasts(v state.Value, path string, otherwise time.Duration) time.Duration {
 	if d, err := time.ParseDuration(v.Get(path).AsString()); err == nil && d != 0 {
 		return d
@@ -218,11 +218,11 @@ func lasts(v state.Value, path string, otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
-// isFalse tells a value that is written and false.
+// isFalse reports whether a value is written and false.
 func isFalse(v state.Value) bool { return v.Kind() == state.KindBool && !v.AsBool() }
 
-// gracePeriods checks that each soft threshold has its grace period
-// (pkg/kubelet/eviction: ParseThresholdConfig). Those of 0% and 100% are ignored.
+// gracePeriods checks that each soft threshold has its grace period (pkg/kubelet/eviction:
+// ParseThresholdConfig). Thresholds of 0% and 100% are ignored.
 func (c checker) gracePeriods(v state.Value) {
 	soft, periods := v.Get("evictionSoft").AsMap(), v.Get("evictionSoftGracePeriod").AsMap()
 	for _, signal := range keys(soft) {
@@ -234,7 +234,7 @@ func (c checker) gracePeriods(v state.Value) {
 	}
 }
 
-// enforcement checks what enforceNodeAllocatable needs beside it.
+// enforcement checks what enforceNodeAllocatable requires of other fields.
 func (c checker) enforcement(v state.Value) {
 	const path, summary = "kubelet.config.enforceNodeAllocatable", "Values contradict each other"
 	var names []string
@@ -250,7 +250,7 @@ func (c checker) enforcement(v state.Value) {
 		}
 		return
 	}
-	if isFalse(v.Get("cgroupsPerQOS")) && (len(names) > 0 || v.Get("enforceNodeAllocatable").IsNull()) { // which is pods then
+	if isFalse(v.Get("cgroupsPerQOS")) && (len(names) > 0 || v.Get("enforceNodeAllocatable").IsNull()) { // the default is pods
 		c.errorf("kubelet.config.cgroupsPerQOS", summary, "What enforceNodeAllocatable says needs cgroupsPerQOS, and the kubelet would not start. Write enforceNodeAllocatable = [\"none\"], or remove cgroupsPerQOS.")
 	}
 	for _, x := range []struct{ name, cgroup string }{{"system-reserved", "systemReservedCgroup"}, {"kube-reserved", "kubeReservedCgroup"}} {
@@ -264,7 +264,7 @@ func (c checker) enforcement(v state.Value) {
 	}
 }
 
-// orDefault returns a number for a message, which says so when nobody wrote it.
+// orDefault returns a number for a message, which says so if it is the default.
 func orDefault(n int64, written bool) string {
 	if written {
 		return strconv.FormatInt(n, 10)
@@ -284,7 +284,7 @@ func (c checker) kubeletLists(v state.Value) {
 	for _, taint := range v.Get("registerWithTaints").AsList() {
 		effect := taint.Get("effect").AsString()
 		if effect == "" {
-			effect = "NoSchedule" // the kubelet takes none as well
+			effect = "NoSchedule" // the kubelet also accepts none
 		}
 		c.kubeletTaints(block+"registerWithTaints", taint.Get("key").AsString()+"="+taint.Get("value").AsString()+":"+effect)
 	}
@@ -296,10 +296,10 @@ func (c checker) kubeletLists(v state.Value) {
 	}
 }
 
-// reservable are the resources that can be kept back (cmd/kubelet: parseResourceList).
+// reservable are the resources that can be reserved (cmd/kubelet: parseResourceList).
 var reservable = []string{"cpu", "memory", "ephemeral-storage", "pid"}
 
-// reserved checks what is kept back for the system or for Kubernetes.
+// reserved checks the reservations for the system or for Kubernetes.
 func (c checker) reserved(block string, v state.Value) {
 	for _, k := range v.Keys() {
 		path, text := state.JoinPath(block, k), v.AsMap()[k].AsString()
@@ -354,7 +354,7 @@ func (c checker) suiteList(path string, v state.Value) {
 	c.cipherSuites(path, names)
 }
 
-// managed reports fields that kubewright sets, where another value breaks the node.
+// managed reports fields that kubewright sets, and with which another value breaks the node.
 func (c checker) managed(v state.Value) {
 	const block = "kubelet.config."
 	for _, field := range keys(ownedFields) {
@@ -367,7 +367,7 @@ func (c checker) managed(v state.Value) {
 		c.warnf(block+"rotateCertificates", "Setting has no effect", "kubeadm always sets rotateCertificates to true: otherwise kubelets lose the cluster when their certificates expire.")
 	}
 	if n, ok := c.number(v.Get("readOnlyPort")); ok && n != 0 {
-		c.warnf(block+"readOnlyPort", "Insecure setting", "The read-only port shows pods and their environment to everybody without authentication. kubeadm sets it to 0.")
+		c.warnf(block+"readOnlyPort", "Insecure setting", "The read-only port shows pods and their environment to any client without authentication. kubeadm sets it to 0.")
 	}
 	for _, e := range v.Get("clusterDNS").AsList() {
 		if _, err := netip.ParseAddr(e.AsString()); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// proxyRules are those of kube-proxy's single values.
+// proxyRules are the rules for kube-proxy's single values.
 var proxyRules = []rule{
 	enum("mode", "iptables", "ipvs", "nftables"),
 	enum("detectLocalMode", "ClusterCIDR", "NodeCIDR", "BridgeInterface", "InterfaceNamePrefix"),
@@ -63,7 +63,7 @@ func (c checker) proxyAddresses(block string, v state.Value) {
 			}
 		}
 	}
-	// Only where pods are told by it kube-proxy looks at it.
+	// kube-proxy reads clusterCIDR only if it detects local pods by it.
 	if mode := v.Get("detectLocalMode").AsString(); mode == "" || mode == "ClusterCIDR" {
 		c.subnets(block+".clusterCIDR", v.Get("clusterCIDR").AsString())
 	}
@@ -77,7 +77,7 @@ func (c checker) proxyAddresses(block string, v state.Value) {
 	}
 }
 
-// cidrs checks a list of subnets, or of words beside them.
+// cidrs checks a list of subnets, in which the keywords are allowed as well.
 func (c checker) cidrs(path string, v state.Value, keywords []string) {
 	for _, e := range v.AsList() {
 		if _, _, err := netutils.ParseCIDRSloppy(e.AsString()); err == nil || slices.Contains(keywords, e.AsString()) {

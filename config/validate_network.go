@@ -9,15 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Limits of kubeadm's for subnets.
+// kubeadm's limits for subnets.
 const (
 	maxServiceHostBits = 20
 	minHostBits        = 4 // 10 addresses for services, 14 for pods
 	maxNodeMaskSpread  = 16
 )
 
-// CompleteEndpoint adds the port to an endpoint without one. What is no
-// endpoint stays as it is, for Validate to report.
+// CompleteEndpoint adds the port to an endpoint without one. A text that is no endpoint is
+// returned as is, for Validate to report.
 func CompleteEndpoint(endpoint string, port int) string {
 	if endpoint == "" {
 		return ""
@@ -32,7 +32,7 @@ func CompleteEndpoint(endpoint string, port int) string {
 	return endpoint
 }
 
-// validHost reports a DNS name or an IP address.
+// validHost reports whether a text is a DNS name or an IP address.
 func validHost(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
@@ -107,7 +107,7 @@ func (c checker) subnets(path, value string) []netip.Prefix {
 	return out
 }
 
-// network checks the network block and what components say of it.
+// network checks the network block and the related arguments of components.
 func (c checker) network(cl *Cluster, nodes int) (pods, services []netip.Prefix) {
 	n := cl.Network
 	services = c.subnets("network.service_subnet", n.ServiceSubnet)
@@ -152,7 +152,7 @@ func (c checker) podSubnet(p netip.Prefix, args []Arg, nodes int) {
 		if v := lastArg(args, a); v != "" {
 			n, err := strconv.ParseInt(v, 0, 32)
 			if err != nil {
-				return // which its flag says
+				return // the check of its flag reports it
 			}
 			if n < 1 || int(n) > p.Addr().BitLen() {
 				c.errorf(`controller_manager.arg["`+a+`"]`, "Invalid argument", "%s is not a mask of %d bits or less.", Quote(v), p.Addr().BitLen())
@@ -173,7 +173,7 @@ func (c checker) podSubnet(p netip.Prefix, args []Arg, nodes int) {
 	}
 }
 
-// families checks that pods and services speak the same protocols.
+// families checks that pods and services use the same IP families.
 func (c checker) families(pods, services []netip.Prefix) {
 	if len(pods) == 0 || len(services) == 0 {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// node checks what stands in a node block; its cluster is nil when it is not known.
+// node checks the content of a node block; its cluster is nil if it is unknown.
 func (c checker) node(n *Node, cl *Cluster) {
 	c.oneOf("role", "Invalid role", string(n.Role), string(ControlPlane), string(Worker))
 	c.address(n)
@@ -56,7 +56,8 @@ func (c checker) address(n *Node) {
 	}
 }
 
-// allDigits tells what was meant as an IPv4 address, such as 10.0.0.256.
+// allDigits reports whether a text was probably intended as an IPv4 address, such as
+// 10.0.0.256.
 func allDigits(s string) bool { return strings.Trim(s, "0123456789.") == "" }
 
 // advertise checks the addresses that components advertise.
@@ -76,7 +77,7 @@ func (c checker) advertise(n *Node) {
 			c.errorf(path, summary, "%s is no IP address.", c.show(path, s))
 			return
 		case !c.written(path) && (a.IsUnspecified() || a.IsMulticast()):
-			return // it is the address, of which that was said
+			return // it is the node's address, which is already reported
 		case a.IsUnspecified() || a.IsMulticast() || a.IsLinkLocalUnicast():
 			c.errorf(path, summary, "%s is no address under which other nodes reach this one.", a)
 			return
@@ -91,7 +92,7 @@ func (c checker) advertise(n *Node) {
 	}
 }
 
-// ownedLabels are set by others, who would undo the change.
+// ownedLabels are labels that other components set and would set back.
 var ownedLabels = map[string]string{
 	"kubernetes.io/hostname": "the kubelet", "kubernetes.io/os": "the kubelet", "kubernetes.io/arch": "the kubelet",
 	"beta.kubernetes.io/os": "the kubelet", "beta.kubernetes.io/arch": "the kubelet",
@@ -169,6 +170,6 @@ func (c checker) socket(s string) {
 	case err != nil || u.Scheme != "unix" || u.Host != "" || state.CheckPath(strings.TrimPrefix(s, "unix://")) != nil:
 		c.errorf(path, summary, "%s is no URL of a socket, as in \"unix:///run/containerd/containerd.sock\".", c.show(path, s))
 	default:
-		c.oneWord(path, path, s) // it is an argument of the kubelet where it is not the usual one
+		c.oneWord(path, path, s) // an unusual one is an argument of the kubelet
 	}
 }

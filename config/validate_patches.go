@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// patchTargets are what kubeadm can patch.
+// patchTargets are the targets that kubeadm can patch.
 var patchTargets = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd", "kubeletconfiguration", "corednsdeployment", "kubeproxydaemonset"}
 
 // patches checks the patches of a cluster or a node.
@@ -36,8 +36,7 @@ func (c checker) patches(patches []Patch, ofNode bool) {
 	}
 }
 
-// patchContent parses a patch, which is the one of that number of its block, and checks
-// its form.
+// patchContent parses a patch, the one with that number in its block, and checks its form.
 func (c checker) patchContent(number int, p Patch) {
 	const summary = "Invalid patch"
 	if p.Content == "" {
@@ -69,15 +68,15 @@ func (c checker) patchContent(number int, p Patch) {
 	}
 }
 
-// patchedObjects are the types of what else can be patched.
+// patchedObjects are the types of the other targets.
 var patchedObjects = map[string]reflect.Type{
 	"kube-apiserver": reflect.TypeFor[corev1.Pod](), "kube-controller-manager": reflect.TypeFor[corev1.Pod](),
 	"kube-scheduler": reflect.TypeFor[corev1.Pod](), "etcd": reflect.TypeFor[corev1.Pod](),
 	"corednsdeployment": reflect.TypeFor[appsv1.Deployment](), "kubeproxydaemonset": reflect.TypeFor[appsv1.DaemonSet](),
 }
 
-// objectPatch checks the fields that a patch sets in an object: one that its type does
-// not have would vanish without a word.
+// objectPatch checks the fields that a patch sets in an object: the API would silently drop a
+// field that its type does not have.
 func (c checker) objectPatch(number int, p Patch, v state.Value) {
 	block := patchPath(number)
 	c.origins = Origins{block: p.Source}
@@ -85,9 +84,9 @@ func (c checker) objectPatch(number int, p Patch, v state.Value) {
 	c.tree(block, t.Name(), setBy(v), t)
 }
 
-// kubeletPatch checks the fields that a patch sets in the kubelet's configuration, as if
-// they were written in kubelet { config }: a kubelet does not start with one that it
-// does not know, nor with a value of another type.
+// kubeletPatch checks the fields that a patch sets in the kubelet's configuration, as if they
+// were written in kubelet { config }: a kubelet does not start with an unknown field or a value
+// of another type.
 func (c checker) kubeletPatch(number int, p Patch, v state.Value) {
 	const block = "kubelet.config"
 	c.hidden = map[string]bool{block: c.hidden[patchPath(number)]}
@@ -95,8 +94,8 @@ func (c checker) kubeletPatch(number int, p Patch, v state.Value) {
 	c.kubeletFields(setBy(v))
 }
 
-// setBy returns a merge patch, or a strategic one, without what takes a field away or says how
-// lists merge.
+// setBy returns a merge or strategic merge patch without the parts that delete a field or say
+// how lists are merged.
 func setBy(v state.Value) state.Value {
 	switch v.Kind() {
 	case state.KindMap:
@@ -117,7 +116,7 @@ func setBy(v state.Value) state.Value {
 	return v
 }
 
-// jsonPatch wants a list of operations of RFC 6902.
+// jsonPatch requires a list of operations of RFC 6902.
 func (c checker) jsonPatch(p Patch, v state.Value) {
 	const summary = "Invalid patch"
 	if v.Kind() != state.KindList {
@@ -135,7 +134,7 @@ func (c checker) jsonPatch(p Patch, v state.Value) {
 	}
 }
 
-// clusterPatches warns of patches of what is not there.
+// clusterPatches warns about patches whose target does not exist.
 func (c checker) clusterPatches(cl *Cluster) {
 	for _, p := range cl.Patches {
 		switch {

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// anonymous checks that the probes of API servers are answered. They have no
-// credentials: neither those of the kubelet nor those of kubewright.
+// anonymous checks that the probes of API servers are answered. They carry no credentials:
+// neither the kubelet's nor kubewright's.
 func (c checker) anonymous(p Component) {
 	var last *Arg
 	file := false
@@ -24,7 +24,7 @@ func (c checker) anonymous(p Component) {
 	}
 	c.here = last.Source
 	switch allowed, err := strconv.ParseBool(last.Value); {
-	case err != nil: // of another type, which is said
+	case err != nil: // of another type, which is reported
 	case !allowed:
 		c.errorf("", "Probes would be refused", "%s", AnonymousProbes)
 	case file:
@@ -32,8 +32,8 @@ func (c checker) anonymous(p Component) {
 	}
 }
 
-// AnonymousProbes is why an API server has to answer requests without credentials, and
-// what to write where it is not to answer all of them.
+// AnonymousProbes is why an API server has to answer requests without credentials, and what to
+// write if it must not answer all of them.
 const AnonymousProbes = "The kubelet probes an API server at /livez and /readyz without credentials, and so do the waits of an apply. With anonymous-auth=false all are answered 401, and the kubelet restarts the API server again and again. " +
 	"Leave anonymous-auth out. To refuse all other requests without credentials, write a file with an AuthenticationConfiguration whose field anonymous is enabled with the conditions path: /livez, path: /readyz and path: /healthz, mount it with extra_volume, and name it in arg \"authentication-config\". " +
 	"Nodes that join by kubeadm's token also need the path /api/v1/namespaces/kube-public/configmaps/cluster-info."
@@ -54,7 +54,7 @@ func usualMounts(component, certificates string) map[string]string {
 	return out
 }
 
-// mountPath refuses a path that is mounted already: the kubelet refuses the whole pod.
+// mountPath refuses a path that is already mounted: the kubelet would refuse the whole pod.
 func (c checker) mountPath(at string, v Volume, taken map[string]string) {
 	mount := path.Clean(v.MountPath)
 	if before, ok := taken[mount]; ok && v.MountPath != "" && before != v.Name {
@@ -63,7 +63,7 @@ func (c checker) mountPath(at string, v Volume, taken map[string]string) {
 	taken[mount] = v.Name
 }
 
-// ofKubeadm says that a volume is kubeadm's, and how it is replaced.
+// ofKubeadm says that a volume is kubeadm's, and how to replace it.
 func ofKubeadm(name string) string {
 	if !slices.Contains([]string{"ca-certs", "k8s-certs", "kubeconfig"}, name) {
 		return ""

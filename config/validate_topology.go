@@ -26,7 +26,7 @@ func (c checker) topology(all *Config, cl *Cluster) {
 	c.endpointOfNode(cl, planes)
 }
 
-// controlPlanes checks how many there are.
+// controlPlanes checks the number of control planes.
 func (c checker) controlPlanes(cl *Cluster, planes []*Node) {
 	n := len(planes)
 	switch {
@@ -40,7 +40,7 @@ func (c checker) controlPlanes(cl *Cluster, planes []*Node) {
 	}
 }
 
-// endpointOfNode warns of an endpoint that goes down with one node.
+// endpointOfNode warns about an endpoint that goes down with one node.
 func (c checker) endpointOfNode(cl *Cluster, planes []*Node) {
 	host, _, err := net.SplitHostPort(cl.ControlPlaneEndpoint)
 	if err != nil || len(planes) < 2 {
@@ -55,7 +55,7 @@ func (c checker) endpointOfNode(cl *Cluster, planes []*Node) {
 	}
 }
 
-// nodeAddresses wants nodes to lie outside of pod and service subnets.
+// nodeAddresses requires node addresses outside of the pod and service subnets.
 func (c checker) nodeAddresses(nodes []*Node, pods, services []netip.Prefix) {
 	for _, n := range nodes {
 		nc := c.of(n)
@@ -76,7 +76,7 @@ func (c checker) nodeAddresses(nodes []*Node, pods, services []netip.Prefix) {
 	}
 }
 
-// simulation wants all hosts of a cluster to be simulated, or none.
+// simulation requires all hosts of a cluster to be simulated, or none.
 func (c checker) simulation(nodes []*Node) {
 	for _, n := range nodes {
 		if (n.Connection.Type == "sim") == (nodes[0].Connection.Type == "sim") {
@@ -103,8 +103,8 @@ func holds(subnets []netip.Prefix, a netip.Addr) (netip.Prefix, bool) {
 	return netip.Prefix{}, false
 }
 
-// controlPlaneFamilies wants API servers to advertise an address of the
-// primary family; they do not start otherwise.
+// controlPlaneFamilies requires API servers to advertise an address of the primary IP family;
+// they do not start otherwise.
 func (c checker) controlPlaneFamilies(planes []*Node, services []netip.Prefix) {
 	if len(services) == 0 {
 		return
@@ -155,7 +155,8 @@ func (c *Config) checkDuplicates(out *diag.Diagnostics) {
 	})
 }
 
-// through tells connections apart that reach private addresses by different bastions.
+// through returns a connection's bastions: private addresses behind different bastions are
+// different hosts.
 func through(n Connection) string {
 	s := ""
 	for _, b := range n.Bastions {
@@ -164,7 +165,7 @@ func through(n Connection) string {
 	return s
 }
 
-// unique reports values that two nodes share, at the one that is written later.
+// unique reports a value that two nodes share, at the later one.
 func (c *Config) unique(out *diag.Diagnostics, summary, path string, of func(*Node) []string, explain func(n, before *Node, value string) string) {
 	first := map[string]*Node{}
 	nodes := slices.Clone(c.Nodes)

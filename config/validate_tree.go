@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// tree checks a tree against a Go type of Kubernetes', by its JSON names: every
-// field must exist and every value be of its type.
+// tree checks a tree against a Go type of Kubernetes, by its JSON names: every field must exist
+// and every value must have its type.
 func (c checker) tree(path, kind string, v state.Value, t reflect.Type) {
 	if v.IsNull() {
 		return
@@ -76,7 +76,7 @@ func kindWord(v state.Value) string {
 	return "nothing"
 }
 
-// inside returns where a field lies in a component's configuration, or in a patch.
+// inside returns the path of a field inside a component's configuration, or inside a patch.
 func inside(path string) (string, bool) {
 	if _, inner, ok := strings.Cut(path, ".config."); ok {
 		return inner, true
@@ -87,7 +87,8 @@ func inside(path string) (string, bool) {
 	return "", false
 }
 
-// fieldName returns a field for a message: where it lies, or the last key of its path.
+// fieldName returns a field for a message: its path inside the configuration, or the last key
+// of its path.
 func fieldName(path string) string {
 	if inner, ok := inside(path); ok {
 		return inner
@@ -99,14 +100,14 @@ func fieldName(path string) string {
 	return keys[len(keys)-1]
 }
 
-// decodesItself tells types with a text or JSON form of their own, such as
-// durations and quantities.
+// decodesItself reports whether a type has a text or JSON form of its own, such as durations
+// and quantities.
 func decodesItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// leaf lets the type itself decode the value.
+// leaf makes the type itself decode the value.
 func (c checker) leaf(path, kind string, v state.Value, t reflect.Type) {
 	b, err := json.Marshal(v)
 	if err == nil {
@@ -156,7 +157,7 @@ func (c checker) structTree(path, kind string, v state.Value, t reflect.Type) {
 	}
 }
 
-// within names the object inside of the tree.
+// within names the object inside the tree.
 func within(path string) string {
 	inner, ok := inside(path)
 	if !ok {
@@ -165,8 +166,8 @@ func within(path string) string {
 	return " in " + inner
 }
 
-// jsonFields lists the fields of a struct by their JSON names, those of
-// embedded structs with them.
+// jsonFields lists the fields of a struct by their JSON names, including those of embedded
+// structs.
 func jsonFields(t reflect.Type, into map[string]reflect.Type) {
 	for f := range t.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")

@@ -10,7 +10,7 @@ import (
 
 var versionPattern = regexp.MustCompile(`^v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?(-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$`)
 
-// version is MAJOR.MINOR.PATCH with how many of them were written.
+// version is MAJOR.MINOR.PATCH with the number of parts that were written.
 type version struct {
 	n          [3]int
 	parts      int
@@ -50,8 +50,8 @@ func (v version) compare(w version) int {
 	return strings.Compare(v.prerelease, w.prerelease)
 }
 
-// VersionMatches holds a version against constraints such as ">= 0.1.0, < 2.0.0".
-// A version under development (-dev) counts as the release that it will be.
+// VersionMatches reports whether a version satisfies constraints such as ">= 0.1.0, < 2.0.0". A
+// development version (-dev) counts as the release that it will be.
 func VersionMatches(have, constraints string) (bool, error) {
 	v, ok := parseVersion(have)
 	if !ok {

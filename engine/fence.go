@@ -13,16 +13,15 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// fences are a run's claims on the clusters that its plan changes, so that two
-// operators with two copies of a state cannot both act. A cluster that runs is
-// claimed before the first step; one that is being founded when its API is
-// first written to. A run that finds nothing to do claims nothing.
+// fences are a run's claims on the clusters that its plan changes, so that two operators with
+// two copies of a state cannot both act. A running cluster is claimed before the first step, a
+// new one at the first write to its API. A run with nothing to do claims nothing.
 type fences struct {
 	*Run
 	all map[string]*providers.Fence
 }
 
-// releaseTime bounds giving the claims back: an API that went away keeps none.
+// releaseTime limits how long releasing the claims may take: an API that is gone holds none.
 const releaseTime = 5 * time.Second
 
 // newFences prepares a fence for each cluster of the plan's steps.
@@ -44,7 +43,7 @@ func (p *Run) newFences(perf *providers.Performer) *fences {
 	return f
 }
 
-// Claim takes the leases of all clusters whose API the plan has seen.
+// Claim takes the leases of all clusters whose API was observed for the plan.
 func (f *fences) Claim(ctx context.Context) error {
 	for label, fence := range f.all {
 		if !f.writable(label) {
@@ -57,9 +56,8 @@ func (f *fences) Claim(ctx context.Context) error {
 	return nil
 }
 
-// writable reports whether a cluster's API was seen, and that its etcd takes writes:
-// one with an alarm keeps no lease, and nothing is done then but what helps
-// against the alarm.
+// writable reports whether a cluster's API was observed and its etcd accepts writes: an etcd
+// with an alarm can store no lease, and only steps that clear the alarm run then.
 func (f *fences) writable(label string) bool {
 	return f.Observed.ClusterReports[label] != nil && !f.alarmed(label)
 }
@@ -69,7 +67,7 @@ func (f *fences) alarmed(label string) bool {
 	return report != nil && quorum.Alarmed(report.Members) != ""
 }
 
-// before makes sure that the step's cluster is still claimed.
+// before makes sure that the run still holds the claim on the step's cluster.
 func (f *fences) before(ctx context.Context, step *planner.Step) error {
 	label := f.Hosts.ClusterOf(step.Target)
 	fence := f.all[label]
@@ -83,7 +81,7 @@ func (f *fences) before(ctx context.Context, step *planner.Step) error {
 	return fence.Hold(ctx, via)
 }
 
-// Beat shows signs of life until the function that it returns is called.
+// Beat renews the claims until the returned function is called.
 func (f *fences) Beat(ctx context.Context) (end func()) {
 	every := f.Hosts.World.Beat()
 	if every == 0 {
@@ -108,7 +106,7 @@ func (f *fences) Beat(ctx context.Context) (end func()) {
 	return func() { cancel(); done.Wait() }
 }
 
-// Release gives the claims back. A cluster that was destroyed has taken its own with it.
+// Release releases the claims. A destroyed cluster takes its own with it.
 func (f *fences) Release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()

@@ -29,22 +29,22 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// Runner joins the executor, which knows steps, with the performer, which
-// knows hosts, and with what the state is to remember of a step.
+// Runner joins the executor, which knows steps, with the performer, which knows hosts, and with
+// what the state records about a step.
 type Runner struct {
 	*Run
 	Performer *providers.Performer
 	Fences    *fences
-	// desired are the items that the plan rests on.
+	// desired are the items that the plan is based on.
 	desired *state.Snapshot
 	// void are the run tokens of hosts that do not count.
 	void  map[state.Target]int64
 	turns turns
 }
 
-// turns are the workers that steps of this run are about to empty, or empty: from their
-// gate to the end of the step, behind which the nodes themselves show it. The zero value
-// is ready.
+// turns are the workers that steps of this run are about to drain or are draining: from the
+// gate to the end of the step, after which the nodes themselves show it. The zero value is
+// ready.
 type turns struct {
 	mu    sync.Mutex
 	nodes map[state.Target]bool
@@ -64,7 +64,7 @@ func (t *turns) take(target state.Target, allowed func(turn map[state.Target]boo
 	return err
 }
 
-// end is the end of a turn, if the step is one and has begun.
+// end ends the turn of a step, if the step has one.
 func (t *turns) end(step *planner.Step) {
 	if !slices.Contains(step.Gates, planner.WorkersGate) {
 		return
@@ -74,30 +74,30 @@ func (t *turns) end(step *planner.Step) {
 	delete(t.nodes, step.Target)
 }
 
-// Run is a plan that is carried out, with what it was made of.
+// Run is a plan that is carried out, with the inputs that it was made of.
 type Run struct {
 	Hosts    *hosts.Hosts
 	Config   *config.Config
 	Recorded *state.State
-	// Observed is what was observed for the plan.
+	// Observed is the observation that the plan was made of.
 	Observed *topology.Fleet
 	Result   topology.Result
-	// Lineage is the state's. ID names the run, and Who is USER@HOST; Dead is the run that
-	// held the state's lock before and ended without giving it back.
+	// Lineage is the lineage of the state. ID names the run, and Who is USER@HOST; Dead is the
+	// run that held the state's lock before and ended without releasing it.
 	Lineage, ID, Who, Dead string
-	// Leaseless leaves the clusters' leases alone.
+	// Leaseless skips the clusters' leases.
 	Leaseless bool
-	// Restores is the snapshot that etcd is rebuilt from, in a restore.
+	// Restores is the snapshot that a restore rebuilds etcd from.
 	Restores maintenance.EtcdRestore
-	// Artifacts returns the folder of artifacts for a node, and Snapshots is where those of
-	// etcd are kept.
+	// Artifacts returns the artifact folder for a node; Snapshots is the folder that etcd
+	// snapshots are kept in.
 	Artifacts func(state.Target) (string, error)
 	Snapshots string
-	// Made is called with each secret that is made, before it is used.
+	// Made is called with each secret that the run makes, before it is used.
 	Made func(*state.Redactor)
 }
 
-// NewRunner returns what the executor runs the plan's steps by.
+// NewRunner returns the runner with which the executor runs the plan's steps.
 func (p *Run) NewRunner() *Runner {
 	perf := p.NewPerformer()
 	r := &Runner{Run: p, Performer: perf, Fences: p.newFences(perf), desired: p.Result.Desired, void: ownership.VoidRuns(p.Observed)}
@@ -105,7 +105,7 @@ func (p *Run) NewRunner() *Runner {
 	return r
 }
 
-// NewPerformer reaches the hosts and clusters of this run.
+// NewPerformer returns a performer for the hosts and clusters of this run.
 func (p *Run) NewPerformer() *providers.Performer {
 	w := p.Hosts.World
 	before := p.Recorded
@@ -121,7 +121,7 @@ func (p *Run) NewPerformer() *providers.Performer {
 	}
 }
 
-// seat returns how a control plane is reached.
+// seat returns how to reach a control plane.
 func (p *Run) seat(t state.Target) (providers.Seat, error) {
 	m := p.Hosts.Member(t)
 	if m == nil {
@@ -130,8 +130,8 @@ func (p *Run) seat(t state.Target) (providers.Seat, error) {
 	return p.seatOf(m), nil
 }
 
-// seatOf returns how a member's own API server is reached by now: one that was given
-// another port has it until this run has put it back.
+// seatOf returns how to reach a member's own API server now: a changed port is in effect until
+// this run has corrected it.
 func (p *Run) seatOf(m *hosts.Member) providers.Seat {
 	r, c := p.Observed.Reports[m.Target], p.Config.Cluster(m.Cluster)
 	if immutable.APIPort(c, r) != immutable.APIPort(c, nil) {
@@ -155,7 +155,7 @@ func (r *Runner) RunStep(ctx context.Context, step *planner.Step, run executor.R
 	if err := r.gates(ctx, step); err != nil {
 		return executor.Result{}, err
 	}
-	// Who the node is must be known before its first change.
+	// Record which node it is before its first change.
 	learned := record.Identify(r.Observed, step)
 	outputs, err := r.Performer.Perform(ctx, step,
 		providers.Run{ID: run.ID, Token: run.Token, Lineage: run.Lineage, Void: r.void, Output: lookup(run.Outputs)},
@@ -186,8 +186,8 @@ func (r *Runner) RunStep(ctx context.Context, step *planner.Step, run executor.R
 	return result, ending(err)
 }
 
-// ending marks a failure after which this run may do nothing more anywhere: another
-// one has begun, with this state or with another one that has a host by now.
+// ending marks a failure after which this run must do nothing more anywhere: another run has
+// begun, with this state or with another one that owns a host now.
 func ending(err error) error {
 	if errors.Is(err, providers.ErrSuperseded) || errors.Is(err, providers.ErrHeld) || errors.Is(err, providers.ErrForeign) {
 		return &executor.StopError{Err: err}
@@ -195,7 +195,7 @@ func ending(err error) error {
 	return err
 }
 
-// Journal is a journal of a run that ends when its lock is lost.
+// Journal is a journal whose run ends when its lock is lost.
 type Journal struct{ *statefile.Journal }
 
 // Append implements executor.Journal.
@@ -215,7 +215,7 @@ func lookup(outputs executor.Outputs) func(state.Pending) (providers.Output, boo
 	}
 }
 
-// gates evaluates a step's conditions on a fresh observation, right before the act.
+// gates evaluates a step's conditions on a fresh observation, right before the step acts.
 func (r *Runner) gates(ctx context.Context, step *planner.Step) error {
 	c := r.Config.Cluster(r.Hosts.ClusterOf(step.Target))
 	if c == nil {
@@ -244,8 +244,8 @@ func (r *Runner) gates(ctx context.Context, step *planner.Step) error {
 	return nil
 }
 
-// await tries until the condition of a gate holds, a limit is over or ctx ends, and returns
-// the last error of try, which learns when it is tried for the last time.
+// await calls try until it succeeds, the limit is over or ctx ends, and returns the last error
+// of try; last is true for the last call.
 func (r *Runner) await(ctx context.Context, limit, interval time.Duration, try func(last bool) error) error {
 	clock := r.Hosts.World.Clock()
 	deadline := clock.Now().Add(limit)
@@ -257,8 +257,8 @@ func (r *Runner) await(ctx context.Context, limit, interval time.Duration, try f
 	}
 }
 
-// quorumGate waits for a quorum that the step leaves intact: a member that has just been
-// promoted or restarted needs a moment to answer.
+// quorumGate waits for a quorum that survives the step: a member that was just promoted or
+// restarted needs a moment to answer.
 func (r *Runner) quorumGate(ctx context.Context, c *config.Cluster, step *planner.Step) error {
 	if c.Etcd.External != nil {
 		return nil
@@ -271,14 +271,14 @@ func (r *Runner) quorumGate(ctx context.Context, c *config.Cluster, step *planne
 			err = quorum.Allows(step, r.Observed.PeerURL(step.Target), members)
 		}
 		if err != nil && etcd.StartsMember(step, members) && r.memberDown(ctx, c, step.Target, last) {
-			return nil // what does not run cannot be lost, and it comes back by this step
+			return nil // a member that is down cannot be lost, and this step starts it again
 		}
 		return err
 	})
 }
 
-// memberDown looks whether the member on a step's own host is down: so that it does not
-// start by itself, or, after it was waited for, at all.
+// memberDown reports whether the member on a step's own host is down: in a way that it cannot
+// recover from by itself or, after waiting, at all.
 func (r *Runner) memberDown(ctx context.Context, c *config.Cluster, t state.Target, waited bool) bool {
 	h, err := r.Hosts.Host(ctx, t)
 	if err != nil {
@@ -294,23 +294,23 @@ func (r *Runner) memberDown(ctx context.Context, c *config.Cluster, t state.Targ
 	return etcd.MemberDown(r.Observed, t, seen)
 }
 
-// goneGate looks once more whether a node lives that is said to be gone for good.
+// goneGate checks once more that a node that counts as gone for good is not alive.
 func (r *Runner) goneGate(ctx context.Context, c *config.Cluster, step *planner.Step) error {
 	nodes, err := r.nodes(ctx, step.Via)
 	if err != nil {
-		return fmt.Errorf("cannot tell whether the node is gone: %w", err)
+		return fmt.Errorf("cannot tell whether its Node remains: %w", err)
 	}
 	var members []state.EtcdMember
 	if c.Etcd.External == nil && planner.ChangesMembers(step) {
 		if members, err = r.members(ctx, step.Via); err != nil {
-			return fmt.Errorf("cannot tell whether the node is gone: %w", err)
+			return fmt.Errorf("cannot tell whether its Node remains: %w", err)
 		}
 	}
 	return planner.GoneAllows(step, nodes, members)
 }
 
-// workersGate looks whether a worker may be emptied beside those that are down by now.
-// One that was restarted a moment ago is waited for.
+// workersGate checks whether a worker may be drained in addition to the workers that are down
+// now. It waits for one that was just restarted.
 func (r *Runner) workersGate(ctx context.Context, c *config.Cluster, step *planner.Step) error {
 	return r.await(ctx, c.Timeouts.KubeletHealthCheck, nodesInterval, func(bool) error {
 		return r.turns.take(step.Target, func(turn map[state.Target]bool) error {
@@ -323,10 +323,10 @@ func (r *Runner) workersGate(ctx context.Context, c *config.Cluster, step *plann
 	})
 }
 
-// nodesInterval is gateInterval for what asks for all nodes.
+// nodesInterval is gateInterval for conditions that list all nodes.
 const nodesInterval = 5 * time.Second
 
-// nodes returns those that the API shows now.
+// nodes returns the nodes that the API shows now.
 func (r *Runner) nodes(ctx context.Context, via state.Target) (map[string]state.NodeReport, error) {
 	var nodes map[string]state.NodeReport
 	err := r.Performer.Through(ctx, via, func(ctx context.Context, a providers.API) error {
@@ -339,11 +339,11 @@ func (r *Runner) nodes(ctx context.Context, via state.Target) (map[string]state.
 	return nodes, err
 }
 
-// gateInterval is the time between two looks at a condition that is not met yet.
+// gateInterval is the time between two checks of an unmet condition.
 const gateInterval = 500 * time.Millisecond
 
-// members asks etcd through a control plane, or another one of the cluster, on
-// connections of its own.
+// members returns the members of etcd, through a control plane or another one of the cluster,
+// on connections of its own.
 func (r *Runner) members(ctx context.Context, via state.Target) ([]state.EtcdMember, error) {
 	var members []state.EtcdMember
 	var last error
@@ -373,9 +373,8 @@ func (r *Runner) membersThrough(ctx context.Context, via state.Target) ([]state.
 	return members, err
 }
 
-// Others returns the further control planes of a node's cluster. Only one that was
-// seen to have the same CA counts: a host that serves another cluster by now is
-// none.
+// Others returns the other control planes of a node's cluster. Only hosts observed to have the
+// same CA count: a host that now serves another cluster does not.
 func (p *Run) Others(t state.Target) []state.Target {
 	var out []state.Target
 	for _, m := range p.Hosts.Members {
@@ -386,11 +385,11 @@ func (p *Run) Others(t state.Target) []state.Target {
 	return out
 }
 
-// apiGate wants another control plane to serve the API while this one restarts or
-// leaves: any that does counts, one that is to leave or has just joined as well.
-// Where none does it matters whether one was to: a restart is not refused where
-// the plan has said that the API is down meanwhile, since no other runs yet or
-// any more. One that does not serve it either has nothing to lose.
+// apiGate requires another control plane to serve the API while this one restarts or departs:
+// any that does counts, including one that is going to depart or has just joined. If none
+// serves it, the step is refused only if one of them should: a restart is allowed if the plan
+// has announced that the API is down meanwhile, since no other one runs yet or any more. It is
+// also allowed if this control plane does not serve the API itself: there is nothing to lose.
 func (r *Runner) apiGate(ctx context.Context, c *config.Cluster, step *planner.Step) error {
 	var own *hosts.Member
 	var last error
@@ -425,8 +424,8 @@ func (r *Runner) servesAPI(ctx context.Context, m *hosts.Member) error {
 	return hosts.Serves(ctx, h, r.seatOf(m))
 }
 
-// GateError is a step that a gate has refused: before anything of it was done or, where
-// it was evaluated again within the step, before what it guards was.
+// GateError is a step that a gate has refused: before it began or, for a gate that is evaluated
+// again within the step, before the guarded operation.
 type GateError struct{ err error }
 
 func (e *GateError) Error() string { return e.err.Error() }

@@ -13,17 +13,18 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// How often etcd is asked before it counts as silent: an election takes a few seconds.
+// How often etcd is queried before it counts as silent: an election takes a few seconds.
 const (
 	askedTimes = 3
 	askedEvery = 5 * time.Second
 )
 
-// EtcdAnswers asks every control plane whether a quorum of the cluster's etcd
-// answers there, and again after a while. It fails when that cannot be told.
+// EtcdAnswers asks every control plane several times whether a quorum of the cluster's etcd
+// answers there, and returns the members, or nil if none answers. It fails if that cannot be
+// determined.
 func (run *Run) EtcdAnswers(ctx context.Context, r maintenance.EtcdRestore) ([]state.EtcdMember, error) {
 	p := run.NewPerformer()
-	p.Others = nil // each is asked itself
+	p.Others = nil // each one is asked itself
 	defer p.Close()
 	for i := range askedTimes {
 		if i > 0 {
@@ -54,7 +55,7 @@ func (run *Run) EtcdAnswers(ctx context.Context, r maintenance.EtcdRestore) ([]s
 func (run *Run) silenceGate(ctx context.Context) error {
 	members, err := run.EtcdAnswers(ctx, run.Restores)
 	if err != nil {
-		return fmt.Errorf("refused: it cannot be told whether etcd answers by now, and nothing is restored over a cluster that may work: %w", err)
+		return fmt.Errorf("refused: it is unknown whether etcd answers now, and nothing is restored over a cluster that may work: %w", err)
 	}
 	if members == nil {
 		return nil
@@ -63,7 +64,7 @@ func (run *Run) silenceGate(ctx context.Context) error {
 		"What this restore has stopped already, if anything, kubewright apply starts again", run.Restores.Cluster, maintenance.MembersNamed(members))
 }
 
-// MembersThrough asks for the members of etcd, and its cluster ID, through a control plane.
+// MembersThrough returns the members of etcd, and its cluster ID, through a control plane.
 func MembersThrough(ctx context.Context, p *providers.Performer, t state.Target) (members []state.EtcdMember, id string, err error) {
 	err = p.ThroughEtcd(ctx, t, func(ctx context.Context, e providers.Etcd) error {
 		members, id, err = e.Members(ctx)
@@ -72,9 +73,9 @@ func MembersThrough(ctx context.Context, p *providers.Performer, t state.Target)
 	return members, id, err
 }
 
-// isItsEtcd tells the etcd of a cluster, or the one that this restore has made,
-// from one that a first member has founded by itself when it came back with an
-// empty disk: that has nothing of the cluster in it.
+// isItsEtcd reports whether an etcd is the cluster's, or the one that this restore has made,
+// and not one that a first member bootstrapped by itself when it came back with an empty disk:
+// that one holds nothing of the cluster.
 func (run *Run) isItsEtcd(r maintenance.EtcdRestore, t state.Target, id string) bool {
 	if run.Recorded == nil || run.Recorded.Clusters[r.Cluster] == nil || run.Recorded.Clusters[r.Cluster].EtcdClusterID == "" {
 		return true

@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestTurns: whoever asks for a turn is told whose turn it is already, from the moment
-// that they were let in until their own step ends, and is not among them when refused.
+// TestTurns checks that a worker that asks for a turn sees the turns already taken, each from
+// its gate to the end of its own step, and that a refused worker has none.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	var ts turns
@@ -31,7 +31,7 @@ func TestTurns(t *testing.T) {
 	refused := errors.New("refused")
 	ask(w1, refused)
 	ask(w1, nil)
-	ts.end(&planner.Step{Target: w1}) // labels it, or so
+	ts.end(&planner.Step{Target: w1}) // a step without the gate, such as labels
 	ask(w2, refused, w1)
 	ts.end(&planner.Step{Target: w1, Gates: []string{planner.WorkersGate}})
 	ask(w2, nil)

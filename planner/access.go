@@ -2,15 +2,15 @@ package planner
 
 import "github.com/kubewright/kubewright/state"
 
-// KeyMode and KeyOwner are the attributes of a certificate that tell who may read the
-// private key beside it. Those of a key or kubeconfig are called mode and owner.
+// KeyMode and KeyOwner are the attributes of a certificate for the mode and owner of the private
+// key beside it. For a key or a kubeconfig the attributes are called mode and owner.
 const (
 	KeyMode  = "key_mode"
 	KeyOwner = "key_owner"
 )
 
-// SetAccess gives a regular file that is there mode and owner. What is in it stays, so
-// that nobody has to read it again. Done when the file has them.
+// SetAccess sets mode and owner of an existing regular file. The content stays, so it does not have
+// to be read again. Done when the file has this mode and owner.
 type SetAccess struct {
 	Path  string `json:"path"`
 	Mode  string `json:"mode"`
@@ -25,7 +25,7 @@ func (o SetAccess) Summary() string {
 	return "set mode " + o.Mode + " and owner " + o.Owner + " of " + o.Path
 }
 
-// IsAccess tells an attribute of a file with a private key that says who may read it.
+// IsAccess reports whether an attribute of a file with a private key says who may read it.
 func IsAccess(kind state.Kind, path string) bool {
 	switch kind {
 	case state.KindCertificate:
@@ -36,8 +36,8 @@ func IsAccess(kind state.Kind, path string) bool {
 	return false
 }
 
-// Access splits the attributes of a change to a file with a private key that is there:
-// those that say who may read it, which SetAccess puts right, and all others.
+// Access splits the attributes of an update to a file with a private key: those that say who may
+// read it, which SetAccess corrects, and all others.
 func (c Change) Access() (access, others []AttributeChange) {
 	if c.Action != Update {
 		return nil, c.Attributes
@@ -52,7 +52,7 @@ func (c Change) Access() (access, others []AttributeChange) {
 	return access, others
 }
 
-// OnlyAccess reports whether nothing of a file with a private key changes but who may read it.
+// OnlyAccess reports whether the change affects only who may read a file with a private key.
 func (c Change) OnlyAccess() bool {
 	access, others := c.Access()
 	return len(access) > 0 && len(others) == 0

@@ -8,29 +8,29 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Draft is what phases have to say about a plan: the steps that have something
-// to do, and how all steps depend on one another.
+// Draft is what the phases contribute to a plan: the steps that have work to do, and how all steps
+// depend on one another.
 type Draft struct {
 	Steps []Step
-	// Edges are the needs of every step that could exist, also of those that
-	// have nothing to do: through them the order of the others follows.
+	// Edges are the needs of every step that could exist, including steps without work: the order
+	// of the others follows through them.
 	Edges map[state.Address][]state.Address
-	// Turns are edges that bring steps into an order and no more: where a step is
-	// left out, who waited for its turn behind it goes on without it.
+	// Turns are edges that only order steps: when a step is left out, the steps that waited for
+	// their turn after it run without it.
 	Turns map[state.Address][]state.Address
-	// Closes says which steps make what another one takes away again, or make a node
-	// ready that another one lets pods in to, by the latter: that one is in a part of a
-	// plan where any of the former is, whoever it waits for.
+	// Closes maps a closing step to the steps that it cleans up after: they create something that
+	// it removes, or make ready the node that it uncordons. The closing step is in a partial plan
+	// whenever one of them is, whatever else it needs.
 	Closes map[state.Address][]state.Address
-	// Serves has the steps that are there for what needs them alone, as the snapshot
-	// before a member leaves is: nobody wants them in a part of a plan without that.
+	// Serves marks steps that exist only for the steps that need them, such as the snapshot before
+	// a member is removed: a partial plan without those has no use for it.
 	Serves map[state.Address]bool
 	// Limits bounds steps by name.
 	Limits map[string]int
-	// Resources lists clusters, nodes and addons in the order to show them.
+	// Resources lists clusters, nodes and addons in display order.
 	Resources []ResourceChange
 	Quorum    []string
-	// Remarks are sentences for Quorum that are true where their step is in the plan.
+	// Remarks are sentences that are added to Quorum when their step is in the plan.
 	Remarks   []Remark
 	Rotations []string
 	Withheld  []state.Unobserved
@@ -46,15 +46,15 @@ type Remark struct {
 type Selector struct {
 	// Target is zero for every target.
 	Target state.Target
-	// Phase is empty for every phase, Waypoint for every one that a phase has.
+	// Phase is empty for every phase, Waypoint for every waypoint of a phase.
 	Phase, Waypoint string
-	// Members are the nodes that go with Target: those of a cluster that is taken
-	// apart as a whole.
+	// Members are the nodes selected along with Target: those of a cluster that is destroyed as a
+	// whole.
 	Members []state.Target
 }
 
-// Matches reports whether the step with the address is selected. A cluster stands for
-// its addons, and a block of nodes for each of them.
+// Matches reports whether the step with the address is selected. A cluster also selects its addons,
+// and a node block each of its nodes.
 func (s Selector) Matches(step state.Address) bool {
 	if s.Phase != "" && s.Phase != step.Phase || s.Waypoint != "" && s.Waypoint != step.Waypoint {
 		return false
@@ -64,7 +64,7 @@ func (s Selector) Matches(step state.Address) bool {
 		s.Target.Type == state.TypeNode && !s.Target.Keyed && step.Target.Type == state.TypeNode && step.Target.Name == s.Target.Name
 }
 
-// String returns the selector as it is written: an address or the name of a phase.
+// String returns the selector as the user writes it: an address or the name of a phase.
 func (s Selector) String() string {
 	switch {
 	case s.Target.IsZero() && s.Waypoint != "":
@@ -77,8 +77,8 @@ func (s Selector) String() string {
 	return state.Address{Target: s.Target, Phase: s.Phase, Waypoint: s.Waypoint}.String()
 }
 
-// ParseSelector reads what -target takes: an address of a target or step, or
-// the name of a phase, with @WAYPOINT where only that is meant.
+// ParseSelector parses the argument of -target: an address of a target or step, or the name of a
+// phase, with @WAYPOINT for only that waypoint.
 func ParseSelector(s string, phases []string) (Selector, error) {
 	if phase, waypoint, _ := strings.Cut(s, "@"); slices.Contains(phases, phase) {
 		return Selector{Phase: phase, Waypoint: waypoint}, nil
@@ -95,23 +95,23 @@ func ParseSelector(s string, phases []string) (Selector, error) {
 
 // Options restrict a plan.
 type Options struct {
-	// Targets keeps the steps that any selector matches, with what they need.
+	// Targets keeps the steps that any selector matches, and the steps that they need.
 	Targets []Selector
-	// Excludes leaves out the steps that any selector matches, and what needs them.
+	// Excludes drops the steps that any selector matches, and the steps that need them.
 	Excludes []Selector
-	// SkipPhases leaves out phases by name.
+	// SkipPhases drops phases by name.
 	SkipPhases []string
 }
 
-// Selects reports whether a plan restricted in this way refers to the step with the
-// address, even where no other step needs it.
+// Selects reports whether a plan with these options covers the step with the address by itself,
+// that is, not only because another step needs it.
 func (o Options) Selects(step state.Address) bool {
 	matches := func(s Selector) bool { return s.Matches(step) }
 	return (len(o.Targets) == 0 || slices.ContainsFunc(o.Targets, matches)) && !slices.ContainsFunc(o.Excludes, matches) &&
 		!slices.Contains(o.SkipPhases, step.Phase)
 }
 
-// Restrict lets a plan say to what it is restricted.
+// Restrict records the restriction in the plan.
 func (o Options) Restrict(p *Plan) {
 	for _, s := range o.Targets {
 		p.Targets = append(p.Targets, s.String())
@@ -122,8 +122,8 @@ func (o Options) Restrict(p *Plan) {
 	p.SkippedPhases = o.SkipPhases
 }
 
-// Assemble puts changes and a draft together into a plan: it resolves needs
-// through steps that do not exist, applies the options, and orders the steps.
+// Assemble builds a plan from changes and a draft: it resolves needs through steps that do not
+// exist, applies the options, and orders the steps.
 func Assemble(p Plan, changes, drift []Change, d Draft, o Options) (*Plan, error) {
 	steps := slices.DeleteFunc(slices.Clone(d.Steps), func(s Step) bool { return slices.Contains(o.SkipPhases, s.Phase) })
 	resolveNeeds(steps, d.Edges)
@@ -154,8 +154,8 @@ func Assemble(p Plan, changes, drift []Change, d Draft, o Options) (*Plan, error
 	return &p, p.Check()
 }
 
-// resolveNeeds turns the edges into needs between the steps that exist: a need
-// of a step without work becomes that step's own needs.
+// resolveNeeds turns the edges into needs between the steps that exist: a need for a step without
+// work becomes that step's own needs.
 func resolveNeeds(steps []Step, edges ...map[state.Address][]state.Address) {
 	exists := map[state.Address]bool{}
 	for _, s := range steps {
@@ -173,7 +173,7 @@ func resolveNeeds(steps []Step, edges ...map[state.Address][]state.Address) {
 					case exists[n]:
 						seen[n] = true
 						needs = append(needs, n)
-					case steps[i].Finally: // what the missing step would have waited for needs no cleaning up
+					case steps[i].Finally: // needs no cleanup after the needs of the missing step
 					default:
 						seen[n] = true
 						visit(n)
@@ -187,8 +187,8 @@ func resolveNeeds(steps []Step, edges ...map[state.Address][]state.Address) {
 	}
 }
 
-// selectSteps keeps the steps that a selector matches, everything they need, and what
-// closes any of that.
+// selectSteps keeps the steps that a selector matches, everything they need, and the steps that
+// close any of those.
 func selectSteps(steps []Step, selectors []Selector, closes map[state.Address][]state.Address) []Step {
 	byID := map[state.Address]*Step{}
 	for i := range steps {
@@ -215,8 +215,9 @@ func selectSteps(steps []Step, selectors []Selector, closes map[state.Address][]
 	})
 }
 
-// excludeSteps drops the steps that a selector matches, and everything that needs them.
-// What closes steps goes with the last of them, and not with others that it waits for.
+// excludeSteps drops the steps that a selector matches, and everything that needs them. A closing
+// step is dropped with the last of the steps that it closes, not with other steps that it waits
+// for.
 func excludeSteps(steps []Step, selectors []Selector, closes map[state.Address][]state.Address) []Step {
 	gone := map[state.Address]bool{}
 	for more := true; more; {
@@ -237,8 +238,9 @@ func excludeSteps(steps []Step, selectors []Selector, closes map[state.Address][
 	return slices.DeleteFunc(steps, func(s Step) bool { return gone[s.ID] })
 }
 
-// dropServants drops the steps that serve others of which none is left, unless somebody
-// asks for their phase by name. What closes such a step is no use of it, and goes along.
+// dropServants drops serving steps when no step that needs them is left, unless a selector names
+// their phase. A step that closes a serving step does not count as a user of it, and is dropped
+// too.
 func (d Draft) dropServants(steps []Step, asked []Selector) []Step {
 	needed := map[state.Address]bool{}
 	for _, s := range steps {
@@ -260,13 +262,13 @@ func (d Draft) dropServants(steps []Step, asked []Selector) []Step {
 	})
 }
 
-// all reports whether each of the steps is one of those.
+// all reports whether those holds for every step.
 func all(steps []state.Address, those func(state.Address) bool) bool {
 	return !slices.ContainsFunc(steps, func(n state.Address) bool { return !those(n) })
 }
 
-// leftOut names what was left out although no selector means it, since it needs
-// what one does: a node of which nothing is left, or else the steps.
+// leftOut returns the names of what was dropped although no selector matches it, because it needs
+// something that was excluded: a node without remaining steps, or else the single steps.
 func leftOut(all, kept []Step, selectors []Selector) []string {
 	stays, busy := map[state.Address]bool{}, map[state.Target]bool{}
 	for _, s := range kept {
@@ -289,8 +291,8 @@ func leftOut(all, kept []Step, selectors []Selector) []string {
 	return out
 }
 
-// order sorts steps so that each stands behind what it needs; among those that
-// could come next, the one that was drafted first comes first.
+// order sorts steps so that each comes after its needs. Among the steps that could come next, the
+// one drafted first comes first.
 func order(steps []Step) ([]Step, error) {
 	done := map[state.Address]bool{}
 	out := make([]Step, 0, len(steps))
@@ -313,8 +315,8 @@ func order(steps []Step) ([]Step, error) {
 	return out, nil
 }
 
-// cycle are steps of which each needs the next, the last one being the first
-// again. Of the steps each needs one that is not done.
+// cycle returns steps of which each needs the next; the last is the first one again. Each of the
+// given steps needs one that is not done.
 func cycle(steps []Step, done map[state.Address]bool) []string {
 	needs := map[state.Address]state.Address{}
 	for _, s := range steps {
@@ -330,8 +332,8 @@ func cycle(steps []Step, done map[state.Address]bool) []string {
 	}
 }
 
-// keepChanges drops the changes whose steps were left out, and sorts out the
-// items that are only forgotten, for which there is no step.
+// keepChanges drops the changes whose steps were left out, and separates the items that are only
+// forgotten, for which there is no step.
 func keepChanges(changes []Change, steps []Step) (kept []Change, forgotten []state.Address) {
 	has := map[state.Address]bool{}
 	for _, s := range steps {
@@ -348,8 +350,7 @@ func keepChanges(changes []Change, steps []Step) (kept []Change, forgotten []sta
 	return kept, forgotten
 }
 
-// keepDrift drops what lies outside of a restricted plan, and what nobody
-// wants any more.
+// keepDrift drops drift outside of a restricted plan, and drift of items that the plan forgets.
 func keepDrift(drift []Change, p *Plan, o Options) []Change {
 	has := map[state.Address]bool{}
 	for _, s := range p.Steps {
@@ -365,8 +366,8 @@ func keepDrift(drift []Change, p *Plan, o Options) []Change {
 	return out
 }
 
-// markOutside marks the attributes of changes of which drift says that what is there was
-// set by somebody else. At the later waypoints of an item that is no longer there.
+// markOutside marks the attributes whose observed value was, according to drift, set by another
+// user or component. At later waypoints of an item that value is no longer there.
 func markOutside(changes, drift []Change) {
 	drifted := map[state.Address][]AttributeChange{}
 	for _, d := range drift {
@@ -390,10 +391,10 @@ func markOutside(changes, drift []Change) {
 	}
 }
 
-// count gives each resource the action that its steps amount to and drops
-// those of which nothing is left. What is to be deleted is changed alone where the
-// last step of that is left out. What is to be forgotten has no step: it is where the
-// options refer to it.
+// count gives each resource the action that its steps amount to, and sets NoOp for a resource
+// without remaining work. A resource to be deleted is only updated when the last step of its
+// deletion is left out. A resource to be forgotten has no step: it is forgotten when the options
+// select it.
 func count(d Draft, p *Plan, o Options) []ResourceChange {
 	touched, stays := map[state.Target]bool{}, map[state.Target]bool{}
 	for _, s := range d.Steps {

@@ -28,17 +28,17 @@ func TestAssembleOrdersThroughStepsWithoutWork(t *testing.T) {
 	}
 	p, err = planner.Assemble(planner.Plan{}, nil, nil, d, planner.Options{Targets: []planner.Selector{{Phase: "c"}}, SkipPhases: []string{"a"}})
 	if err != nil || len(p.Steps) != 1 || len(p.Steps[0].Needs) != 0 {
-		t.Errorf("with a left out: %v, %v", p, err)
+		t.Errorf("without a: %v, %v", p, err)
 	}
 	d.Edges[id("a")] = []state.Address{id("c")}
 	if _, err := planner.Assemble(planner.Plan{}, nil, nil, d, planner.Options{}); err == nil {
-		t.Error("steps that wait for one another are not refused")
+		t.Error("a cycle of steps is accepted, want an error")
 	}
 }
 
-// TestAssembleInTurn: a step that is left out takes those along that need it, which
-// are named, and not those that only wait for their turn: these wait for what the
-// step had waited for.
+// TestAssembleInTurn checks that excluding a step also drops the steps that need it, and reports
+// them, but not the steps that only wait for their turn: these wait for what the excluded step had
+// waited for.
 func TestAssembleInTurn(t *testing.T) {
 	t.Parallel()
 	id := func(node, phase string) state.Address {
@@ -78,8 +78,8 @@ func TestAssembleInTurn(t *testing.T) {
 	}
 }
 
-// TestAssembleChain: a target takes along what it needs, and what that needs, to the end of
-// the chain; an exclusion takes out what needs it, to the other end.
+// TestAssembleChain checks that a target selects everything that it needs, to the start of the
+// chain, and that an exclusion drops everything that needs it, to the end.
 func TestAssembleChain(t *testing.T) {
 	t.Parallel()
 	d := planner.Draft{Edges: map[state.Address][]state.Address{}}
@@ -111,7 +111,7 @@ func TestAssembleChain(t *testing.T) {
 	}
 }
 
-// What a step makes for others is taken away in every part of a plan that makes it.
+// TestAssembleCloses checks that every partial plan with a step also has the step that closes it.
 func TestAssembleCloses(t *testing.T) {
 	t.Parallel()
 	at := func(node, phase string) state.Address {
@@ -158,7 +158,8 @@ func TestAssembleCloses(t *testing.T) {
 	}
 }
 
-// What serves others is in no part of a plan without them, unless it is asked for.
+// TestAssembleServes checks that a partial plan has a serving step only with a step that needs it,
+// or when its phase is selected by name.
 func TestAssembleServes(t *testing.T) {
 	t.Parallel()
 	at := func(node, phase string) state.Address {
@@ -256,8 +257,8 @@ func TestAssembleOfAPart(t *testing.T) {
 	}
 }
 
-// TestAssembleMarksOutside: an attribute is marked that drift says somebody else has set,
-// at the waypoint that finds it so.
+// TestAssembleMarksOutside checks that attributes with drift are marked as changed outside of
+// kubewright, at the waypoint that observes the drifted value.
 func TestAssembleMarksOutside(t *testing.T) {
 	t.Parallel()
 	at := func(waypoint string) state.Address {
@@ -295,6 +296,6 @@ func TestAssembleMarksOutside(t *testing.T) {
 		t.Errorf("marked are %q, want %q", strings.Join(got, ";"), want)
 	}
 	if changes[1].Attributes[0].Outside {
-		t.Error("the changes that were given are changed")
+		t.Error("Assemble modified its input")
 	}
 }

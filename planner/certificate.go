@@ -7,8 +7,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// CertificateEnd says when a certificate ends that a host held when the plan was
-// made: one in a file of its own, or the one inside a kubeconfig.
+// CertificateEnd says when a certificate expires that a host held when the plan was made: one in a
+// file of its own, or the one inside a kubeconfig.
 type CertificateEnd struct {
 	Cluster state.Target `json:"cluster"`
 	Node    state.Target `json:"node"`
@@ -18,39 +18,39 @@ type CertificateEnd struct {
 	// Kind is ca, certificate or kubeconfig.
 	Kind     string    `json:"kind"`
 	NotAfter time.Time `json:"not_after"`
-	// DaysLeft are whole days from when the plan was made; negative when it had ended.
+	// DaysLeft is in whole days from when the plan was made; negative when it had expired.
 	DaysLeft  int     `json:"days_left"`
 	RenewedBy Renewer `json:"renewed_by"`
 	// Due reports whether it is time to renew it.
 	Due bool `json:"due,omitempty"`
-	// Changed reports whether this plan issues another one, or gives the host back.
+	// Changed reports whether this plan reissues the certificate, or removes the node.
 	Changed bool `json:"changed,omitempty"`
 }
 
-// Renewer is who renews a certificate.
+// Renewer says who renews a certificate.
 type Renewer string
 
 // The renewers.
 const (
-	// ByApply: kubewright, with the next apply once it is due.
+	// ByApply means that kubewright renews it, with the next apply once it is due.
 	ByApply Renewer = "apply"
-	// ByKubelet: the kubelet by itself, while it runs.
+	// ByKubelet means that the kubelet renews it by itself while it runs.
 	ByKubelet Renewer = "kubelet"
-	// ByOperator: whoever supplies it.
+	// ByOperator means that the operator who supplies it renews it.
 	ByOperator Renewer = "operator"
-	// ByRotation: an apply that is asked to rotate it: a CA that kubewright has made.
+	// ByRotation means that an apply replaces it when asked to rotate it: a CA made by kubewright.
 	ByRotation Renewer = "rotation"
-	// ByNobody: nothing renews it, and nobody verifies it.
-	ByNobody Renewer = "nobody"
+	// NotRenewed means that nothing renews it, and no component verifies it.
+	NotRenewed Renewer = "nobody"
 )
 
-// FirstEnds are, per cluster, the certificate that ends first of those that stay
-// as they are with this plan. One that the kubelet renews in time is left out, and
-// one that nobody verifies. Of several that end on one day it is the first.
+// FirstEnds returns, per cluster, the certificate that expires first among those that the plan
+// leaves unchanged. Certificates that the kubelet renews in time and those that no component
+// verifies are skipped. Of several that expire on the same day it returns the first.
 func (p *Plan) FirstEnds() []CertificateEnd {
 	var out []CertificateEnd
 	for _, c := range p.Certificates {
-		if c.Changed || c.RenewedBy == ByNobody || c.RenewedBy == ByKubelet && !c.Due {
+		if c.Changed || c.RenewedBy == NotRenewed || c.RenewedBy == ByKubelet && !c.Due {
 			continue
 		}
 		i := slices.IndexFunc(out, func(o CertificateEnd) bool { return o.Cluster == c.Cluster })

@@ -10,9 +10,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestFirstEnds is about what ends first of what stays as it is, in each cluster:
-// not what the plan reissues, what a kubelet renews in time, or what nobody
-// verifies. Hours do not tell which is first.
+// TestFirstEnds checks which certificate expires first in each cluster, ignoring those that the
+// plan reissues, that a kubelet renews in time, or that no component verifies. Hours do not count.
 func TestFirstEnds(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2027, 3, 2, 9, 0, 0, 0, time.UTC)
@@ -23,7 +22,7 @@ func TestFirstEnds(t *testing.T) {
 	changed, late := end(a, "changed", -9, 0, planner.ByApply), end(b, "late", 1, 0, planner.ByKubelet)
 	changed.Changed, late.Due = true, true
 	p := &planner.Plan{Certificates: []planner.CertificateEnd{
-		end(a, "ca", 3000, 0, planner.ByRotation), changed, end(a, "kubelet.crt", 2, 0, planner.ByNobody), end(a, "kubelet", 3, 0, planner.ByKubelet),
+		end(a, "ca", 3000, 0, planner.ByRotation), changed, end(a, "kubelet.crt", 2, 0, planner.NotRenewed), end(a, "kubelet", 3, 0, planner.ByKubelet),
 		end(a, "first", 30, 2, planner.ByApply), end(b, "own", 2, 0, planner.ByOperator), end(a, "the same day", 30, 1, planner.ByApply), late,
 	}}
 	var got []string
@@ -34,6 +33,6 @@ func TestFirstEnds(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := (&planner.Plan{}).FirstEnds(); got != nil {
-		t.Errorf("of no certificates %v ends first", got)
+		t.Errorf("without certificates, got %v", got)
 	}
 }

@@ -12,21 +12,21 @@ import (
 // Its value is ExpectedFile of the file's digest.
 func FileExpectation(path string) string { return "file:" + path }
 
-// ExpectedFile returns how Step.Expect holds the hex SHA-256 of a file.
+// ExpectedFile returns the value of Step.Expect for a file with the hex SHA-256.
 func ExpectedFile(sha256 string) string { return digestPrefix + sha256 }
 
-// ObjectExpectation returns the key of Step.Expect for an object of the API.
+// ObjectExpectation returns the key of Step.Expect for an API object.
 func ObjectExpectation(ref state.ObjectRef) string { return "object:" + ref.String() }
 
-// NodeRef names a Node object.
+// NodeRef returns the reference to a Node object.
 func NodeRef(name string) state.ObjectRef {
 	return state.ObjectRef{APIVersion: "v1", Kind: "Node", Name: name}
 }
 
 const digestPrefix = "sha256:"
 
-// Overwrites lists the files on the step's own node that an operation replaces
-// or removes when they are there. Files that it keeps are not among them.
+// Overwrites lists the files on the step's own node that an operation replaces or removes when they
+// exist. It does not list files that the operation keeps.
 func Overwrites(op Operation) []string {
 	switch op := op.(type) {
 	case WriteFile:
@@ -73,8 +73,8 @@ func Overwrites(op Operation) []string {
 	return nil
 }
 
-// ApplyDigest returns the digest of what an object that is there has at the leaves
-// that applying wanted would set. Other fields may change without it.
+// ApplyDigest returns the digest of the values that an existing object has at the leaves that
+// applying wanted would set. Changes to other fields do not affect it.
 func ApplyDigest(wanted, observed state.Value) string {
 	leaves := map[string]state.Value{}
 	for _, path := range wanted.Leaves() {
@@ -109,7 +109,7 @@ func PatchDigest(op PatchNode, observed state.NodeReport) string {
 	return digestOf(leaves)
 }
 
-// valueOf tells a value that is empty from one that is not there.
+// valueOf distinguishes an empty value from a missing one.
 func valueOf(values map[string]string, key string) any {
 	if v, ok := values[key]; ok {
 		return v

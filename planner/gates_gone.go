@@ -9,14 +9,13 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// GoneGate is the gate that refuses to take a node out of its cluster without its host,
-// as one that is gone for good, while its kubelet or its member of etcd is heard of. A
-// host that nobody can log in to, or that only we do not reach, goes on otherwise, with
-// its pods and with the keys of the cluster.
+// GoneGate is the gate that refuses to remove a node as gone for good, that is without reaching its
+// host, while its kubelet or its etcd member still reports. A host that only lacks a login, or that
+// only kubewright cannot reach, would keep running, with its pods and with the keys of the cluster.
 const GoneGate = "node-gone"
 
-// GoneAllows is that gate: it refuses the step where the nodes of the API, or etcd's
-// members, as a fresh observation shows them, tell that the node which it removes lives.
+// GoneAllows evaluates GoneGate: it refuses the step when the nodes of the API or the members of
+// etcd, freshly observed, show that the node to be removed is alive.
 func GoneAllows(step *Step, nodes map[string]state.NodeReport, members []state.EtcdMember) error {
 	life := SignsOfLife(removedNode(step), nodes, RemovedMember(step), members)
 	if len(life) == 0 {
@@ -25,9 +24,8 @@ func GoneAllows(step *Step, nodes map[string]state.NodeReport, members []state.E
 	return fmt.Errorf("refused: %s is removed as a node whose host is gone for good, but %s. Switch the host off; or plan again without declaring it gone", step.Target, strings.Join(life, ", and "))
 }
 
-// SignsOfLife returns what API and etcd show of a node that is not gone: it has a kubelet
-// that is heard of, or a member of etcd that answers. Of what is empty nothing is looked
-// for.
+// SignsOfLife returns what API and etcd show of a node that is not gone: a kubelet that reports, or
+// an etcd member that answers. An empty name or peerURL matches nothing.
 func SignsOfLife(name string, nodes map[string]state.NodeReport, peerURL string, members []state.EtcdMember) []string {
 	var out []string
 	if n, there := nodes[name]; there && !n.Silent {
@@ -41,7 +39,7 @@ func SignsOfLife(name string, nodes map[string]state.NodeReport, peerURL string,
 	return out
 }
 
-// removedNode returns the name of the Node that the step deletes; empty when it deletes none.
+// removedNode returns the name of the Node that the step deletes, or "" when it deletes none.
 func removedNode(step *Step) string {
 	for _, op := range step.Operations {
 		if d, ok := op.(DeleteObject); ok && d.Ref.Kind == "Node" {

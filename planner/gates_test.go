@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestGoneAllows takes a node out without its host only while neither its kubelet nor its
-// member of etcd is heard of. What others do is no sign of it.
+// TestGoneAllows checks that a node is removed without its host only while neither its kubelet nor
+// its etcd member reports. Reports of other nodes do not count.
 func TestGoneAllows(t *testing.T) {
 	t.Parallel()
 	node := planner.DeleteObject{Ref: planner.NodeRef("cp3")}

@@ -13,7 +13,8 @@ func AddsMember(step *Step) bool {
 	})
 }
 
-// RemovedMember returns the peer URL of the member that the step removes; empty when it removes none.
+// RemovedMember returns the peer URL of the member that the step removes, or "" when it removes
+// none.
 func RemovedMember(step *Step) string {
 	for _, op := range step.Operations {
 		if remove, ok := op.(RemoveEtcdMember); ok {
@@ -54,9 +55,9 @@ func restartsProcess(step *Step, name string) bool {
 	return false
 }
 
-// StopsServing reports whether an operation of a step, by its place, stops etcd or the API
-// server on the step's node: it removes their manifest or ends their process, or writes
-// another one over that of etcd. What the step has removed before is stopped already.
+// StopsServing reports whether the operation at the given place of a step stops etcd or the API
+// server on the step's node: it removes their manifest, ends their process, or overwrites the
+// manifest of etcd. A component whose manifest the step has removed before is already stopped.
 func StopsServing(step *Step, place int) bool {
 	switch op := step.Operations[place].(type) {
 	case RestartProcess:
@@ -72,8 +73,8 @@ func StopsServing(step *Step, place int) bool {
 	return false
 }
 
-// StopsMember reports whether an operation of a step that restarts etcd's member is the one to
-// stop it: of several the first.
+// StopsMember reports whether an operation of a step that restarts the etcd member stops it. Of
+// several such operations the first one does.
 func StopsMember(op Operation) bool {
 	switch op := op.(type) {
 	case RestartProcess:
@@ -86,7 +87,7 @@ func StopsMember(op Operation) bool {
 	return false
 }
 
-// Serves tells the manifest of etcd or of the API server.
+// Serves reports whether path is the manifest of etcd or of the API server.
 func Serves(path string) bool {
 	return isEtcds(path) || strings.HasSuffix(path, "/manifests/kube-apiserver.yaml")
 }

@@ -6,28 +6,27 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Operation is one effect. The set is closed: phases choose among these types,
-// providers perform them, the simulator performs the same ones, and a plan
-// holds them as data. Each says how it is told to be already done, or is done
-// again each time; none holds a secret.
+// Operation is one effect. The set is closed: phases choose among these types, providers perform
+// them, the simulator performs the same ones, and a plan holds them as data. Each operation either
+// says how its performer detects that it is already done, or is repeated each time. None holds a
+// secret.
 type Operation interface {
-	// Op is the name in JSON: write_file, apply_object …
+	// Op returns the name in JSON: write_file, apply_object …
 	Op() string
-	// Summary is one line for the progress display, without the target.
+	// Summary returns one line for the progress display, without the target.
 	Summary() string
-	// DoneWhen is how its performer detects that there is nothing to do, as a clause
-	// about its fields; DoneNever where it does not ask.
+	// DoneWhen returns, as a clause about the operation's fields, how its performer detects that
+	// there is nothing to do; DoneNever if it does not check.
 	DoneWhen() string
 }
 
-// Content is the bytes of a file: inline when they hold no secret, otherwise a
-// reference that the performer resolves.
+// Content is the bytes of a file: inline when they hold no secret, otherwise a reference that the
+// performer resolves.
 type Content struct {
 	Inline string `json:"inline,omitempty"`
 	// Ref is where the performer finds the bytes: config:ADDRESS#FIELD.
 	Ref string `json:"ref,omitempty"`
-	// Fingerprint is that of the secret content that was planned with; empty
-	// when nobody has a key yet.
+	// Fingerprint is the fingerprint of the planned secret content; empty while no key exists.
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
@@ -38,8 +37,8 @@ func (c Content) Sealed() state.Sensitive {
 
 // Host operations: performed on the step's node, in one round trip.
 type (
-	// WriteFile puts a regular file in place, atomically, with mode and owner.
-	// Done when the file has this digest, mode and owner.
+	// WriteFile writes a regular file atomically, with mode and owner. Done when the file has this
+	// digest, mode and owner.
 	WriteFile struct {
 		Path    string  `json:"path"`
 		Mode    string  `json:"mode"`
@@ -48,26 +47,26 @@ type (
 		SHA256  string  `json:"sha256,omitempty"`
 	}
 
-	// RemovePath removes a file or tree, never following a symbolic link. With
-	// ContentsOnly the folder itself stays, and so does a mount point. Done when it
-	// is absent, or what stays is empty.
+	// RemovePath removes a file or tree and never follows a symbolic link. With ContentsOnly the
+	// folder itself stays, as a mount point always does. Done when the path is absent, or the
+	// folder that stays is empty.
 	RemovePath struct {
 		Path         string `json:"path"`
 		ContentsOnly bool   `json:"contents_only,omitempty"`
 	}
 
-	// EnsureDirectory makes a folder with mode and owner.
+	// EnsureDirectory creates a folder with mode and owner.
 	EnsureDirectory struct {
 		Path  string `json:"path"`
 		Mode  string `json:"mode"`
 		Owner string `json:"owner"`
 	}
 
-	// UploadArtifact brings a file of the operator's artifacts folder to the
-	// host and puts it, or members of the archive that it is, in place: each
-	// atomically, as root's. Done when every one of Files is so.
+	// UploadArtifact copies a file of the operator's artifacts folder to the host and installs it,
+	// or members of the archive, atomically and owned by root. Done when every one of Files is
+	// installed like this.
 	UploadArtifact struct {
-		// Artifact is the path below the folder, SHA256 what is sent.
+		// Artifact is the path below the folder, SHA256 the digest of the artifact.
 		Artifact string         `json:"artifact"`
 		SHA256   string         `json:"sha256"`
 		Files    []ArtifactFile `json:"files"`
@@ -82,15 +81,13 @@ type (
 		SHA256 string `json:"sha256"`
 	}
 
-	// Preserve keeps what stands at a path before kubewright puts something else
-	// there, so that Restore can put it back. Done when something is kept, or
-	// when there is nothing.
+	// Preserve keeps the current file at a path before kubewright replaces it, so that Restore can
+	// put it back. Done when something is already kept, or when the path does not exist.
 	Preserve struct {
 		Path string `json:"path"`
 	}
 
-	// Restore puts back what Preserve kept. Done when nothing is kept; the path
-	// is left alone then.
+	// Restore puts back what Preserve kept. Done when nothing is kept; the path is unchanged then.
 	Restore struct {
 		Path string `json:"path"`
 	}
@@ -98,9 +95,8 @@ type (
 	// LoadImage makes images present in the runtime: from an artifact, or pulled.
 	LoadImage struct {
 		Image string `json:"image"`
-		// Artifact is an archive in the operator's folder that holds the image,
-		// SHA256 its digest. Others are further images that are wanted of it, or pulled
-		// at the same time.
+		// Artifact is an archive in the operator's folder that holds the image, SHA256 its digest.
+		// Others are further images that are loaded from it, or pulled at the same time.
 		Artifact string   `json:"artifact,omitempty"`
 		SHA256   string   `json:"sha256,omitempty"`
 		Others   []string `json:"others,omitempty"`
@@ -109,33 +105,33 @@ type (
 		Policy string `json:"policy,omitempty"`
 	}
 
-	// Unit acts on a systemd unit: start, stop, restart, enable, disable. A
-	// daemon-reload goes before with Reload.
+	// Unit acts on a systemd unit: start, stop, restart, enable, disable. With Reload it runs
+	// daemon-reload first.
 	Unit struct {
 		Unit   string `json:"unit"`
 		Action string `json:"action"`
 		Reload bool   `json:"reload,omitempty"`
 	}
 
-	// SetSysctl sets a kernel parameter now; a file written beside keeps it over a reboot.
+	// SetSysctl sets a kernel parameter now; a separate file makes it persistent over reboots.
 	SetSysctl struct {
 		Name  string `json:"name"`
 		Value string `json:"value"`
-		// Restore reports whether it is put back to what it was: a kernel that does not have
-		// it any more, as a module is gone since a boot, has nothing to put back.
+		// Restore reports whether the previous value is restored. A kernel that no longer has the
+		// parameter, because its module is gone since a reboot, then needs no change.
 		Restore bool `json:"restore,omitempty"`
 	}
 
-	// LoadModule loads a kernel module, or unloads it when nothing uses it.
+	// LoadModule loads a kernel module, or unloads it when it is unused.
 	LoadModule struct {
 		Module string `json:"module"`
 		Unload bool   `json:"unload,omitempty"`
 	}
 
-	// Swap turns all swap off, or on again as fstab has it.
+	// Swap turns all swap off, or on again as configured in fstab.
 	Swap struct {
 		On bool `json:"on"`
-		// Boot is SwapStaysOff, SwapReturns, or empty: what boots do is let alone.
+		// Boot is SwapStaysOff or SwapReturns; empty leaves the behaviour at boot unchanged.
 		Boot string `json:"boot,omitempty"`
 	}
 
@@ -144,34 +140,32 @@ type (
 		Socket string `json:"socket"`
 	}
 
-	// Unmount takes off everything mounted below a folder.
+	// Unmount unmounts everything mounted below a folder.
 	Unmount struct {
 		Below string `json:"below"`
 		// Flags are MNT_FORCE and MNT_DETACH, as umount(2) has them.
 		Flags []string `json:"flags,omitempty"`
 	}
 
-	// RemoveNetwork removes what Kubernetes and CNI made in the host's network:
-	// links and their state, kube-proxy's and the kubelet's firewall rules.
+	// RemoveNetwork removes what Kubernetes and CNI created in the host's network: links and their
+	// state, and the firewall rules of kube-proxy and the kubelet.
 	RemoveNetwork struct {
-		// Links are name patterns such as cni0, flannel.*. Of bridges among them the
-		// ends of pods' links (veth) that hang on them go as well; those of another
-		// container engine hang on its own.
+		// Links are name patterns such as cni0, flannel.*. When a bridge matches, the host ends of
+		// pod links (veth) attached to it are removed as well. Those of another container engine
+		// are attached to its own bridges.
 		Links []string `json:"links,omitempty"`
 	}
 
-	// RemoveProxyRules removes what kube-proxy made in one of its modes and leaves there
-	// when it runs in the other: the link kube-ipvs0, virtual servers, sets and chains of
-	// ProxyIPVS, the chains of ProxyIPTables. It waits until kube-proxy has written the
-	// rules of the other mode.
+	// RemoveProxyRules removes what kube-proxy created in one of its modes and leaves there when it
+	// runs in the other: the link kube-ipvs0, virtual servers, sets and chains of ProxyIPVS, or the
+	// chains of ProxyIPTables. It waits until kube-proxy has written the rules of the other mode.
 	RemoveProxyRules struct {
 		Mode string `json:"mode"`
 	}
 
-	// Mark writes what kubewright keeps on a host, or with Remove takes it away. CA is
-	// the file with the cluster's CA on the host: where it is named, the mark gets the
-	// CA that is first in it then as ClusterCA, and what the host's mark said before
-	// among FormerCAs.
+	// Mark writes kubewright's marker on a host, or removes it with Remove. CA is the file on the
+	// host with the cluster's CA: if set, the first CA in it at that time becomes the marker's
+	// ClusterCA, and the previous one joins FormerCAs.
 	Mark struct {
 		Marks  state.Marks `json:"marks"`
 		CA     string      `json:"ca,omitempty"`
@@ -179,19 +173,18 @@ type (
 	}
 )
 
-// The modes of kube-proxy that do not take away what the other one left.
+// The modes of kube-proxy that do not clean up after each other.
 const (
 	ProxyIPVS     = "ipvs"
 	ProxyIPTables = "iptables"
 )
 
-// Operations with keys: the performer makes or fetches key material in memory
-// and sends it to the step's node on stdin. What was issued and exists is kept unless
-// Renew, but for a kubeconfig with a token; what is copied, imported or bundled is
-// written over where it differs.
+// Operations with keys: the performer creates or fetches key material in memory and sends it to the
+// step's node on stdin. Issued files that exist are kept unless Renew is set, except a kubeconfig
+// with a token; copied, imported or bundled files are overwritten when they differ.
 type (
-	// IssueCA makes a self-signed CA: To.crt and To.key. Done when To.crt exists;
-	// with Renew it takes the place of one that has ended.
+	// IssueCA creates a self-signed CA: To.crt and To.key. Done when To.crt exists; with Renew it
+	// replaces an expired CA.
 	IssueCA struct {
 		CommonName string        `json:"common_name"`
 		Algorithm  string        `json:"algorithm"`
@@ -200,22 +193,22 @@ type (
 		Renew      bool          `json:"renew,omitempty"`
 	}
 
-	// IssueKeyPair makes the service account key pair: To.key and To.pub.
+	// IssueKeyPair creates the service account key pair: To.key and To.pub.
 	IssueKeyPair struct {
 		Algorithm string `json:"algorithm"`
 		To        string `json:"to"`
 	}
 
-	// CopySecrets brings files from another node of the cluster through the
-	// operator's memory: the CAs and the service account keys.
+	// CopySecrets copies files from another node of the cluster through the operator's memory: the
+	// CAs and the service account keys.
 	CopySecrets struct {
 		From  state.Target `json:"from"`
 		Files []SecretFile `json:"files"`
 	}
 
-	// BundleTrust writes To, which whoever reads it trusts: the first certificate
-	// of each of the files Of, all on the step's node, each once; or the first public
-	// key of each, where To ends in .pub. Done when To is so.
+	// BundleTrust writes the trust bundle To: the first certificate of each of the files Of, all on
+	// the step's node, without duplicates; or the first public key of each, if To ends in .pub.
+	// Done when To has this content.
 	BundleTrust struct {
 		To string   `json:"to"`
 		Of []string `json:"of"`
@@ -226,18 +219,17 @@ type (
 		Path  string `json:"path"`
 		Mode  string `json:"mode"`
 		Owner string `json:"owner"`
-		// Source is, in ImportSecrets, where the performer finds the bytes:
-		// config:ADDRESS#FIELD. In CopySecrets it is the path there, where that is
-		// another one.
+		// Source is, in ImportSecrets, where the performer finds the bytes: config:ADDRESS#FIELD.
+		// In CopySecrets it is the path on the other node, if that differs.
 		Source string `json:"source,omitempty"`
 	}
 
-	// ImportSecrets brings files of the operator's: a given CA, certificates of an external CA.
+	// ImportSecrets copies files of the operator: a given CA, certificates of an external CA.
 	ImportSecrets struct {
 		Files []SecretFile `json:"files"`
 	}
 
-	// Signer says which CA signs: on the node that holds its key, or the operator's.
+	// Signer says which CA signs: the one on the node that holds its key, or the operator's.
 	Signer struct {
 		// Name is the CA's common name: kubernetes, etcd-ca, front-proxy-ca.
 		Name string `json:"name"`
@@ -245,12 +237,12 @@ type (
 		Base string `json:"base"`
 		// On is the node that holds the key; zero for the step's own node.
 		On state.Target `json:"on,omitzero"`
-		// Operator is set when the key is with the operator, and stays there: where
-		// the performer finds the CA, as in config:cluster.prod#certificates.ca.
+		// Operator is set when the operator holds the key, which stays there: it says where the
+		// performer finds the CA, as in config:cluster.prod#certificates.ca.
 		Operator string `json:"operator,omitempty"`
 	}
 
-	// IssueCertificate makes To.crt and To.key, signed by CA.
+	// IssueCertificate creates To.crt and To.key, signed by CA.
 	IssueCertificate struct {
 		CA            Signer   `json:"ca"`
 		CommonName    string   `json:"common_name"`
@@ -262,7 +254,7 @@ type (
 		Algorithm string        `json:"algorithm"`
 		Validity  time.Duration `json:"validity"`
 		To        string        `json:"to"`
-		// Renew replaces what is there.
+		// Renew replaces an existing certificate.
 		Renew bool `json:"renew,omitempty"`
 	}
 
@@ -278,17 +270,17 @@ type (
 		Organizations []string      `json:"organizations,omitempty"`
 		Algorithm     string        `json:"algorithm,omitempty"`
 		Validity      time.Duration `json:"validity,omitempty"`
-		// Trust is a file of the CA's host with the certificates to trust; empty for
-		// what is in the CA's own.
+		// Trust is a file on the CA's host with the certificates to trust; empty for the content of
+		// the CA file itself.
 		Trust string `json:"trust,omitempty"`
 		// Token is an output of another step: the bootstrap token.
 		Token *state.Pending `json:"token,omitempty"`
 		Renew bool           `json:"renew,omitempty"`
 	}
 
-	// SetKubeconfig changes parts of a kubeconfig that holds a key which is to
-	// stay: its server, the client certificate's path, or, with Trust, the
-	// certificates that are trusted: those in that file of the same node.
+	// SetKubeconfig changes parts of a kubeconfig and keeps its key: the server, the path of the
+	// client certificate, or, with Trust, the trusted certificates, which it reads from that file
+	// on the same node.
 	SetKubeconfig struct {
 		Path              string `json:"path"`
 		Trust             string `json:"trust,omitempty"`
@@ -303,8 +295,8 @@ func (s Signer) CertificateRef() string { return s.Operator + ".certificate" }
 // KeyRef returns where the performer finds the key of an operator's CA.
 func (s Signer) KeyRef() string { return s.Operator + ".key" }
 
-// References lists what an operation names and does not hold: the performer
-// finds it before the operation, and nothing of it is in a plan.
+// References returns the secrets that an operation refers to: the performer resolves them before
+// the operation, and the plan never holds them.
 func References(op Operation) []state.Sensitive {
 	switch op := op.(type) {
 	case WriteFile:
@@ -337,8 +329,8 @@ func (s Signer) references(key bool) []state.Sensitive {
 
 // Operations on etcd, through any member that answers.
 type (
-	// AddEtcdMember adds a learner; done when a member has the peer URL. Its
-	// output initial_cluster is what the new member's manifest needs.
+	// AddEtcdMember adds a learner; done when a member has the peer URL. The manifest of the new
+	// member needs its output initial_cluster.
 	AddEtcdMember struct {
 		Name    string `json:"name"`
 		PeerURL string `json:"peer_url"`
@@ -369,21 +361,21 @@ type (
 	}
 )
 
-// InitialClusterPlaceholder stands in RenderEtcdManifest.Manifest for the value
-// that only apply knows.
+// InitialClusterPlaceholder stands in RenderEtcdManifest.Manifest for the value that is known only
+// during apply.
 const InitialClusterPlaceholder = "kubewright:initial-cluster"
 
 // Operations on the API.
 type (
-	// ApplyObject makes the leaves of Object so, and no others, by server-side
-	// apply: leaves that were ours and are not in it any more go.
+	// ApplyObject sets exactly the leaves of Object by server-side apply: leaves that kubewright
+	// owned before and that are no longer in it are removed.
 	ApplyObject struct {
 		Object state.Value `json:"object"`
-		// CreateOnly leaves an object that exists alone.
+		// CreateOnly leaves an existing object unchanged.
 		CreateOnly bool `json:"create_only,omitempty"`
-		// CAFrom fills certificate-authority-data of an inlined kubeconfig in
-		// data key CAKey (cluster-info) with the CA that this path on the
-		// step's node holds; the CA exists only at apply.
+		// CAFrom fills certificate-authority-data of the kubeconfig inlined in data key CAKey
+		// (cluster-info) with the CA at this path on the step's node; the CA exists only during
+		// apply.
 		CAFrom string `json:"ca_from,omitempty"`
 		CAKey  string `json:"ca_key,omitempty"`
 	}
@@ -393,7 +385,7 @@ type (
 		Ref state.ObjectRef `json:"ref"`
 	}
 
-	// PatchNode sets labels, annotations and taints of a Node, and removes those listed.
+	// PatchNode sets labels, annotations and taints of a Node, and removes the listed ones.
 	PatchNode struct {
 		Node              string            `json:"node"`
 		Labels            map[string]string `json:"labels,omitempty"`
@@ -402,17 +394,17 @@ type (
 		RemoveLabels      []string          `json:"remove_labels,omitempty"`
 		RemoveAnnotations []string          `json:"remove_annotations,omitempty"`
 		RemoveTaints      []state.Taint     `json:"remove_taints,omitempty"`
-		// Sealed are labels and annotations whose values are sensitive, by their
-		// paths: labels.NAME, annotations.NAME.
+		// Sealed are labels and annotations with sensitive values, by path: labels.NAME,
+		// annotations.NAME.
 		Sealed  map[string]state.Sensitive `json:"sealed,omitempty"`
 		Timeout time.Duration              `json:"timeout"`
 	}
 
-	// Cordon makes a node unschedulable, or schedulable again with Undo. For says
-	// what for, and the node remembers it in CordonAnnotation: a node that is
-	// unschedulable already is then somebody else's and stays as it is, and Undo
-	// undoes only what was done for the same; without For it undoes all of it. With Remember, a version, the node
-	// remembers in LetInAnnotation when that was undone, and for which version.
+	// Cordon makes a node unschedulable, or with Undo schedulable again. For is the purpose, which
+	// the node records in CordonAnnotation. A node that is already unschedulable was cordoned by
+	// another user and stays unchanged. Undo reverts only a cordon for the same purpose; without
+	// For it reverts any. With Remember, a version, the node records in LetInAnnotation when it was
+	// uncordoned, and for which version.
 	Cordon struct {
 		Node     string `json:"node"`
 		Undo     bool   `json:"undo,omitempty"`
@@ -420,9 +412,9 @@ type (
 		Remember string `json:"remember,omitempty"`
 	}
 
-	// Drain evicts the pods of a node as kubectl drain does, and never deletes
-	// what may not be evicted unless DisableEviction says so. Pods of DaemonSets and
-	// mirror pods stay. What is left at its deadline is named in the error.
+	// Drain evicts the pods of a node as kubectl drain does. It deletes a pod that may not be
+	// evicted only with DisableEviction. Pods of DaemonSets and mirror pods stay. The error at the
+	// deadline names the pods that are left.
 	Drain struct {
 		Node               string        `json:"node"`
 		Timeout            time.Duration `json:"timeout"`
@@ -431,18 +423,17 @@ type (
 		DeleteEmptyDirData bool          `json:"delete_emptydir_data,omitempty"`
 		DisableEviction    bool          `json:"disable_eviction,omitempty"`
 		PodSelector        string        `json:"pod_selector,omitempty"`
-		// SkipWait, when not 0, is for how long a pod may have been terminating to
-		// be waited for.
+		// SkipWait, when not 0, is how long a pod may have been terminating for the drain to wait
+		// for it.
 		SkipWait time.Duration `json:"skip_wait,omitempty"`
-		// Uncordon makes the node schedulable again when the drain does not succeed.
+		// Uncordon makes the node schedulable again when the drain fails.
 		Uncordon bool `json:"uncordon,omitempty"`
 	}
 
-	// CreateToken makes a bootstrap token. Without an ID it is one for this run,
-	// and its secret output token is all of it. With an ID it is to stay: Token
-	// stands for its secret half, or that is generated; one that is there keeps
-	// what was generated for it. Expires is RFC 3339 and excludes TTL; without
-	// both it stays for ever.
+	// CreateToken creates a bootstrap token. Without an ID the token is for this run, and its
+	// secret output token holds all of it. With an ID the token is permanent: Token is its secret
+	// half, or empty to generate one; an existing token keeps its generated half. Expires is RFC
+	// 3339 and excludes TTL; without both the token never expires.
 	CreateToken struct {
 		ID          string          `json:"id,omitempty"`
 		Token       state.Sensitive `json:"token,omitzero"`
@@ -453,42 +444,41 @@ type (
 		Groups      []string        `json:"groups"`
 	}
 
-	// UploadCerts encrypts files of the step's node with a certificate key and
-	// keeps them in the Secret kubeadm-certs, until the TTL of a token that owns
-	// it is over. A key that is not given is generated: the secret output
-	// certificate_key.
+	// UploadCerts encrypts files of the step's node with a certificate key and stores them in the
+	// Secret kubeadm-certs, until the TTL of the owning token is over. A missing key is generated:
+	// the secret output certificate_key.
 	UploadCerts struct {
 		Files []UploadedFile  `json:"files"`
 		Key   state.Sensitive `json:"key,omitzero"`
 		TTL   time.Duration   `json:"ttl"`
 	}
 
-	// UploadedFile is a file and the Secret's key for it. One that does not exist
-	// is uploaded empty.
+	// UploadedFile is a file and its key in the Secret. A file that does not exist is uploaded
+	// empty.
 	UploadedFile struct {
 		Key  string `json:"key"`
 		Path string `json:"path"`
 	}
 
-	// DeleteToken deletes the token that another step of this plan made.
+	// DeleteToken deletes the token that another step of this plan created.
 	DeleteToken struct {
 		Token state.Pending `json:"token"`
 	}
 
-	// DeleteJoinTokens deletes all tokens that were made for a join (IsJoinToken), by this
-	// run or an earlier one, but for those with the IDs in Keep.
+	// DeleteJoinTokens deletes all tokens that were created for a join (IsJoinToken), by this run
+	// or an earlier one, except those with the IDs in Keep.
 	DeleteJoinTokens struct {
 		Keep []string `json:"keep,omitempty"`
 	}
 )
 
-// CordonAnnotation is the annotation of a node that was made unschedulable for
-// something that kubewright does: Cordon.For.
+// CordonAnnotation is the annotation of a node that kubewright cordoned, with the purpose:
+// Cordon.For.
 const CordonAnnotation = "kubewright.github.io/cordoned-for"
 
-// LetInAnnotation is the annotation of a node behind whose upgrade there is a
-// pause: when it was made schedulable again (RFC 3339, UTC), a blank, and the
-// version of its kubelet. A pause that was cut short goes on from there.
+// LetInAnnotation is the annotation of a node whose upgrade is followed by a pause: when it was
+// uncordoned (RFC 3339, UTC), a space, and the version of its kubelet. An interrupted pause
+// continues from there.
 const LetInAnnotation = "kubewright.github.io/let-in"
 
 // LetIn returns the value of LetInAnnotation.
@@ -549,8 +539,8 @@ var operations = []Operation{
 	Wait{},
 }
 
-// IsHostOperation reports whether the operation is done by a host alone, so
-// that it can travel with its neighbours in one round trip.
+// IsHostOperation reports whether the host alone performs the operation, so that it can share a
+// round trip with its neighbours.
 func IsHostOperation(op Operation) bool {
 	switch op.(type) {
 	case WriteFile, RemovePath, EnsureDirectory, SetAccess, UploadArtifact, Preserve, Restore, Packages, LoadImage, Unit,
@@ -560,8 +550,8 @@ func IsHostOperation(op Operation) bool {
 	return false
 }
 
-// IsKeyOperation reports whether the operation makes keys, certificates or
-// kubeconfigs, or brings them from host to host, and writes them to its host.
+// IsKeyOperation reports whether the operation creates keys, certificates or kubeconfigs, or copies
+// them between hosts, and writes them to the step's host.
 func IsKeyOperation(op Operation) bool {
 	switch op.(type) {
 	case IssueCA, IssueKeyPair, IssueCertificate, WriteKubeconfig, SetKubeconfig, CopySecrets, BundleTrust, ImportSecrets:
@@ -570,8 +560,8 @@ func IsKeyOperation(op Operation) bool {
 	return false
 }
 
-// Tells reports whether what the commands of an operation print may be shown while
-// they run. Those of most take no time, or have to do with what nobody may read.
+// Tells reports whether the output of the operation's commands may be shown while they run. The
+// commands of most operations take no time, or handle secrets.
 func Tells(op Operation) bool {
 	switch op.(type) {
 	case Packages, LoadImage, RemovePods:
@@ -580,8 +570,8 @@ func Tells(op Operation) bool {
 	return false
 }
 
-// WritesHost reports whether the operation writes to the host of its step: then,
-// before the first, also the run's token.
+// WritesHost reports whether the operation writes to the host of its step. The run's token is
+// written before the first such operation.
 func WritesHost(op Operation) bool {
 	_, manifest := op.(RenderEtcdManifest)
 	return manifest || IsHostOperation(op) || IsKeyOperation(op)

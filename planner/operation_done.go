@@ -2,16 +2,16 @@ package planner
 
 import "strings"
 
-// DoneNever is how DoneWhen begins for what nobody asks about before it is done.
+// DoneNever is the beginning of DoneWhen for operations that are performed without a check.
 const DoneNever = "never: it is done again each time"
 
-// whereSo goes behind DoneNever where what is done again has no effect.
+// whereSo follows DoneNever where a repetition has no effect.
 const whereSo = ", without effect where all is so already"
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (WriteFile) DoneWhen() string { return "the file has this content, mode and owner" }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (o RemovePath) DoneWhen() string {
 	if o.ContentsOnly {
 		return "the folder is empty or absent"
@@ -19,40 +19,40 @@ func (o RemovePath) DoneWhen() string {
 	return "the path does not exist, or is an empty mount point"
 }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (EnsureDirectory) DoneWhen() string { return "the folder is there with this mode and owner" }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (SetAccess) DoneWhen() string { return "the file has this mode and owner" }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (UploadArtifact) DoneWhen() string {
 	return "each of the files has this content and mode, and is root's"
 }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (Preserve) DoneWhen() string {
 	return "the path was preserved already, or does not exist"
 }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (Restore) DoneWhen() string { return "nothing is preserved of the path" }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (o Packages) DoneWhen() string { return packagesDone(o) }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (o LoadImage) DoneWhen() string { return loadImageDone(o) }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (o Unit) DoneWhen() string { return unitDone(o) }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (RestartProcess) DoneWhen() string {
 	return "the process does not run, or was started after the last of these files was written"
 }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (o SetSysctl) DoneWhen() string {
 	if o.Restore {
 		return "the kernel parameter has this value, or the kernel does not have it"
@@ -60,7 +60,7 @@ func (o SetSysctl) DoneWhen() string {
 	return "the kernel parameter has this value"
 }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (o LoadModule) DoneWhen() string {
 	if o.Unload {
 		return "the kernel does not have the module, or something uses it"
@@ -68,18 +68,18 @@ func (o LoadModule) DoneWhen() string {
 	return "the kernel has the module"
 }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (o Swap) DoneWhen() string { return swapDone(o) }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (RemovePods) DoneWhen() string {
 	return "the runtime has no pods, and kubepods.slice is not active"
 }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (Unmount) DoneWhen() string { return "nothing is mounted below the folder" }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (o RemoveNetwork) DoneWhen() string {
 	rest := "no network namespace or firewall rule of Kubernetes or CNI is left, and no empty table of iptables"
 	if len(o.Links) > 0 {
@@ -88,7 +88,7 @@ func (o RemoveNetwork) DoneWhen() string {
 	return rest
 }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (o RemoveProxyRules) DoneWhen() string {
 	if o.Mode == ProxyIPVS {
 		return "no link, chain or set of addresses of this mode is left"
@@ -96,10 +96,10 @@ func (o RemoveProxyRules) DoneWhen() string {
 	return "no chain of this mode is left"
 }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (o Mark) DoneWhen() string { return markDone(o) }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (o IssueCA) DoneWhen() string {
 	if o.Renew {
 		return DoneNever
@@ -107,17 +107,17 @@ func (o IssueCA) DoneWhen() string {
 	return "the certificate exists"
 }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (IssueKeyPair) DoneWhen() string {
 	return "the private key exists, and beside it its public key, root's with mode 0600"
 }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (CopySecrets) DoneWhen() string {
 	return "each file has the content that it has on the other node, and this mode and owner"
 }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (o BundleTrust) DoneWhen() string {
 	if strings.HasSuffix(o.To, ".pub") {
 		return "the file holds the first public key of each of the files, each once, and nothing else"
@@ -125,12 +125,12 @@ func (o BundleTrust) DoneWhen() string {
 	return "the file holds the first certificate of each of the files, each once, and nothing else"
 }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (ImportSecrets) DoneWhen() string {
 	return "each file has the content that the operator provides, and this mode and owner"
 }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (o IssueCertificate) DoneWhen() string {
 	if o.Renew {
 		return DoneNever
@@ -138,27 +138,27 @@ func (o IssueCertificate) DoneWhen() string {
 	return "the certificate exists"
 }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (o WriteKubeconfig) DoneWhen() string { return writeKubeconfigDone(o) }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (o SetKubeconfig) DoneWhen() string { return setKubeconfigDone(o) }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (AddEtcdMember) DoneWhen() string { return "a member has the peer URL" }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (RenderEtcdManifest) DoneWhen() string {
 	return "the file has this content with the members that etcd has now, and this mode and owner"
 }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (PromoteEtcdMember) DoneWhen() string { return "the member with the peer URL is a voter" }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (RemoveEtcdMember) DoneWhen() string { return "no member has the peer URL" }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (o SnapshotEtcd) DoneWhen() string {
 	if o.MaxAge > 0 {
 		return "the interrupted plan has left a whole snapshot of this etcd that is younger than max_age"
@@ -166,27 +166,27 @@ func (o SnapshotEtcd) DoneWhen() string {
 	return DoneNever
 }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (CompactEtcd) DoneWhen() string { return DoneNever }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (DefragmentEtcd) DoneWhen() string { return DoneNever }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (MoveEtcdLeader) DoneWhen() string { return "the member does not lead" }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (DisarmEtcd) DoneWhen() string { return "no member has the alarm" }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (SetAsideEtcd) DoneWhen() string { return "the folder holds no data of a member" }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (RestoreEtcd) DoneWhen() string {
 	return "the folder holds data of a member, and the host records that it was restored from this snapshot"
 }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (o ApplyObject) DoneWhen() string {
 	if o.CreateOnly {
 		return "the object exists"
@@ -194,24 +194,24 @@ func (o ApplyObject) DoneWhen() string {
 	return DoneNever + whereSo
 }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (DeleteObject) DoneWhen() string { return "the object does not exist" }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (o PatchNode) DoneWhen() string { return patchNodeDone(o) }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (RestartPods) DoneWhen() string {
 	return "all of its pods carry the mark and run, or there is no such object"
 }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (o Cordon) DoneWhen() string { return cordonDone(o) }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (o Drain) DoneWhen() string { return drainDone(o) }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (o CreateToken) DoneWhen() string {
 	if o.ID != "" && o.TTL == 0 {
 		return DoneNever + whereSo
@@ -219,21 +219,22 @@ func (o CreateToken) DoneWhen() string {
 	return DoneNever
 }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (UploadCerts) DoneWhen() string { return DoneNever }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (DeleteToken) DoneWhen() string {
 	return "the token does not exist, or this run has not created it"
 }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (DeleteJoinTokens) DoneWhen() string { return "there is no token for joining" }
 
-// DoneWhen returns how it is told to be already done.
+// DoneWhen returns the condition under which the operation is already done.
 func (o Wait) DoneWhen() string { return waitDone(o) }
 
-// packagesDone: dnf has no holds, and takes off by itself what came along.
+// packagesDone returns the clause of Packages. dnf has no holds, and removes dependencies by
+// itself.
 func packagesDone(o Packages) string {
 	apt := o.Manager != "dnf"
 	switch {
@@ -291,7 +292,7 @@ func swapDone(o Swap) string {
 	return done
 }
 
-// markDone: a run writes down its own token, so that the next one writes again.
+// markDone returns the clause of Mark: a run records its own token, so the next run writes again.
 func markDone(o Mark) string {
 	switch {
 	case o.Remove:
@@ -302,8 +303,8 @@ func markDone(o Mark) string {
 	return "the host's mark says this, and the lineage and token of this run"
 }
 
-// writeKubeconfigDone: nobody knows of a file that is there whether the token in it
-// is still good, so that one with a token is always compared.
+// writeKubeconfigDone returns the clause of WriteKubeconfig. A kubeconfig with a token is always
+// compared, because an existing file does not show whether its token is still valid.
 func writeKubeconfigDone(o WriteKubeconfig) string {
 	switch {
 	case o.Token != nil:
@@ -390,7 +391,7 @@ func waitDone(o Wait) string {
 	return waitVariantDone(o)
 }
 
-// waitVariantDone is of conditions that further fields make stricter.
+// waitVariantDone returns the clause of conditions that further fields make stricter.
 func waitVariantDone(o Wait) string {
 	done, more := "the condition holds", ""
 	switch {

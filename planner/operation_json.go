@@ -9,8 +9,8 @@ import (
 // Operations is a list that keeps each operation's type in JSON.
 type Operations []Operation
 
-// MarshalJSON writes each operation as an object whose first keys are op and
-// done_when. One that does not say when it is done has no such key.
+// MarshalJSON writes each operation as an object whose first keys are op and done_when. An
+// operation without a done condition has no such key.
 func (ops Operations) MarshalJSON() ([]byte, error) {
 	out := make([]json.RawMessage, len(ops))
 	for i, op := range ops {
@@ -30,8 +30,8 @@ func (ops Operations) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes and refuses an unknown operation. What
-// done_when says follows from the rest, and is not read.
+// UnmarshalJSON reads what MarshalJSON writes and refuses an unknown operation. It ignores
+// done_when, which follows from the other fields.
 func (ops *Operations) UnmarshalJSON(b []byte) error {
 	var raw []json.RawMessage
 	if err := json.Unmarshal(b, &raw); err != nil {

@@ -240,10 +240,10 @@ func (DeleteToken) Op() string { return "delete_token" }
 // Summary returns one line for the progress display.
 func (DeleteToken) Summary() string { return "delete the bootstrap token" }
 
-// Op names the kind of operation.
+// Op returns the name in JSON.
 func (DeleteJoinTokens) Op() string { return "delete_join_tokens" }
 
-// Summary says in one line what is done.
+// Summary returns one line for the progress display.
 func (DeleteJoinTokens) Summary() string { return "delete leftover bootstrap tokens for joining" }
 
 // Op returns the name in JSON.
@@ -259,14 +259,14 @@ func loadModuleSummary(o LoadModule) string {
 	return "load module " + o.Module
 }
 
-// What an operation does about boots: swap stays off, or is on again after the next.
+// The behaviour of swap at boot after an operation: it stays off, or is on again.
 const (
 	SwapStaysOff = "off"
 	SwapReturns  = "on"
 )
 
-// SwapTarget is the unit by which systemd turns on at boot what fstab, partition
-// tables and generators have of swap. While it is masked nothing pulls that in.
+// SwapTarget is the unit that makes systemd turn on at boot the swap of fstab, partition tables and
+// generators. While it is masked, nothing pulls in that swap.
 const SwapTarget = "swap.target"
 
 func swapSummary(o Swap) string {

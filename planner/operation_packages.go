@@ -3,17 +3,16 @@ package planner
 import "strings"
 
 type (
-	// Packages installs packages with the host's package manager, from the
-	// repositories that it has, and holds them; one that is there in another version
-	// is moved to the wanted one. No other package is removed for it. With Remove
-	// they go, and with them what the installation brought along and nothing else
-	// needs. It is an operation of the host alone. Done when each package is as
-	// listed, or gone; with apt, also what came along.
+	// Packages installs packages with the host's package manager, from its configured repositories,
+	// and holds them. A package in another version is moved to the desired one. No other package is
+	// removed for it. With Remove the packages are removed, together with dependencies that were
+	// installed with them and that nothing else needs. The host alone performs it. Done when each
+	// package is as listed, or removed; with apt, also its dependencies.
 	Packages struct {
 		// Manager is apt or dnf.
 		Manager string `json:"manager"`
-		// Repository is the file on the host that names where Kubernetes' packages
-		// are: what that repository has is reread before.
+		// Repository is the file on the host that names the Kubernetes package repository, whose
+		// index is refreshed first.
 		Repository string    `json:"repository"`
 		List       []Package `json:"packages"`
 		Remove     bool      `json:"remove,omitempty"`
@@ -22,15 +21,15 @@ type (
 	// Package is one of Packages.
 	Package struct {
 		Name string `json:"name"`
-		// Version is that of the software, as in 1.36.3; empty for what is there,
-		// otherwise the newest.
+		// Version is the version of the software, as in 1.36.3; empty for the installed one, or the
+		// newest if there is none.
 		Version string `json:"version,omitempty"`
-		// Hold is hold, unhold, or empty for as it is. dnf has no such mark.
+		// Hold is hold, unhold, or empty for no change. dnf has no such mark.
 		Hold string `json:"hold,omitempty"`
 	}
 )
 
-// What Package.Hold says.
+// The values of Package.Hold.
 const (
 	Hold   = "hold"
 	Unhold = "unhold"

@@ -2,15 +2,15 @@ package planner
 
 import "time"
 
-// RestartPods has a DaemonSet or Deployment start its pods again, as kubectl
-// rollout restart does, and waits until all of them run. It is done when all of its
-// pods carry the mark and run, and when there is no such object.
+// RestartPods makes a DaemonSet or Deployment restart its pods, as kubectl rollout restart does,
+// and waits until all of them run. Done when all of its pods carry the mark and run, or when there
+// is no such object.
 type RestartPods struct {
 	// Kind is DaemonSet or Deployment.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Mark tells one restart from the next: what the pods are to take up.
+	// Mark identifies this restart: it stands for what the pods have to pick up.
 	Mark    string        `json:"mark"`
 	Timeout time.Duration `json:"timeout"`
 }

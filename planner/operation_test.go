@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -15,8 +16,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// fill sets every field below v to something that is not zero, so that a field
-// which JSON loses is found.
+// fill sets every field below v to a non-zero value, so that a field which JSON loses is found.
 func fill(t *testing.T, v reflect.Value) {
 	t.Helper()
 	switch v.Interface().(type) {
@@ -91,7 +91,7 @@ func TestOperationsRoundTrip(t *testing.T) {
 	}
 }
 
-// normal compares a null object as JSON has it: a zero Value and a null one are the same.
+// normal returns an operation as JSON: there, a zero Value and a null one are the same.
 func normal(op Operation) string {
 	b, err := json.Marshal(op)
 	if err != nil {
@@ -117,8 +117,8 @@ func TestUnknownOperationIsRefused(t *testing.T) {
 	}
 }
 
-// TestDoneWhenIsNotRead: it follows from the rest. A plan that an earlier version has
-// saved has none, and one of another version may have other words.
+// TestDoneWhenIsNotRead checks that done_when is not read but follows from the other fields. A plan
+// saved by an earlier version has none, and one of another version may word it differently.
 func TestDoneWhenIsNotRead(t *testing.T) {
 	t.Parallel()
 	const want = `[{"op":"restore","done_when":"nothing is preserved of the path","path":"/x"}]`
@@ -133,8 +133,7 @@ func TestDoneWhenIsNotRead(t *testing.T) {
 	}
 }
 
-// TestOperationsAreClosed: every type with a name is in the table, once, with
-// a summary for the reader.
+// TestOperationsAreClosed checks that every named type is in the table, once, with a summary.
 func TestOperationsAreClosed(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
@@ -151,7 +150,7 @@ func TestOperationsAreClosed(t *testing.T) {
 	}
 	for _, name := range receiversOfOp(t) {
 		if !types[name] {
-			t.Errorf("%s is no row of the table of operations", name)
+			t.Errorf("%s is missing in the table of operations", name)
 		}
 	}
 }
@@ -159,19 +158,28 @@ func TestOperationsAreClosed(t *testing.T) {
 // receiversOfOp lists the types of this package that have a method Op.
 func receiversOfOp(t *testing.T) []string {
 	t.Helper()
-	f, err := parser.ParseFile(token.NewFileSet(), "operation_names.go", nil, 0)
+	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out []string
-	for _, d := range f.Decls {
-		fn, ok := d.(*ast.FuncDecl)
-		if !ok || fn.Recv == nil || fn.Name.Name != "Op" {
-			continue
+	for _, file := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if id, ok := fn.Recv.List[0].Type.(*ast.Ident); ok {
-			out = append(out, id.Name)
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv == nil || fn.Name.Name != "Op" {
+				continue
+			}
+			if id, ok := fn.Recv.List[0].Type.(*ast.Ident); ok {
+				out = append(out, id.Name)
+			}
 		}
+	}
+	if len(out) < len(operations) {
+		t.Errorf("only %d types have a method Op, and the table has %d", len(out), len(operations))
 	}
 	return out
 }
@@ -189,7 +197,8 @@ func TestIsHostOperation(t *testing.T) {
 	}
 }
 
-// TestWritesHost: what neither the API nor etcd does, nor waits, writes to the host.
+// TestWritesHost checks that every operation writes to the host, except those of the API and etcd
+// and waits.
 func TestWritesHost(t *testing.T) {
 	t.Parallel()
 	var elsewhere []string
@@ -249,10 +258,10 @@ func TestSummariesOfVariants(t *testing.T) {
 	}
 }
 
-// donePhrase is a clause of one line that needs no quoting in JSON.
+// donePhrase matches a clause of one line that needs no quoting in JSON.
 var donePhrase = regexp.MustCompile(`^[a-z][a-zA-Z0-9 ,;:._'-]*[a-zA-Z0-9]$`)
 
-// TestDoneWhenIsSaid: by each operation, whichever of its fields are set.
+// TestDoneWhenIsSaid checks that each operation has a clause, whichever of its fields are set.
 func TestDoneWhenIsSaid(t *testing.T) {
 	t.Parallel()
 	said := func(what string, op Operation) {
@@ -294,12 +303,12 @@ func waitConditions(t *testing.T) []WaitFor {
 		return true
 	})
 	if len(out) == 0 {
-		t.Fatal("there are no conditions")
+		t.Fatal("no conditions found")
 	}
 	return out
 }
 
-// doneWhen are all phrases, and which operations are meant to share one.
+// doneWhen lists all phrases, each with the operations that share it.
 var doneWhen = map[string][]Operation{
 	"never: it is done again each time": {
 		LoadImage{Policy: "Always"},
@@ -430,8 +439,8 @@ var doneWhen = map[string][]Operation{
 	"a member of etcd that has started has this name":                        {Wait{For: WaitEtcdStarted}},
 }
 
-// TestDoneWhen: what differs in how it is told to be done says so, and every
-// operation is in the table.
+// TestDoneWhen checks the clause of each operation in the table, and that the table has every
+// operation.
 func TestDoneWhen(t *testing.T) {
 	t.Parallel()
 	told := map[string]bool{}
@@ -445,7 +454,7 @@ func TestDoneWhen(t *testing.T) {
 	}
 	for _, zero := range operations {
 		if !told[zero.Op()] {
-			t.Errorf("%s is in no row", zero.Op())
+			t.Errorf("%s is missing in the table", zero.Op())
 		}
 	}
 }

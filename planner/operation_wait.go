@@ -6,28 +6,25 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Wait waits for a condition and fails after Timeout with what it last saw.
+// Wait waits for a condition and fails after Timeout with the last observation.
 type Wait struct {
 	For WaitFor `json:"for"`
-	// URL is for http: 200 is success. It is dialled as the step's node
-	// would. The server's certificate has to be of CA, a path on that node;
-	// without one it is not verified.
+	// URL is for http: 200 is success. It is dialled from the step's node. The server's certificate
+	// has to be signed by CA, a path on that node; without CA it is not verified.
 	URL string `json:"url,omitempty"`
 	CA  string `json:"ca,omitempty"`
 	// Name is a node, a pod or a file.
 	Name string `json:"name,omitempty"`
-	// Version is that which the kubelet of a node has to report, without v; any
-	// when it is empty.
+	// Version is the version that the kubelet of a node has to report, without v; any if empty.
 	Version string `json:"version,omitempty"`
-	// Process is to be one that was started, and file Name one that was written,
-	// after Files were.
+	// Process has to be started, and file Name written, after Files were written.
 	Process state.Process `json:"process,omitzero"`
 	Files   []string      `json:"files,omitempty"`
-	// Hash, or what HashRef stands for, is the static pod's; two, separated by a
-	// blank, where the kubelet may have one version or another.
+	// Hash, or the value of HashRef, is the hash of the static pod; two, separated by a space,
+	// where the kubelet may have one version or another.
 	Hash    string `json:"hash,omitempty"`
 	HashRef string `json:"hash_ref,omitempty"`
-	// Pause is how long ago a node has to have been let in with Version.
+	// Pause is how long ago a node must have been uncordoned with Version.
 	Pause   time.Duration `json:"pause,omitempty"`
 	Timeout time.Duration `json:"timeout"`
 }
@@ -39,7 +36,7 @@ type WaitFor string
 const (
 	// WaitHTTP: URL answers 200.
 	WaitHTTP WaitFor = "http"
-	// WaitClosed: nobody listens at URL any more.
+	// WaitClosed: no server listens at URL any more.
 	WaitClosed WaitFor = "closed"
 	// WaitAPI: the API answers /readyz through the step's node with the administrator's rights.
 	WaitAPI WaitFor = "api"
@@ -49,17 +46,17 @@ const (
 	WaitNodeRegistered WaitFor = "node_registered"
 	// WaitNodeReady: Node Name is Ready, and its kubelet has Version.
 	WaitNodeReady WaitFor = "node_ready"
-	// WaitPause: Node Name was let in with Version at least Pause ago, or nobody
-	// knows when (LetInAnnotation).
+	// WaitPause: Node Name was uncordoned with Version at least Pause ago, or at an unknown time
+	// (LetInAnnotation).
 	WaitPause WaitFor = "pause"
 	// WaitFile: file Name exists on the step's node, and was not written before Files.
 	WaitFile WaitFor = "file"
 	// WaitRestarted: Process runs and was started after Files were written.
 	WaitRestarted WaitFor = "restarted"
-	// WaitServed: who listens at URL shows the certificate that is in file Name.
+	// WaitServed: the server at URL presents the certificate in file Name.
 	WaitServed WaitFor = "served"
-	// WaitRootCA: the ConfigMap kube-root-ca.crt of every namespace has the
-	// certificates that are in file Name.
+	// WaitRootCA: the ConfigMap kube-root-ca.crt of every namespace has the certificates in file
+	// Name.
 	WaitRootCA WaitFor = "root_ca"
 	// WaitEtcdStarted: the etcd member Name has started.
 	WaitEtcdStarted WaitFor = "etcd_started"

@@ -7,7 +7,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Unkeyed returns the plan without the fingerprints of secrets: of those it has only where they are.
+// Unkeyed returns the plan without the fingerprints of secrets: only their references remain.
 func (p *Plan) Unkeyed() *Plan {
 	same := *p
 	changes := func(list []Change) []Change {
@@ -35,7 +35,7 @@ func (p *Plan) Unkeyed() *Plan {
 	return &same
 }
 
-// unkeyed returns an operation without the fingerprints of the secrets that it names.
+// unkeyed returns an operation without the fingerprints of the secrets that it refers to.
 func unkeyed(op Operation) Operation {
 	switch op := op.(type) {
 	case WriteFile:

@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestUnkeyedPlan: where secrets are is left of a plan, and no fingerprint of them. What
-// was seen and is covered stays covered.
+// TestUnkeyedPlan checks that Unkeyed keeps the references of secrets and removes their
+// fingerprints. Observed sensitive values stay hidden.
 func TestUnkeyedPlan(t *testing.T) {
 	t.Parallel()
 	text := func(p *Plan) string {
@@ -38,15 +38,15 @@ func TestUnkeyedPlan(t *testing.T) {
 		t.Errorf("got %s", bare)
 	}
 	if bare != text(plan("def").Unkeyed()) || bare != text(p.Unkeyed().Unkeyed()) {
-		t.Error("it depends on the key")
+		t.Error("the result depends on the key")
 	}
 	if text(p) != text(plan("abc")) {
 		t.Error("the plan itself was changed")
 	}
 }
 
-// TestUnkeyedOperations: no fingerprint is left of whatever an operation names, and the operation
-// itself has them still.
+// TestUnkeyedOperations checks that no fingerprint is left in any operation, and that the original
+// operation keeps its fingerprints.
 func TestUnkeyedOperations(t *testing.T) {
 	t.Parallel()
 	left := regexp.MustCompile(`"fingerprint":"[^"]`)

@@ -13,53 +13,54 @@ import (
 // API is a cluster's Kubernetes API, reached through one of its control
 // planes. Errors wrap the kinds of errors.go.
 type API interface {
-	// Observe reads what the query asks for and changes nothing. Etcd is
-	// observed apart, so Members stays nil.
+	// Observe reads what the query asks for and changes nothing. Members stays nil: etcd is
+	// observed separately.
 	Observe(ctx context.Context, q state.ClusterQuery) (*state.ClusterReport, error)
-	// Apply makes the leaves of an object so by server-side apply with the field
-	// manager kubewright, forced; leaves applied before and now absent go. With
-	// createOnly an object that exists is left alone. One that names a
-	// metadata.resourceVersion is refused with ErrUnavailable when another is there.
+	// Apply creates or updates the leaves of an object by forced server-side apply with the
+	// field manager kubewright; it removes leaves that were applied before and are absent
+	// now. With createOnly it leaves an existing object alone. An object with a
+	// metadata.resourceVersion is refused with ErrUnavailable when the live version
+	// differs.
 	Apply(ctx context.Context, object state.Value, createOnly bool) error
-	// Delete deletes an object; one that does not exist is no error.
+	// Delete deletes an object. It is no error if the object does not exist.
 	Delete(ctx context.Context, ref state.ObjectRef) error
-	// PatchNode sets and removes labels, annotations and taints of a node. With
-	// expect the node is read, and patched only when that finds no fault with it
-	// and nobody has changed it in between, which is ErrUnavailable.
+	// PatchNode sets and removes labels, annotations and taints of a node. With expect it
+	// reads the node first and patches it only if expect returns no error and the node has
+	// not changed in between; otherwise it fails with ErrUnavailable.
 	PatchNode(ctx context.Context, op planner.PatchNode, expect func(state.NodeReport) error) error
-	// Restart marks the pods of a DaemonSet so that they restart. It is
-	// ErrUnavailable as long as not all of them have.
+	// Restart marks the pods of a DaemonSet so that they restart. It returns ErrUnavailable
+	// until all of them have restarted.
 	Restart(ctx context.Context, op planner.RestartPods) error
 	// Cordon makes a node unschedulable, or schedulable again.
 	Cordon(ctx context.Context, op planner.Cordon) error
 	// Drain evicts the node's pods as kubectl drain does; log gets one line per eviction.
 	Drain(ctx context.Context, op planner.Drain, log func(string)) error
-	// CreateToken makes a bootstrap token, or changes the one with the operation's
-	// ID, and returns it as abcdef.0123456789abcdef. secret is its second half;
-	// zero keeps what is there, or generates one.
+	// CreateToken creates a bootstrap token, or updates the one with the operation's ID,
+	// and returns it as abcdef.0123456789abcdef. secret is its second half; zero keeps the
+	// existing one, or generates one.
 	CreateToken(ctx context.Context, op planner.CreateToken, secret state.Secret) (state.Secret, error)
-	// UploadCerts encrypts files, by their keys in the Secret kubeadm-certs, and
-	// returns the certificate key: the one given, or a new one when that is zero.
+	// UploadCerts encrypts files, keyed as in the Secret kubeadm-certs, and returns the
+	// certificate key: the given one, or a new one if key is zero.
 	UploadCerts(ctx context.Context, op planner.UploadCerts, files map[string]state.Secret, key state.Secret) (state.Secret, error)
-	// DeleteToken deletes the token's Secret; a token that does not exist is no error.
+	// DeleteToken deletes the token's Secret. It is no error if the token does not exist.
 	DeleteToken(ctx context.Context, token state.Secret) error
-	// DeleteJoinTokens deletes the bootstrap tokens that were made for joins
-	// (planner.IsJoinToken) but those with the IDs in keep.
+	// DeleteJoinTokens deletes the bootstrap tokens that were created for joins
+	// (planner.IsJoinToken), except those whose IDs are in keep.
 	DeleteJoinTokens(ctx context.Context, keep []string) error
-	// Lease reads a lease; nil when there is none.
+	// Lease reads a lease; nil if there is none.
 	Lease(ctx context.Context, name string) (*Lease, error)
-	// PutLease makes a lease whose Version is empty, and replaces that version of
-	// another. It returns the new version, or fails with ErrMoved when somebody
-	// was faster.
+	// PutLease creates a lease if Version is empty, and replaces exactly that version
+	// otherwise. It returns the new version, or fails with ErrMoved if another client has
+	// written the lease first.
 	PutLease(ctx context.Context, l Lease) (version string, err error)
-	// DeleteLease deletes that version of a lease; one that is another by now stays.
+	// DeleteLease deletes exactly that version of a lease; a newer version stays.
 	DeleteLease(ctx context.Context, l Lease) error
-	// RootCAs are the identities of the CAs in the ConfigMap kube-root-ca.crt of
-	// every namespace, in their order; none for a namespace without one.
+	// RootCAs returns the identities of the CAs in the ConfigMap kube-root-ca.crt of every
+	// namespace, in file order; none for a namespace without that ConfigMap.
 	RootCAs(ctx context.Context) (map[string][]string, error)
-	// DeprecatedAPIs are those that this server was asked for since it was started,
-	// of those only which a later release does not serve. Each API server knows its
-	// own requests alone.
+	// DeprecatedAPIs returns the APIs that clients have requested from this server since it
+	// started and that a later release no longer serves. Each API server knows only its own
+	// requests.
 	DeprecatedAPIs(ctx context.Context) ([]state.DeprecatedAPI, error)
 	// Ready asks /readyz once.
 	Ready(ctx context.Context) error
@@ -70,78 +71,80 @@ type API interface {
 type Etcd interface {
 	// Members lists the members with their health, by a linearizable read.
 	Members(ctx context.Context) (members []state.EtcdMember, clusterID string, err error)
-	// Identity is what the member at the first endpoint knows of the cluster that it
-	// is in, whether or not that has a quorum.
+	// Identity returns what the member at the first endpoint knows of its cluster, with or
+	// without a quorum.
 	Identity(ctx context.Context) (state.EtcdIdentity, error)
-	// AddLearner adds a learner with the peer URL. A member that already has it is no error.
+	// AddLearner adds a learner with the peer URL. It is no error if a member already has
+	// it.
 	AddLearner(ctx context.Context, peerURL string) error
-	// Promote makes the learner a voter. One that is a voter already is no error.
+	// Promote makes the learner a voter. It is no error if it is a voter already.
 	Promote(ctx context.Context, id string) error
-	// Remove removes a member. One that is gone already is no error.
+	// Remove removes a member. It is no error if the member is gone already.
 	Remove(ctx context.Context, id string) error
-	// MoveLeader hands leadership from the present leader to the member with the ID.
+	// MoveLeader moves leadership from the present leader to the member with the ID.
 	MoveLeader(ctx context.Context, to string) error
-	// Compact has all members drop what was deleted or written over, up to the present
-	// revision, and waits until each has. Done before, it is no error.
+	// Compact has all members drop deleted and overwritten keys up to the present revision,
+	// and waits until each has. Compacting again is no error.
 	Compact(ctx context.Context) error
-	// Defragment has a member give back the space that its database does not use.
-	// The member does not answer meanwhile.
+	// Defragment has a member release the unused space of its database. The member does not
+	// answer meanwhile.
 	Defragment(ctx context.Context, id string) error
-	// Disarm takes back an alarm of a member: NOSPACE or CORRUPT. One that is not
-	// raised is no error.
+	// Disarm disarms an alarm of a member: NOSPACE or CORRUPT. It is no error if the alarm
+	// is not raised.
 	Disarm(ctx context.Context, id, alarm string) error
-	// Snapshot begins to stream what etcd holds, from one healthy voter, which is
-	// not the leader where there is another. The caller closes it.
+	// Snapshot begins to stream the contents of etcd from one healthy voter, preferably not
+	// the leader. The caller closes it.
 	Snapshot(ctx context.Context) (*EtcdSnapshot, error)
-	// LocalMembers lists the members as the one at the first endpoint has them, with what
-	// each that answers holds, by serializable reads: for an etcd that has lost its quorum.
-	// None is healthy. It fails with ErrHasLeader where one that answers knows of a leader.
+	// LocalMembers lists the members as recorded by the one at the first endpoint, with the
+	// data of each member that answers, by serializable reads: for an etcd that has lost
+	// its quorum. None is reported healthy. It fails with ErrHasLeader if a member that
+	// answers knows of a leader.
 	LocalMembers(ctx context.Context) (members []state.EtcdMember, clusterID string, err error)
-	// LocalSnapshot is Snapshot without a quorum, of the newest data that a voter holds
-	// among those of LocalMembers: it may lack what etcd has acknowledged last.
+	// LocalSnapshot is Snapshot without a quorum, of the newest data that a voter among
+	// LocalMembers holds. It may lack the last writes that etcd has acknowledged.
 	LocalSnapshot(ctx context.Context) (*EtcdSnapshot, error)
 	Close() error
 }
 
-// EtcdSnapshot is a snapshot that is being streamed: the database and behind it
-// its SHA-256. Read fails when the stream is cut off, and when nothing comes for
-// a while.
+// EtcdSnapshot is a snapshot that is being streamed: the database followed by its SHA-256.
+// Read fails when the stream is cut off, or when no data arrives for a while.
 type EtcdSnapshot struct {
-	// EtcdID is the cluster's ID in hex, Member the name of who sends.
+	// EtcdID is the cluster's ID in hex, Member the name of the sending member.
 	EtcdID, Member string
-	// Revision is the one that etcd had at least.
+	// Revision is a lower bound of the snapshot's revision.
 	Revision int64
 	io.ReadCloser
 }
 
-// Issuer makes keys and certificates, and brings them to a host. It is real
-// cryptography for ssh and local hosts, and records in the simulator.
+// Issuer makes keys and certificates, and brings them to a host. For ssh and local hosts it
+// uses real cryptography; in the simulator it makes records.
 type Issuer interface {
 	IssueCA(ctx context.Context, on Host, op planner.IssueCA, batch Batch) (Outcome, error)
 	IssueKeyPair(ctx context.Context, on Host, op planner.IssueKeyPair, batch Batch) (Outcome, error)
-	// IssueCertificate signs with the CA that signer holds: the host with the CA's key.
+	// IssueCertificate signs with the CA whose key the host signer holds.
 	IssueCertificate(ctx context.Context, on, signer Host, op planner.IssueCertificate, batch Batch) (Outcome, error)
-	// WriteKubeconfig signs like IssueCertificate, or uses the token when it is not zero.
+	// WriteKubeconfig signs like IssueCertificate, or uses the token if it is not zero.
 	WriteKubeconfig(ctx context.Context, on, signer Host, op planner.WriteKubeconfig, token state.Secret, batch Batch) (Outcome, error)
 	SetKubeconfig(ctx context.Context, on Host, op planner.SetKubeconfig, batch Batch) (Outcome, error)
-	// CopySecrets brings files from one host to another through memory.
+	// CopySecrets copies files from one host to another through memory.
 	CopySecrets(ctx context.Context, from, to Host, op planner.CopySecrets, batch Batch) (Outcome, error)
-	// Kubeconfig makes a kubeconfig for the operator, signed like WriteKubeconfig.
-	// The key is made here, and no host sees it. contents are what the operation
-	// refers to (planner.References).
+	// Kubeconfig makes a kubeconfig for the operator, signed like WriteKubeconfig. The key
+	// is made on this machine and never reaches a host. contents resolves the references of
+	// the operation (planner.References).
 	Kubeconfig(ctx context.Context, signer Host, op planner.WriteKubeconfig, contents map[string]state.Secret) (ClientAccess, error)
 	// ReadKubeconfig fetches the credentials in a host's kubeconfig. It fails with a
-	// *kubeconfig.ForeignError when the file sets what kubeadm does not write there.
+	// *kubeconfig.ForeignError if the file has settings that kubeadm does not write.
 	ReadKubeconfig(ctx context.Context, from Host, path string) (ClientAccess, error)
 	// ImportSecrets brings the operator's files to a host.
 	ImportSecrets(ctx context.Context, on Host, op planner.ImportSecrets, batch Batch) (Outcome, error)
-	// BundleTrust puts certificates, or public keys, of a host's files together into one.
+	// BundleTrust concatenates the certificates, or public keys, of several files of a host
+	// into one.
 	BundleTrust(ctx context.Context, on Host, op planner.BundleTrust, batch Batch) (Outcome, error)
 }
 
-// ClientAccess is all that the operator gets of a kubeconfig: values, and no file that
-// someone else has written. CA, Certificate and Key are PEM without anything between
-// the blocks.
+// ClientAccess is all that the operator gets from a kubeconfig: values, never a file that
+// someone else has written. CA, Certificate and Key are PEM with nothing between the
+// blocks.
 type ClientAccess struct {
 	// Server is the URL that the kubeconfig names.
 	Server               string
@@ -154,35 +157,35 @@ type ClientAccess struct {
 
 // Access opens a cluster's API and etcd through a host that is one of its control planes.
 type Access interface {
-	// API is reached with the administrator's kubeconfig of the host: on the
-	// host's own API server, at address host:port.
+	// API opens the host's own API server, at address host:port, with the administrator's
+	// kubeconfig of the host.
 	API(ctx context.Context, via Host, endpoint string) (API, error)
-	// Etcd is reached with the host's healthcheck client certificate, which is in
-	// the cluster's certificates folder.
+	// Etcd opens etcd with the host's healthcheck client certificate, which is in the
+	// cluster's certificates folder.
 	Etcd(ctx context.Context, via Host, endpoints []string, folder string) (Etcd, error)
-	// ExternalEtcd asks an etcd that is not ours, through a host, for the versions
-	// of its servers and the number of keys that begin with prefix. With an error
-	// comes what those servers said that answered.
+	// ExternalEtcd asks an etcd that kubewright does not manage, through a host, for the
+	// versions of its servers and the number of keys with the prefix. Together with an
+	// error it returns the answers of the servers that did answer.
 	ExternalEtcd(ctx context.Context, via Host, endpoints []string, client EtcdCredentials, prefix string) (state.ExternalEtcdReport, error)
 }
 
-// EtcdCredentials are PEM: how a client knows etcd, and is known to it. All are
-// zero for an etcd without TLS.
+// EtcdCredentials are PEM: the CA by which a client verifies etcd, and the client's
+// certificate and key. All are zero for an etcd without TLS.
 type EtcdCredentials struct{ CA, Certificate, Key state.Secret }
 
-// Seat says how a control plane is reached on its own host.
+// Seat is how a control plane is reached on its own host.
 type Seat struct {
 	// API is the address, host:port, of its API server.
 	API string
-	// Folder is the cluster's certificates folder; empty is CertificatesFolder.
+	// Folder is the cluster's certificates folder; empty means CertificatesFolder.
 	Folder string
 }
 
-// CertificatesFolder is where kubeadm keeps certificates unless it is told another folder.
+// CertificatesFolder is kubeadm's default certificates folder.
 const CertificatesFolder = "/etc/kubernetes/pki"
 
-// EtcdURL returns the client URL at which a stacked member listens for its own host,
-// as kubeadm has it: the loopback address of the advertised address's family.
+// EtcdURL returns the client URL at which a stacked member listens for its own host, as
+// kubeadm sets it: the loopback address of the advertised address's family.
 func (s Seat) EtcdURL() string {
 	if strings.HasPrefix(s.API, "[") {
 		return "https://[::1]:2379"
@@ -190,12 +193,12 @@ func (s Seat) EtcdURL() string {
 	return "https://127.0.0.1:2379"
 }
 
-// Clock is time as a performer sees it, so that the simulator has its own.
+// Clock is the time that a performer uses, so that the simulator can have its own.
 type Clock interface {
 	Now() time.Time
-	// Busy says that somebody works with the context that it returns, until done is
-	// called. A clock whose time passes by itself ignores that; one that lets it pass
-	// waits for all who work to sleep. With such a context already it changes nothing.
+	// Busy marks the returned context as working until done is called. A real clock ignores
+	// that; a simulated one advances only when all working contexts sleep. On a context
+	// that is already working it changes nothing.
 	Busy(ctx context.Context) (working context.Context, done func())
 	// Sleep waits until the duration has passed or the context is done.
 	Sleep(ctx context.Context, d time.Duration) error

@@ -12,8 +12,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// The error of a drain names every pod that a budget keeps, before all others, and
-// counts those that are too many.
+// TestBlocked checks that the error of a drain names every pod that a budget blocks, before
+// all others, and counts those beyond the limit.
 func TestBlocked(t *testing.T) {
 	t.Parallel()
 	why := providers.WhyBlocked("shop/web", state.BudgetReport{Healthy: 12, Wanted: 12, Expected: 13})
@@ -30,7 +30,7 @@ func TestBlocked(t *testing.T) {
 	if !errors.Is(err, providers.ErrBlocked) {
 		t.Errorf("got %v", err)
 	}
-	want := "cannot drain node w1: after 1m0s it has pods still: " + strings.Join(names, ", ") + " (PodDisruptionBudget shop/web allows 0 disruptions: " +
+	want := "cannot drain node w1: after 1m0s pods are still on it: " + strings.Join(names, ", ") + " (PodDisruptionBudget shop/web allows 0 disruptions: " +
 		"12 of 13 pods are healthy, 12 have to stay); shop/a-0, shop/a-1, "
 	if !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got  %v\nwant %s…", err, want)

@@ -8,29 +8,28 @@ import (
 	"unicode/utf8"
 )
 
-// Kinds of failure, tested with errors.Is. Each says what it means for the
-// host and whether trying the same again can help; everything else that a
-// host can make go wrong is a CommandError.
+// Kinds of failure, tested with errors.Is. Each says what it means for the host and whether
+// a retry can help; every other failure on a host is a CommandError.
 //
-// What matters most to a caller is whether something may have happened on the
-// host. Only ErrDisconnected and ErrTimeout leave that open: after them, observe.
+// The main question for a caller is whether something may have happened on the host. Only
+// ErrDisconnected and ErrTimeout leave that open: after them, observe.
 var (
-	// ErrUnreachable: no connection could be made; nothing was sent. A retry
-	// helps when the cause is passing: a host that boots, a network that is
-	// repaired, an sshd that drops connections because too many came at once.
+	// ErrUnreachable: no connection could be made; nothing was sent. A retry helps if the
+	// cause is temporary: a booting host, a network outage, an sshd that drops connections
+	// because too many arrive at once.
 	ErrUnreachable = errors.New("host unreachable")
 
-	// ErrRefused: the host was reached, and nobody there listens at the address that it
-	// was to connect to. It comes together with ErrUnreachable.
+	// ErrRefused: the host was reached, but nothing listens at the address there. It comes
+	// together with ErrUnreachable.
 	ErrRefused = errors.New("connection refused")
 
-	// ErrDisconnected: the connection was lost while something was under way.
-	// What was under way may or may not have happened: observe, never repeat blind.
+	// ErrDisconnected: the connection was lost during an operation, which may or may not
+	// have happened: observe, never repeat it blindly.
 	ErrDisconnected = errors.New("connection lost")
 
-	// ErrTimeout: the host did not answer within a deadline, or the API answered that
-	// what it was to write has not come to an end there. Before a command was sent it is
-	// like ErrUnreachable, afterwards like ErrDisconnected.
+	// ErrTimeout: the host did not answer within a deadline, or the API answered that a
+	// write is still unfinished. Before a command is sent it means the same as
+	// ErrUnreachable, afterwards the same as ErrDisconnected.
 	ErrTimeout = errors.New("timed out")
 
 	// ErrAuth: the host accepted none of the keys, or a key could not be used.
@@ -38,59 +37,57 @@ var (
 	// banned by sshd's PerSourcePenalties.
 	ErrAuth = errors.New("authentication failed")
 
-	// ErrHostKeyUnknown: nobody vouches for the host's key, and new keys are
-	// not accepted. No credential was sent. A retry does not help: the key has
-	// to be pinned, or put into known_hosts.
+	// ErrHostKeyUnknown: no known_hosts entry or pin vouches for the host's key, and new
+	// keys are not accepted. No credential was sent. A retry does not help: the key has to
+	// be pinned, or added to known_hosts.
 	ErrHostKeyUnknown = errors.New("host key unknown")
 
-	// ErrHostKeyChanged: the host shows another key than the one known for it,
-	// or a revoked one. No credential was sent. A retry does not help: it is
-	// either another machine or somebody in between.
+	// ErrHostKeyChanged: the host shows another key than its known one, or a revoked one.
+	// No credential was sent. A retry does not help: it is either another machine or a man
+	// in the middle.
 	ErrHostKeyChanged = errors.New("host key changed")
 
-	// ErrSudo: logged in, but unable to become root; nothing was done. A retry
-	// helps only after sudo was configured, or with another password.
+	// ErrSudo: the login works, but it cannot become root; nothing was done. A retry helps
+	// only after sudo is configured, or with another password.
 	ErrSudo = errors.New("cannot become root")
 
 	// ErrNoForwarding: sshd forbids forwarding (AllowTcpForwarding,
 	// PermitOpen). A retry does not help; connect directly instead.
 	ErrNoForwarding = errors.New("forwarding forbidden by the host")
 
-	// ErrProtocol: the host answered something that cannot be understood, or
-	// more than is accepted. A mutating request counts as ErrDisconnected then.
-	// A retry rarely helps.
+	// ErrProtocol: the host's answer cannot be parsed, or exceeds a limit. A mutating
+	// request then counts as ErrDisconnected. A retry rarely helps.
 	ErrProtocol = errors.New("answer not understood")
 
-	// ErrUnsupported: the host lacks something without which kubewright cannot
-	// work there, such as a POSIX shell or GNU stat. A retry does not help.
+	// ErrUnsupported: the host lacks something that kubewright needs there, such as a POSIX
+	// shell or GNU stat. A retry does not help.
 	ErrUnsupported = errors.New("not supported by the host")
 
-	// ErrSuperseded: the host has seen a higher run token: another run started
-	// after this one. Nothing was done. This run has to stop.
+	// ErrSuperseded: the host has seen a higher run token, so another run started after
+	// this one. Nothing was done. This run has to stop.
 	ErrSuperseded = errors.New("superseded by a later run")
 
-	// ErrHeld: another run is at work on the cluster. Nothing was done. A retry
-	// helps when that run has ended; the plan has to be made again then.
+	// ErrHeld: another run is changing the cluster. Nothing was done. A retry helps after
+	// that run has ended, with a new plan.
 	ErrHeld = errors.New("another run is changing the cluster")
 
-	// ErrMoved: a file or an object that is about to be overwritten is not as it
-	// was when the plan was made. Nothing was done. A retry does not help: the
-	// plan has to be made again, with what is there now.
+	// ErrMoved: a file or an object that is about to be overwritten has changed since the
+	// plan was made. Nothing was done. A retry does not help: plan again.
 	ErrMoved = errors.New("changed since the plan was made")
 
-	// ErrBlocked: pods of a node could not be evicted in time. What was evicted
-	// before is. A retry helps when what blocked it has been dealt with.
+	// ErrBlocked: pods of a node could not be evicted in time. Pods evicted before that
+	// stay evicted. A retry helps once the blocker is removed.
 	ErrBlocked = errors.New("pods could not be evicted in time")
 
-	// ErrUntrusted: somebody answered, and one of the two sides does not trust the
-	// other's certificate. Who is there and how it is, is not known. A retry helps
-	// only when the certificates are renewed meanwhile. It comes together with the
-	// kind that says that nothing was served.
+	// ErrUntrusted: the server answered, but one of the two sides does not trust the
+	// other's certificate, so the server's identity and condition are unknown. A retry
+	// helps only after the certificates are renewed. It comes together with the kind for
+	// "nothing was served".
 	ErrUntrusted = errors.New("not trusted")
 
-	// ErrForeign: the host belongs to another state: the lineage that it
-	// remembers is not the run's. Nothing was done. A retry does not help. This
-	// run has to stop: another one has begun with the hosts that both have planned.
+	// ErrForeign: the host belongs to another state: the lineage that it remembers is not
+	// the run's. Nothing was done. A retry does not help. This run has to stop: another one
+	// has started to change hosts that are in both plans.
 	ErrForeign = errors.New("host belongs to another state")
 )
 
@@ -98,8 +95,8 @@ var (
 // errors.Is, both its Kind and everything its cause wraps.
 type Error struct {
 	Kind  error  // one of the kinds of this package
-	Do    string // what was not possible, as verb and noun: "connect to 10.0.0.1:22"
-	Cause error  // may be nil; the kind's own text stands for it then
+	Do    string // what failed, as verb and noun: "connect to 10.0.0.1:22"
+	Cause error  // may be nil; then the kind's text takes its place
 }
 
 func (e *Error) Error() string {
@@ -117,11 +114,11 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Cause}
 }
 
-// WithRemedy is an error with what to do about it, where its kind alone does not tell.
-// It is the cause of an Error, or stands alone.
+// WithRemedy adds to an error the remedy, where its kind alone does not imply one. The
+// result is the cause of an Error, or stands alone.
 func WithRemedy(err error, remedy string) error { return &remediedError{err, remedy} }
 
-// RemedyOf returns what an error says itself is to be done about it, or "".
+// RemedyOf returns the remedy that an error carries, or "".
 func RemedyOf(err error) string {
 	var e *remediedError
 	if errors.As(err, &e) {
@@ -137,13 +134,13 @@ type remediedError struct {
 
 func (e *remediedError) Unwrap() error { return e.error }
 
-// NotPulled is what is said of an image that a host's runtime could not pull, below
-// the runtime's own words.
+// NotPulled is printed after the runtime's own error for an image that a host's runtime
+// could not pull.
 const NotPulled = "the host's runtime did not get it, in 5 tries. To do: see that the registry has this image, and that the runtime reaches it and is let in; " +
 	"correct image_repository or the tag if it is another one; or bring the image in an archive, as docs/air-gapped.md says"
 
-// CommandError says that a command ran on a host and failed. It has no kind:
-// the command's exit code and words are all that is known.
+// CommandError reports a command that ran on a host and failed. It has no kind: only the
+// command's exit code and its output are known.
 type CommandError struct {
 	Host     string   // address as the operator wrote it
 	Command  string   // what was run, in words, without secrets: "start unit kubelet.service"
@@ -151,7 +148,7 @@ type CommandError struct {
 	Stderr   []string // the last lines, already escaped by Sanitize
 }
 
-// Error returns one line; the caller that shows more than one takes Stderr.
+// Error returns one line; a caller that prints more uses Stderr.
 func (e *CommandError) Error() string {
 	text := fmt.Sprintf("cannot %s: exit code %d", e.Command, e.ExitCode)
 	if n := len(e.Stderr); n > 0 {

@@ -92,7 +92,7 @@ func TestTailKeepsTheEnd(t *testing.T) {
 	}
 }
 
-// A kind speaks for itself where no cause does.
+// TestKindsSpeak checks that a kind's own text is shown if there is no cause.
 func TestKindsSpeak(t *testing.T) {
 	t.Parallel()
 	for want, kind := range map[string]error{

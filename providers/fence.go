@@ -10,49 +10,49 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Lease is a run's claim on a cluster, as the cluster keeps it: while one is
-// there no other run changes anything.
+// Lease is a run's claim on a cluster, stored in the cluster: while a run holds it, no
+// other run changes anything.
 type Lease struct {
-	// Name is that of the object, in kube-system.
+	// Name is the name of the object, in kube-system.
 	Name string
-	// Lineage is that of the state by which the holder acts. Tokens of another one are
-	// other numbers.
+	// Lineage is the lineage of the holder's state. Tokens of different lineages are not
+	// comparable.
 	Lineage string
-	// Run, Who and Token are those of the run that holds it.
+	// Run, Who and Token identify the run that holds it.
 	Run   string
 	Who   string
 	Token int64
-	// Since is when the run took it, Renewed its last sign of life; both by the
-	// clock of the holder.
+	// Since is when the run took the lease, Renewed when it last renewed it; both by the
+	// holder's clock.
 	Since, Renewed time.Time
-	// Duration is how long a lease stays good without a sign of life.
+	// Duration is how long a lease stays valid without a renewal.
 	Duration time.Duration
-	// Version tells one state of the object from the next; empty for a new one.
+	// Version is the version of the stored object; empty for a new one.
 	Version string
 }
 
-// The times of a lease. It survives the restart of an API server.
+// The times of a lease, chosen so that it survives the restart of an API server.
 const (
 	leaseTime  = time.Minute
 	leaseRenew = 10 * time.Second
-	// LeaseBeat is how often a run that works shows a sign of life.
+	// LeaseBeat is how often a working run renews its lease.
 	LeaseBeat = leaseRenew
 	leasePoll = 2 * time.Second
-	// leaseAttempt bounds one attempt to reach the API for the lease's sake.
+	// leaseAttempt bounds one attempt to reach the API for a read or write of the lease.
 	leaseAttempt = 10 * time.Second
 )
 
-// Fence holds a cluster's lease for a run. Hosts have a fence of their own, the
-// run token; this one keeps apart what goes through the API alone, and tells a
-// second run that there is a first before it has changed anything. While the
-// API does not answer nobody can take the lease, and the hosts' fence has to do.
+// Fence holds a cluster's lease for a run. Hosts have a fence of their own, the run token;
+// the lease separates changes that go through the API alone, and stops a second run before
+// it has changed anything. While the API does not answer, no run can take the lease, and
+// the hosts' fence has to suffice.
 type Fence struct {
-	// Through does something with the cluster's API, through the node or another one.
+	// Through calls do with the cluster's API, reached through the node or another one.
 	Through func(ctx context.Context, via state.Target, do func(context.Context, API) error) error
 	Clock   Clock
-	// Mine is what the run puts there: Name, Run, Who and Token.
+	// Mine is what the run writes into the lease: Name, Run, Who and Token.
 	Mine Lease
-	// Dead is a run of Who that is known to have ended without giving its lease back.
+	// Dead is a run of Who that is known to have ended without releasing its lease.
 	Dead string
 
 	mu   sync.Mutex
@@ -63,10 +63,10 @@ type Fence struct {
 	lost    error
 }
 
-// Hold makes sure, before something is done through via, that the lease is this
-// run's: takes it, or shows a sign of life when the last is some time ago. It
-// fails with ErrHeld when another run has it, and for good with ErrSuperseded
-// when another run took it. That the API does not answer is no error.
+// Hold ensures, before an operation through via, that this run holds the lease: it takes
+// the lease, or renews it if the last renewal is some time ago. It fails with ErrHeld while
+// another run holds the lease, and permanently with ErrSuperseded once another run has
+// taken it. It is no error if the API does not answer.
 func (f *Fence) Hold(ctx context.Context, via state.Target) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -86,16 +86,16 @@ func (f *Fence) Hold(ctx context.Context, via state.Target) error {
 	return err
 }
 
-// Beat shows a sign of life when the lease is held.
+// Beat renews the lease if it is held.
 func (f *Fence) Beat(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.held && f.lost == nil {
-		_ = f.Through(ctx, f.via, f.renew) // that it is lost is found before the next step
+		_ = f.Through(ctx, f.via, f.renew) // a lost lease is detected before the next step
 	}
 }
 
-// Release gives the lease back. One that cannot be given back ends by itself.
+// Release gives the lease back. If that fails, the lease expires by itself.
 func (f *Fence) Release(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -103,8 +103,8 @@ func (f *Fence) Release(ctx context.Context) {
 		return
 	}
 	f.held = false
-	// Looked at once more: the answer to the last sign of life may have been lost, and
-	// the lease be a newer one of this run's.
+	// Read again: the answer to the last renewal may have been lost, so the stored lease
+	// may be a newer version of this run's.
 	_ = f.Through(ctx, f.via, func(ctx context.Context, a API) error {
 		there, err := f.read(ctx, a)
 		if err != nil || there == nil || there.Run != f.current.Run {
@@ -114,8 +114,8 @@ func (f *Fence) Release(ctx context.Context) {
 	})
 }
 
-// Bury gives back what a run that has ended left, where this one did not come to hold
-// it: the API did not answer when it began. The next run would wait for it.
+// Bury deletes the lease that an ended run left, where this run never came to hold it
+// because the API did not answer when it began. Otherwise the next run would wait for it.
 func (f *Fence) Bury(ctx context.Context, via state.Target) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -131,8 +131,8 @@ func (f *Fence) Bury(ctx context.Context, via state.Target) {
 	})
 }
 
-// renew shows a sign of life. When somebody was faster it is either an answer
-// to this run that was lost, or another run.
+// renew renews the lease. When its version has moved, either the answer to this run's last
+// write was lost, or another run has taken the lease.
 func (f *Fence) renew(ctx context.Context, a API) error {
 	err := f.put(ctx, a, f.current.Version)
 	if !errors.Is(err, ErrMoved) {
@@ -155,11 +155,11 @@ func (f *Fence) superseded(there *Lease) error {
 	if there != nil {
 		cause = fmt.Errorf("%s has taken its lease (run %s)", there.Who, there.Run)
 	}
-	return &Error{Kind: ErrSuperseded, Do: "go on with the cluster", Cause: cause}
+	return &Error{Kind: ErrSuperseded, Do: "continue with the cluster", Cause: cause}
 }
 
-// later refuses to take the lease of a later run of the same state. Where that run is
-// silent it has ended, and this one goes by a state that does not know it.
+// later refuses to take the lease of a later run of the same state. If that run no longer
+// renews the lease it has ended, and this run uses a state that predates it.
 func (f *Fence) later(there *Lease) error {
 	if f.Clock.Now().Sub(there.Renewed) < there.Duration {
 		return f.superseded(there)
@@ -169,9 +169,9 @@ func (f *Fence) later(there *Lease) error {
 		"kubectl -n kube-system delete lease %s ends its claim", there.Token, Sanitize(there.Who, 128), stamp(there.Renewed), f.Mine.Token, there.Name)}
 }
 
-// take gets the lease: when nobody has it, when its holder is known to have
-// ended, or when it shows no sign of life for as long as a lease is good, by
-// this machine's clock alone.
+// take takes the lease: when no run holds it, when its holder is known to have ended, or
+// when the holder has not renewed it for the lease's whole duration, measured by this
+// machine's clock alone.
 func (f *Fence) take(ctx context.Context, a API) error {
 	for {
 		there, err := f.read(ctx, a)
@@ -200,7 +200,7 @@ func (f *Fence) mayTake(ctx context.Context, a API, there *Lease) error {
 	case f.Clock.Now().Sub(there.Renewed) < there.Duration:
 		return f.heldBy(there)
 	}
-	// Its clock and ours may differ: only that nothing moves counts.
+	// The holder's clock and ours may differ, so only a version that does not move counts.
 	began := f.Clock.Now()
 	for f.Clock.Now().Sub(began) < there.Duration {
 		if err := f.Clock.Sleep(idle{ctx}, leasePoll); err != nil {
@@ -219,8 +219,8 @@ func (f *Fence) mayTake(ctx context.Context, a API, there *Lease) error {
 	return nil
 }
 
-// idle is the context of nobody who is busy: who sleeps and holds the fence has others
-// wait for it, and they are busy.
+// idle is a context that is not busy: while a waiting fence sleeps, others wait for it, and
+// they count as busy.
 type idle struct{ context.Context }
 
 func (idle) Value(any) any { return nil }
@@ -240,7 +240,7 @@ func (f *Fence) read(ctx context.Context, a API) (*Lease, error) {
 	return a.Lease(ctx, f.Mine.Name)
 }
 
-// put writes this run's lease over the version.
+// put writes this run's lease over the given version.
 func (f *Fence) put(ctx context.Context, a API, version string) error {
 	ctx, cancel := context.WithTimeout(ctx, leaseAttempt)
 	defer cancel()

@@ -19,7 +19,7 @@ type leases struct {
 	there   *providers.Lease
 	err     error
 	version int
-	// reading, when set, is called before each look at the lease.
+	// reading, if set, is called before each read of the lease.
 	reading func()
 }
 
@@ -63,7 +63,7 @@ func (l *leases) fence(s *scene, run string, token int64) *providers.Fence {
 	}
 }
 
-// held returns a lease of another run that showed a sign of life a while ago.
+// held returns a lease of another run that was renewed a while ago.
 func held(s *scene, run, who string, token int64, ago time.Duration) *providers.Lease {
 	return &providers.Lease{Lineage: "l1", Run: run, Who: who, Token: token, Since: s.now, Renewed: s.now.Add(-ago), Duration: time.Minute, Version: "x", Name: "kubewright"}
 }
@@ -73,15 +73,15 @@ func TestFenceTakes(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		there func(*scene) *providers.Lease
-		// moves: the holder shows signs of life while it is looked at.
+		// moves: the holder renews the lease while it is watched.
 		moves  bool
 		want   error
 		waited bool
 	}{
-		{"nobody's", func(*scene) *providers.Lease { return nil }, false, nil, false},
+		{"no lease", func(*scene) *providers.Lease { return nil }, false, nil, false},
 		{"my own", func(s *scene) *providers.Lease { return held(s, "mine", "ada@laptop", 5, 0) }, false, nil, false},
 		{"that of my run that was killed", func(s *scene) *providers.Lease { return held(s, "killed", "ada@laptop", 4, 0) }, false, nil, false},
-		{"that of somebody's run with the name of one of mine", func(s *scene) *providers.Lease { return held(s, "killed", "eve@desk", 4, 0) }, false, providers.ErrHeld, false},
+		{"that of another operator's run with the name of one of mine", func(s *scene) *providers.Lease { return held(s, "killed", "eve@desk", 4, 0) }, false, providers.ErrHeld, false},
 		{"one with a sign of life", func(s *scene) *providers.Lease { return held(s, "other", "eve@desk", 4, 30*time.Second) }, false, providers.ErrHeld, false},
 		{"one of a clock that is ahead", func(s *scene) *providers.Lease { return held(s, "other", "eve@desk", 4, -time.Hour) }, false, providers.ErrHeld, false},
 		{"one without a sign of life", func(s *scene) *providers.Lease { return held(s, "other", "eve@desk", 4, time.Hour) }, false, nil, true},
@@ -126,7 +126,8 @@ func TestFenceTakes(t *testing.T) {
 	}
 }
 
-// A lease that is held is renewed now and then, found to be lost, and given back.
+// TestFenceHolds checks that a held lease is renewed from time to time, found to be lost,
+// and released.
 func TestFenceHolds(t *testing.T) {
 	t.Parallel()
 	s := newScene()
@@ -149,7 +150,7 @@ func TestFenceHolds(t *testing.T) {
 	if l.version != 2 || !l.there.Renewed.Equal(s.now) || !l.there.Since.Equal(since) {
 		t.Errorf("after a minute: %+v", l.there)
 	}
-	// The API is silent: nobody can take it.
+	// The API is silent: no run can take the lease.
 	l.err = providers.ErrUnreachable
 	s.now = s.now.Add(time.Minute)
 	hold(nil)
@@ -167,11 +168,12 @@ func TestFenceHolds(t *testing.T) {
 	hold(providers.ErrSuperseded)
 	f.Release(t.Context())
 	if l.there == nil {
-		t.Error("somebody else's lease was released")
+		t.Error("the lease of another run was released")
 	}
 }
 
-// The answer to the last sign of life was lost: the lease is given back all the same.
+// TestFenceReleasesWhatItDidNotHearOf checks that the lease is released even if the answer
+// to the last renewal was lost.
 func TestFenceReleasesWhatItDidNotHearOf(t *testing.T) {
 	t.Parallel()
 	s := newScene()
@@ -187,8 +189,8 @@ func TestFenceReleasesWhatItDidNotHearOf(t *testing.T) {
 	}
 }
 
-// What a run that was killed has left goes with the next one, also where that could
-// not hold the lease; nobody else's does.
+// TestFenceBuries checks that the next run deletes the lease of a killed run, even if it
+// could not take the lease itself; it deletes no other run's lease.
 func TestFenceBuries(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -209,12 +211,13 @@ func TestFenceBuries(t *testing.T) {
 		f.Bury(t.Context(), cp1)
 		f.Release(t.Context())
 		if (l.there == nil) != tt.want {
-			t.Errorf("of the lease of %s by %s there is left %+v", tt.run, tt.who, l.there)
+			t.Errorf("the lease of run %s by %s is now %+v", tt.run, tt.who, l.there)
 		}
 	}
 }
 
-// A lease that cannot be read for another reason than silence is an error.
+// TestFenceForbidden checks that it is an error if the API answers, but does not let the
+// lease be read.
 func TestFenceForbidden(t *testing.T) {
 	t.Parallel()
 	l := &leases{err: errors.New("forbidden")}
@@ -223,7 +226,8 @@ func TestFenceForbidden(t *testing.T) {
 	}
 }
 
-// Who may not go on is told who is at it, since when, and what ends it.
+// TestFenceSays checks that a run that may not continue reports who holds the lease, since
+// when, and how the claim ends.
 func TestFenceSays(t *testing.T) {
 	t.Parallel()
 	s := newScene()
@@ -239,7 +243,7 @@ func TestFenceSays(t *testing.T) {
 		"Wait for that run to end, and plan again. If it was killed, its claim ends 1m0s after its last sign of life; "+
 		"when it is certain that it does not run any more, kubectl -n kube-system delete lease kubewright ends it at once")
 	l.there.Token = 6
-	says(l.fence(s, "mine", 5), "cannot go on with the cluster: eve@desk has taken its lease (run other)")
+	says(l.fence(s, "mine", 5), "cannot continue with the cluster: eve@desk has taken its lease (run other)")
 
 	l.there = nil
 	f := l.fence(s, "mine", 5)
@@ -247,11 +251,11 @@ func TestFenceSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.there, s.now = nil, s.now.Add(time.Minute)
-	says(f, "cannot go on with the cluster: its lease kubewright was deleted while it ran. See that no other run is at work on the cluster, and plan again")
+	says(f, "cannot continue with the cluster: its lease kubewright was deleted while it ran. See that no other run is at work on the cluster, and plan again")
 }
 
-// TestFenceOfOlderState: who meets the lease of a later run that has ended is told that
-// the state here is the older one, and what to do.
+// TestFenceOfOlderState checks that a run that finds the lease of a later, ended run
+// reports that its own state is the older one, and the remedy.
 func TestFenceOfOlderState(t *testing.T) {
 	t.Parallel()
 	s := newScene()

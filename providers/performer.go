@@ -14,77 +14,76 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// ErrUnavailable: the API or etcd answered that it cannot serve at the moment:
-// it starts, loses its leader, or sheds load. What was to be written was not; where an
-// answer leaves that open it is ErrTimeout. A retry helps.
+// ErrUnavailable: the API or etcd answered that it cannot serve at the moment: it is
+// starting, has no leader, or sheds load. Nothing was written; an answer that leaves that
+// open is ErrTimeout. A retry helps.
 var ErrUnavailable = errors.New("not available at the moment")
 
-// ErrHasLeader is why a member of etcd is not asked alone: it is one of a quorum.
+// ErrHasLeader: a member of etcd cannot be asked alone, because it is part of a quorum.
 var ErrHasLeader = errors.New("etcd has a leader")
 
-// ErrNotFound: the API answered that the object which is to be changed does
-// not exist. A retry helps where something else is about to make it.
+// ErrNotFound: the object to be changed does not exist. A retry helps if another component
+// is about to create it.
 var ErrNotFound = errors.New("not found")
 
-// Performer carries out the operations of steps. Several steps may be
-// performed at once. Connections to APIs and etcd are opened when they are
-// first needed and kept until Close.
+// Performer performs the operations of steps, several steps at once if need be. It opens
+// connections to APIs and etcd when they are first needed and keeps them until Close.
 //
-// Nothing is repeated whose repetition could do harm: a host's operations are
-// sent once; what the API and etcd are asked is repeated while they are not
-// available, because each of those looks before it acts.
+// It repeats nothing that could do harm when repeated: it sends a host's operations once;
+// it repeats requests to the API and etcd while those are unavailable, because each such
+// operation reads before it writes.
 type Performer struct {
-	// Host is the connected host of a node: the same one as long as its connection
-	// lives. What goes through another one is reopened.
+	// Host returns the connected host of a node: the same one as long as its connection
+	// lives. Connections through a replaced host are reopened.
 	Host func(ctx context.Context, t state.Target) (Host, error)
 	// Seat is how a control plane is reached.
 	Seat func(t state.Target) (Seat, error)
-	// Others are the control planes through which the cluster can be spoken to as
-	// well when it does not answer through the node: of the same cluster, which is
-	// proved by their CA. None when nil.
+	// Others returns the other control planes of the same cluster, verified by their CA,
+	// through which API and etcd can be reached when they do not answer through the node.
+	// None when nil.
 	Others func(t state.Target) []state.Target
 	Access Access
 	Issuer Issuer
 	Clock  Clock
-	// Artifacts is the operator's folder with the artifacts for a node.
+	// Artifacts returns the operator's folder with the artifacts for a node.
 	Artifacts func(t state.Target) (string, error)
 	// Snapshots is the operator's folder for snapshots of etcd.
 	Snapshots string
-	// Interrupted is since when a plan is under way that this run goes on with, and
-	// that has begun the step before; zero where there is none, or when nil.
+	// Interrupted returns since when the interrupted plan that this run continues has been
+	// under way, if that plan has begun the step; zero otherwise, or when nil.
 	Interrupted func(step state.Address) time.Time
-	// Content fetches what any other reference stands for: config:ADDRESS#FIELD.
-	// Of a leaf of an object it is JSON, otherwise the bytes themselves. It fails
-	// when the fingerprint is that of another secret.
+	// Content fetches the value of any other reference: config:ADDRESS#FIELD. For a leaf of
+	// an object it is JSON, otherwise the bytes themselves. It fails if the fingerprint
+	// belongs to another secret.
 	Content func(ctx context.Context, s state.Sensitive) (state.Secret, error)
-	// Gates evaluates the gates of a step on a fresh observation. It is asked within the
-	// step, right before etcd or an API server is stopped behind something else. Never
-	// when nil.
+	// Gates evaluates the gates of a step on a fresh observation. It is called within the
+	// step, right before an operation stops etcd or an API server after other operations.
+	// Never called when nil.
 	Gates func(ctx context.Context, step *planner.Step) error
-	// Secrets takes the operator's secrets out of errors and log lines of others.
+	// Secrets masks the operator's secrets in errors and in log lines from elsewhere.
 	Secrets *state.Redactor
-	// Made hears of secrets that a step has made, as soon as there are any and maybe
-	// from several steps at once. Not called when nil.
+	// Made gets the secrets that a step has made, as soon as there are any, possibly from
+	// several steps at once. Not called when nil.
 	Made func(*state.Redactor)
 
 	mu sync.Mutex
-	// made are all secrets that were made so far: a later step's host may quote them.
+	// made has all secrets made so far: the host of a later step may quote them.
 	made  *state.Redactor
 	apis  map[state.Target]*opened[API]
 	etcds map[state.Target]*opened[Etcd]
-	// discarded close connections that are not used any more.
+	// discarded closes connections that are no longer used.
 	discarded []func() error
 }
 
-// Run is what a step needs to know of the run that it belongs to.
+// Run is what a step needs to know of its run.
 type Run struct {
-	// Token is the fence, ID the run's own name; Lineage is whose the hosts are.
+	// Token is the fence, ID the run's own name, Lineage that of the hosts' state.
 	Token   int64
 	ID      string
 	Lineage string
-	// Void are the tokens of hosts that do not count, and that Token may replace.
+	// Void are the hosts' tokens that do not count and that Token may replace.
 	Void map[state.Target]int64
-	// Output finds an output of a step that was done before.
+	// Output returns an output of an earlier step.
 	Output func(state.Pending) (Output, bool)
 }
 
@@ -94,26 +93,27 @@ type Output struct {
 	Secret state.Secret
 }
 
-// Progress hears of a step's operations, one call after another. A nil
-// function is not called.
+// Progress reports a step's operations, one call after another. A nil function is not
+// called.
 type Progress struct {
-	// Begin comes before count operations, from op on, are performed together.
-	// When it returns an error they are not begun, and Perform returns that error.
+	// Begin is called before count operations, from op on, are performed together. If it
+	// returns an error they are not begun, and Perform returns that error.
 	Begin func(op, count int) error
-	// Done comes after they were performed, or found done.
+	// Done is called after they were performed, or found to be done already.
 	Done func(op, count int) error
-	// Log is a line for the reader; it holds no secret and no control characters.
+	// Log gets a line for the user, without secrets and control characters.
 	Log func(op int, text string)
-	// Output is what an operation under way has printed last, or how far it has got,
-	// once a second at most; it holds neither, too. It is called beside the others.
+	// Output gets the latest output of the operation under way, or its progress, at most
+	// once a second, without secrets and control characters. It is called concurrently with
+	// the others.
 	Output func(op int, text string)
 }
 
-// Perform does the operations of a step in order and returns its outputs. It
-// stops at the first that fails; after an error the caller observes again. The
-// error's text holds no secret. What the step expects is checked right before what
-// is to be overwritten is. Its gates are the caller's before it begins, and are looked
-// at again before it stops what serves: recheck.
+// Perform performs the operations of a step in order and returns its outputs. It stops at
+// the first failure; after an error the caller observes again. The error's text holds no
+// secret. The step's preconditions are checked right before the files in question are
+// overwritten. The caller evaluates its gates before it begins; recheck does so again
+// before the step stops a serving component.
 func (p *Performer) Perform(ctx context.Context, step *planner.Step, run Run, progress Progress) (map[string]Output, error) {
 	ctx, done := p.Clock.Busy(ctx)
 	defer done()
@@ -140,9 +140,8 @@ func (p *Performer) Perform(ctx context.Context, step *planner.Step, run Run, pr
 	return w.outputs, nil
 }
 
-// Through does something with the API of a cluster through a node and, where it
-// does not answer there, through the next control plane. The error is that of
-// the node itself.
+// Through calls do with the API of a cluster, reached through a node or, when it does not
+// answer there, through the next control plane. The error is the node's own.
 func (p *Performer) Through(ctx context.Context, t state.Target, do func(context.Context, API) error) error {
 	return p.fallOver(t, func(t state.Target) error {
 		a, err := p.api(ctx, t)
@@ -164,8 +163,8 @@ func (p *Performer) ThroughEtcd(ctx context.Context, t state.Target, do func(con
 	})
 }
 
-// fallOver tries a node, and the others as long as nothing was served at all.
-// What may have been done is never repeated elsewhere.
+// fallOver tries a node, and the others only while nothing was served at all. It never
+// repeats elsewhere an operation that may have been done.
 func (p *Performer) fallOver(t state.Target, try func(state.Target) error) error {
 	first := try(t)
 	if p.Others == nil || !unserved(first) {
@@ -179,7 +178,7 @@ func (p *Performer) fallOver(t state.Target, try func(state.Target) error) error
 	return first
 }
 
-// unserved reports an error that says that nobody was there to do anything.
+// unserved reports whether an error means that no server was there to do anything.
 func unserved(err error) bool {
 	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrUnavailable)
 }
@@ -202,22 +201,22 @@ func (p *Performer) Close() error {
 	return all.ErrorOrNil()
 }
 
-// work is one step being performed. It belongs to one goroutine.
+// work is one step under way. It belongs to one goroutine.
 type work struct {
 	*Performer
 	step     *planner.Step
 	run      Run
 	progress Progress
 	outputs  map[string]Output
-	// checked has the files that were found to be as expected; from then on the
-	// step's own changes are in them.
+	// checked has the files that were found to be as expected; from then on they contain
+	// the step's own changes.
 	checked map[string]bool
 	recheck *recheck
 	// op is the index of the operation that is under way.
 	op int
 }
 
-// class says which operations may travel together.
+// class determines which operations may travel together.
 type class int
 
 const (
@@ -272,7 +271,7 @@ func (p Progress) done(g group) error {
 	return p.Done(g.first, g.count)
 }
 
-// log tells the reader something about the operation under way.
+// log prints a line about the operation under way.
 func (w *work) log(text string) {
 	if w.progress.Log != nil {
 		w.progress.Log(w.op, w.mask(Sanitize(text, 512)))
@@ -321,7 +320,8 @@ func (w *work) via() state.Target {
 	return w.step.Target
 }
 
-// own returns the node that a step acts on; for a cluster or an addon the one it goes through.
+// own returns the node that a step acts on; for a cluster or an addon, the node it goes
+// through.
 func (w *work) own() state.Target {
 	if w.step.Target.Type == state.TypeNode {
 		return w.step.Target
@@ -331,7 +331,7 @@ func (w *work) own() state.Target {
 
 func (w *work) host(ctx context.Context) (Host, error) { return w.Host(ctx, w.own()) }
 
-// output finds an output of this step or of one before it.
+// output returns an output of this step or of an earlier one.
 func (w *work) output(p state.Pending) (Output, bool) {
 	if p.Step == w.step.ID.String() {
 		if o, ok := w.outputs[p.Output]; ok {
@@ -344,8 +344,8 @@ func (w *work) output(p state.Pending) (Output, bool) {
 	return w.run.Output(p)
 }
 
-// hide has a secret that was made taken out of texts from here on. Of a bootstrap
-// token the second half alone is secret as well; the first one is its name.
+// hide has a newly made secret masked from here on. Of a bootstrap token the second half
+// alone is secret too; the first half is its name.
 func (p *Performer) hide(made state.Secret) {
 	text := string(made.Reveal())
 	_, half, _ := strings.Cut(text, ".")
@@ -358,7 +358,7 @@ func (p *Performer) hide(made state.Secret) {
 	}
 }
 
-// mask takes the operator's secrets and those that were made out of a text.
+// mask masks the operator's secrets and those that were made in a text.
 func (w *work) mask(text string) string {
 	w.mu.Lock()
 	made := w.made
@@ -366,8 +366,8 @@ func (w *work) mask(text string) string {
 	return w.Secrets.Text(made.Text(text))
 }
 
-// maskedError is an error whose text holds no secret. What it wraps can be
-// tested for its kind.
+// maskedError is an error whose text holds no secret. The kind of what it wraps can be
+// tested.
 type maskedError struct {
 	text  string
 	cause error
@@ -388,19 +388,19 @@ func (w *work) masked(err error) error {
 	return err
 }
 
-// opened is a connection that is made once, when it is first needed, and again when the
-// host that it goes through has been connected again.
+// opened is a connection that is made when first needed, and made again when the host that
+// it goes through has been reconnected.
 type opened[T interface{ Close() error }] struct {
 	mu    sync.Mutex
 	ready bool
 	via   Host
 	conn  T
-	// former go through hosts that were lost. Who uses one still hears that from it.
+	// former go through lost hosts. Their users get the error from the connection.
 	former []T
 }
 
-// get returns the connection that goes through a host, making it if there is none. One
-// that could not be made is tried again the next time.
+// get returns the connection through a host, and makes it if there is none. After a failure
+// the next call tries again.
 func (o *opened[T]) get(via Host, open func() (T, error)) (T, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -432,22 +432,22 @@ func (o *opened[T]) close() error {
 	return all.ErrorOrNil()
 }
 
-// api returns the API as it is reached through a node.
+// api returns the API as reached through a node.
 func (p *Performer) api(ctx context.Context, t state.Target) (API, error) {
 	return through(ctx, p, &p.apis, t, func(host Host, seat Seat) (API, error) {
 		return p.Access.API(ctx, host, seat.API)
 	})
 }
 
-// etcd returns the etcd as it is reached through a node.
+// etcd returns the etcd as reached through a node.
 func (p *Performer) etcd(ctx context.Context, t state.Target) (Etcd, error) {
 	return through(ctx, p, &p.etcds, t, func(host Host, seat Seat) (Etcd, error) {
 		return p.Access.Etcd(ctx, host, []string{seat.EtcdURL()}, seat.Folder)
 	})
 }
 
-// through returns the connection that goes through a node, opened when it is first
-// needed and when the node's host is another one by now; the seat is that node's.
+// through returns the connection through a node, opened when first needed and reopened when
+// the node's host has been replaced; the seat is the node's.
 func through[T interface{ Close() error }](
 	ctx context.Context, p *Performer, all *map[state.Target]*opened[T], t state.Target, open func(host Host, seat Seat) (T, error),
 ) (T, error) {
@@ -475,25 +475,25 @@ func through[T interface{ Close() error }](
 	})
 }
 
-// Retrying: as often and as long as kubeadm does.
+// Retries: as often and as long as kubeadm does.
 const (
 	retryInterval = 500 * time.Millisecond
 	retryTime     = time.Minute
-	// addressTime is how long a Service is tried: an address that a request which
-	// was cut off has left allocated is freed after a minute.
+	// addressTime is how long a Service is retried: an address that an interrupted request
+	// left allocated is freed after a minute.
 	addressTime = 3 * time.Minute
-	// goneTime is how long an object may take to go: a namespace with what is in it.
+	// goneTime bounds the deletion of an object: a namespace goes only after its contents.
 	goneTime = 5 * time.Minute
 )
 
-// passing reports whether an error may be over soon, for something that is
-// safe to repeat.
+// passing reports whether an error may be temporary, for operations that are safe to
+// repeat.
 func passing(err error) bool {
 	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnreachable) || errors.Is(err, ErrDisconnected) || errors.Is(err, ErrTimeout)
 }
 
-// retry repeats something while its error is passing, for a bounded time. The
-// last error is the one returned.
+// retry repeats do while its error qualifies, for a bounded time, and returns the last
+// error.
 func (w *work) retry(ctx context.Context, limit time.Duration, again func(error) bool, do func(context.Context) error) error {
 	deadline := w.Clock.Now().Add(limit)
 	for told := false; ; told = true {

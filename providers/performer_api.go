@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// apiWork is the part of a step that the API is asked to do.
+// apiWork is the part of a step that goes to the API.
 type apiWork struct{ *work }
 
 func (w apiWork) perform(ctx context.Context, op planner.Operation) error {
@@ -74,8 +74,8 @@ func (w apiWork) perform(ctx context.Context, op planner.Operation) error {
 	})
 }
 
-// deleted deletes an object, and wants it gone: a namespace goes when all in it has
-// gone, and others may hold an object by its finalizers until they have put things in order.
+// deleted deletes an object, and fails until it is gone: a namespace goes after its
+// contents, and finalizers hold an object until their controllers have cleaned up.
 func deleted(ctx context.Context, a API, ref state.ObjectRef) error {
 	if err := a.Delete(ctx, ref); err != nil {
 		return err
@@ -94,9 +94,9 @@ func deleted(ctx context.Context, a API, ref state.ObjectRef) error {
 	return &Error{Kind: ErrUnavailable, Do: "delete " + ref.String(), Cause: errors.New(why)}
 }
 
-// applier applies an object that nobody has changed since the plan was made.
-// The API refuses it when somebody does between the look and the act. Once an
-// attempt may have done something, what is seen may be our own.
+// applier applies an object only if it has not changed since the plan was made. The API
+// refuses it when the object changes between the read and the write. After an attempt that
+// may have been applied, the observed object may be our own.
 func (w apiWork) applier(op planner.ApplyObject, object state.Value) func(context.Context, API) error {
 	ref := state.ObjectRef{
 		APIVersion: op.Object.Get("apiVersion").AsString(), Kind: op.Object.Get("kind").AsString(),
@@ -121,7 +121,8 @@ func (w apiWork) applier(op planner.ApplyObject, object state.Value) func(contex
 	}
 }
 
-// patcher patches a node of which nobody has changed those parts since the plan was made.
+// patcher patches a node only if the parts concerned have not changed since the plan was
+// made.
 func (w apiWork) patcher(op planner.PatchNode) func(context.Context, API) error {
 	ref := planner.NodeRef(op.Node)
 	want, expected := w.step.Expect[planner.ObjectExpectation(ref)]
@@ -136,7 +137,7 @@ func (w apiWork) patcher(op planner.PatchNode) func(context.Context, API) error 
 	}
 }
 
-// moved refuses an object that is not as it was.
+// moved refuses an object that has changed.
 func moved(ref state.ObjectRef, want, now string) error {
 	if want == now {
 		return nil
@@ -144,13 +145,14 @@ func moved(ref state.ObjectRef, want, now string) error {
 	return &Error{Kind: ErrMoved, Do: "change " + ref.String(), Cause: Moved("what is to be set there", want, now)}
 }
 
-// Moved says what is not as it was when the plan was made, and what to do.
+// Moved returns an error text that names what has changed since the plan was made, and the
+// remedy.
 func Moved(what, was, now string) error {
 	return fmt.Errorf("%s has changed since the plan was made (sha256 %s then, %s now), so nothing was written over it. "+
 		"Find out who changes it, and plan again", what, shortDigest(was), shortDigest(now))
 }
 
-// shortDigest is as much of a digest as tells two apart.
+// shortDigest returns enough of a digest to tell two apart.
 func shortDigest(digest string) string {
 	const head = 12
 	if digest = strings.TrimPrefix(digest, planner.ExpectedFile("")); len(digest) > head {
@@ -170,7 +172,7 @@ func objectOf(ctx context.Context, a API, ref state.ObjectRef) (state.Value, err
 	return report.Objects[ref], nil
 }
 
-// withVersion has the API refuse an object when another version is there.
+// withVersion makes the API refuse an object unless the live version still matches.
 func withVersion(object, live state.Value) state.Value {
 	version := live.Get("metadata.resourceVersion")
 	if version.IsNull() {
@@ -227,7 +229,7 @@ func (w apiWork) uploadCerts(ctx context.Context, a API, op planner.UploadCerts)
 	return err
 }
 
-// given returns a text of the operator's that a reference stands for; zero for none.
+// given returns the operator's text that a reference stands for; zero for none.
 func (w apiWork) given(ctx context.Context, s state.Sensitive) (state.Secret, error) {
 	if s.IsZero() {
 		return state.Secret{}, nil
@@ -236,8 +238,7 @@ func (w apiWork) given(ctx context.Context, s state.Sensitive) (state.Secret, er
 	return state.NewSecret([]byte(v.AsString())), err
 }
 
-// object returns what is to be applied, with everything resolved that a plan holds
-// as a reference only.
+// object returns the object to apply, with all references of the plan resolved.
 func (w apiWork) object(ctx context.Context, op planner.ApplyObject) (state.Value, error) {
 	object, err := w.resolved(ctx, op.Object)
 	if err != nil || op.CAFrom == "" {
@@ -258,7 +259,7 @@ func (w apiWork) object(ctx context.Context, op planner.ApplyObject) (state.Valu
 	return withCA(object, op.CAKey, ca.Reveal())
 }
 
-// resolved replaces sensitive and pending values by what they stand for.
+// resolved replaces sensitive and pending values by their contents.
 func (w apiWork) resolved(ctx context.Context, v state.Value) (state.Value, error) {
 	switch v.Kind() {
 	case state.KindSensitive:
@@ -308,7 +309,7 @@ func (w apiWork) leaf(ctx context.Context, s state.Sensitive) (state.Value, erro
 	return v, nil
 }
 
-// patch returns what is to be patched, with what is sensitive put in.
+// patch returns the patch, with its sensitive values resolved.
 func (w apiWork) patch(ctx context.Context, op planner.PatchNode) (planner.PatchNode, error) {
 	into := map[string]map[string]string{"labels": maps.Clone(op.Labels), "annotations": maps.Clone(op.Annotations)}
 	for path, s := range op.Sealed {

@@ -21,12 +21,12 @@ type shipment struct {
 	artifacts map[string]Artifact
 
 	mu sync.Mutex
-	// other is why an artifact is not the one that was planned.
+	// other is the error for an artifact that is not the planned one.
 	other error
 }
 
-// artifacts opens the folder for what the operations send. hear, unless nil, is told
-// how much of it has been.
+// artifacts opens the folder of the artifacts that the operations send. hear, unless nil,
+// gets the progress of each.
 func (w *work) artifacts(ops []planner.Operation, hear func(op int, line string)) (*shipment, error) {
 	s := &shipment{artifacts: map[string]Artifact{}}
 	for i, op := range ops {
@@ -94,7 +94,7 @@ func (s *shipment) add(w *work, name, digest string, tell func(sent, size int64)
 	return nil
 }
 
-// compare notes that an artifact has become another since it was planned.
+// compare records that an artifact has changed since it was planned.
 func (s *shipment) compare(name, got, want string) error {
 	if got == want {
 		return nil
@@ -118,8 +118,8 @@ func (s *shipment) close() {
 	}
 }
 
-// checked computes a file's digest while it is read, tells how far that is, and has
-// it judged at the end.
+// checked computes a file's digest while it is read, reports the progress, and has the
+// digest judged at the end.
 type checked struct {
 	*os.File
 	sum  hash.Hash

@@ -11,8 +11,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// defragment has one member give back what it does not use, when it does not
-// lead any more, and waits until it answers again.
+// defragment has one member release its unused space once it no longer leads, and waits
+// until it answers again.
 func (w etcdWork) defragment(ctx context.Context, op planner.DefragmentEtcd) error {
 	var before state.EtcdMember
 	err := w.retry(ctx, memberTime, passing, func(ctx context.Context, e Etcd) error {
@@ -46,8 +46,8 @@ func (w etcdWork) defragment(ctx context.Context, op planner.DefragmentEtcd) err
 	})
 }
 
-// moveLeader hands leadership over from a member that is about to stop. Where that fails,
-// it hands over itself as it stops.
+// moveLeader moves leadership away from a member that is about to stop. If that fails, the
+// member hands over by itself as it stops.
 func (w etcdWork) moveLeader(ctx context.Context, op planner.MoveEtcdLeader) error {
 	err := w.ThroughEtcd(ctx, w.via(), func(ctx context.Context, e Etcd) error {
 		members, _, err := e.Members(ctx)
@@ -65,11 +65,12 @@ func (w etcdWork) moveLeader(ctx context.Context, op planner.MoveEtcdLeader) err
 	return ctx.Err()
 }
 
-// stays is what is said before why leadership was not handed over.
+// stays precedes the reason why leadership was not moved.
 const stays = "leadership stays for now: "
 
-// moveLeadership hands leadership of a member to a healthy voter, where there is one, to
-// the first by these peer URLs if it can. Where that fails etcd elects a new leader.
+// moveLeadership moves leadership from a member to a healthy voter, if there is one,
+// preferably to the first of these peer URLs that is healthy. If that fails, etcd elects a
+// new leader.
 func (w etcdWork) moveLeadership(ctx context.Context, e Etcd, members []state.EtcdMember, m state.EtcdMember, preferred ...string) {
 	heirs := slices.DeleteFunc(votersWithout(members, m.ID), func(o state.EtcdMember) bool { return !o.Healthy })
 	if !m.Leader || len(heirs) == 0 {
@@ -89,7 +90,7 @@ func (w etcdWork) moveLeadership(ctx context.Context, e Etcd, members []state.Et
 	w.log("etcd's leader is " + heir.Name + " now")
 }
 
-// disarm takes an alarm back of all members and looks whether it stays away.
+// disarm disarms an alarm of all members and checks that none raises it again.
 func (w etcdWork) disarm(ctx context.Context, op planner.DisarmEtcd) error {
 	return w.retry(ctx, memberTime, passing, func(ctx context.Context, e Etcd) error {
 		members, _, err := e.Members(ctx)

@@ -55,9 +55,10 @@ func TestDefragment(t *testing.T) {
 	}
 	_, err = s.perform(t, providers.Run{}, planner.DefragmentEtcd{Name: "x", PeerURL: "https://x:2380"})
 	if err == nil || err.Error() != "cannot defragment etcd member x: etcd does not list it" {
-		t.Errorf("a member that is none: %v", err)
+		t.Errorf("an unknown member: %v", err)
 	}
-	// One that goes on leading is defragmented all the same: the others elect a new leader.
+	// A member that keeps leading is defragmented all the same: the others elect a new
+	// leader.
 	s = newScene()
 	s.members, s.moveErr = three(), errRefused
 	if _, err := s.perform(t, providers.Run{}, planner.DefragmentEtcd{Name: "cp2", PeerURL: "https://cp2:2380"}); err != nil {
@@ -68,8 +69,8 @@ func TestDefragment(t *testing.T) {
 	}
 }
 
-// TestMoveLeader: who is about to stop hands over to the first of those that are to lead
-// which can, and a step does not fail when nobody takes it.
+// TestMoveLeader checks that a member that is about to stop hands leadership to the first
+// eligible of the given members, and that a step does not fail if none takes it.
 func TestMoveLeader(t *testing.T) {
 	t.Parallel()
 	op := func(name string, to ...string) planner.MoveEtcdLeader {
@@ -83,7 +84,7 @@ func TestMoveLeader(t *testing.T) {
 		"the first":                {op("cp2", "https://cp3:2380", "https://cp1:2380"), nil, "move leader to 3, log 0: etcd's leader is cp3 now"},
 		"the first is not healthy": {op("cp2", "https://cp3:2380", "https://cp1:2380"), func(s *scene) { s.members[2].Healthy = false }, "move leader to 1, log 0: etcd's leader is cp1 now"},
 		"the first has no vote":    {op("cp2", "https://cp3:2380"), func(s *scene) { s.members[2].Learner = true }, "move leader to 1, log 0: etcd's leader is cp1 now"},
-		"nobody is healthy":        {op("cp2"), func(s *scene) { s.members[0].Healthy, s.members[2].Healthy = false, false }, ""},
+		"no healthy voter":         {op("cp2"), func(s *scene) { s.members[0].Healthy, s.members[2].Healthy = false, false }, ""},
 		"it does not lead":         {op("cp1", "https://cp3:2380"), nil, ""},
 		"it is no member":          {op("cp9", "https://cp3:2380"), nil, ""},
 		"refused":                  {op("cp2", "https://cp3:2380"), func(s *scene) { s.moveErr = errRefused }, "move leader to 3, log 0: leadership stays for now: refused"},

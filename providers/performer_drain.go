@@ -12,16 +12,16 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// drain evicts the pods of a node. A drain that reached its deadline is not begun
-// again, nor is one that was refused for what a pod is; whatever it ended by, the node
-// is left as the operation says.
+// drain evicts the pods of a node. A drain that reached its deadline is not retried, nor is
+// one refused because of what a pod is; on any error the node is left cordoned or
+// uncordoned as the operation says.
 func (w apiWork) drain(ctx context.Context, op planner.Drain) error {
 	err := w.retry(ctx, max(retryTime, op.Timeout), passing, func(ctx context.Context) error {
 		return w.Through(ctx, w.via(), func(ctx context.Context, a API) error { return a.Drain(ctx, op, w.log) })
 	})
 	switch {
 	case err == nil, ctx.Err() != nil, errors.Is(err, ErrSuperseded), errors.Is(err, ErrHeld):
-		return err // a run that was stopped, or has lost its place, does nothing more
+		return err // a run that was stopped or superseded does nothing more
 	}
 	left := "The node stays cordoned, so that no further pod comes"
 	if op.Uncordon {
@@ -44,22 +44,21 @@ func (w apiWork) drain(ctx context.Context, op planner.Drain) error {
 type StillThere struct {
 	Pod string
 	Why string
-	// Budget is the PodDisruptionBudget that does not let it go; empty where it is
-	// something else.
+	// Budget is the PodDisruptionBudget that blocks it; empty for another reason.
 	Budget string
 }
 
-// stillNamed bounds the pods that the error of a drain names: more than a kubelet runs
-// unless it is told to.
+// stillNamed bounds the pods that the error of a drain names: the kubelet's default of
+// max-pods.
 const stillNamed = 110
 
-// Blocked is the error of a drain that reached its deadline. It names those that a
-// budget does not let go first, and pods with the same reason together.
+// Blocked is the error of a drain that reached its deadline. It names the pods blocked by a
+// budget first, and groups pods with the same reason.
 func Blocked(op planner.Drain, left []StillThere) error {
 	left = slices.Clone(left)
 	slices.SortStableFunc(left, func(a, b StillThere) int {
 		if (a.Budget == "") != (b.Budget == "") {
-			return strings.Compare(b.Budget, a.Budget) // what has none comes last
+			return strings.Compare(b.Budget, a.Budget) // pods without a budget come last
 		}
 		return strings.Compare(a.Budget, b.Budget)
 	})
@@ -77,17 +76,18 @@ func Blocked(op planner.Drain, left []StillThere) error {
 	}
 	return &Error{
 		Kind: ErrBlocked, Do: "drain node " + op.Node,
-		Cause: fmt.Errorf("after %s it has pods still: %s", op.Timeout, strings.Join(groups, "; ")),
+		Cause: fmt.Errorf("after %s pods are still on it: %s", op.Timeout, strings.Join(groups, "; ")),
 	}
 }
 
-// WhyTerminating says of a pod that was deleted by when it was to be gone. The API
-// reports that time, and not when it was deleted: the pod's grace period is in it.
+// WhyTerminating explains a pod that is being deleted by the time at which it should be
+// gone. That is the time the API reports, with the pod's grace period included, not the
+// time of the deletion.
 func WhyTerminating(goneBy time.Time) string {
 	return "it terminates still, and was to be gone by " + goneBy.UTC().Format(time.RFC3339)
 }
 
-// WhyBlocked says of a budget what it wants and has.
+// WhyBlocked explains a budget by its desired and its current numbers.
 func WhyBlocked(name string, b state.BudgetReport) string {
 	if b.Failed != "" {
 		return fmt.Sprintf("PodDisruptionBudget %s never allows a disruption, because its pods cannot be counted: %s; give it minAvailable as a number, or change what it selects", name, b.Failed)

@@ -15,25 +15,24 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// memberTime is how long kubeadm goes on asking etcd for a change of membership.
+// memberTime is how long kubeadm keeps retrying a change of etcd's membership.
 const memberTime = 2 * time.Minute
 
-// etcdWork is the part of a step that is done to etcd: to its members, and with snapshots
-// of it.
+// etcdWork is the part of a step that goes to etcd: its membership and its snapshots.
 type etcdWork struct{ *work }
 
 // initialCluster is the output of AddEtcdMember.
 const initialCluster = "initial_cluster"
 
-// always lets nearly everything be tried again: etcd refuses a change of membership
-// while it is not healthy or has a learner, and says so in many ways. Each
-// attempt reads the membership first.
+// always allows a retry for nearly every error: etcd refuses a change of membership while
+// it is unhealthy or has a learner, and reports that in many ways. Each attempt reads the
+// membership first.
 func always(err error) bool { return !hopeless(err) }
 
-// addMember adds a learner, while etcd holds quorum with one more that is not there:
-// each attempt looks, since it may come minutes after the step's gate. Its output is what
-// the new member starts with, as kubeadm builds it: NAME=PEERURL of every member, and in
-// place of the name of one that has not started its ID.
+// addMember adds a learner, while etcd keeps quorum even with one more member that is down:
+// each attempt checks that, since it may come minutes after the step's gate. Its output is
+// the new member's initial cluster, as kubeadm builds it: NAME=PEERURL of every member,
+// with the ID in place of the name of a member that has not started.
 func (w etcdWork) addMember(ctx context.Context, op planner.AddEtcdMember) error {
 	return w.retry(ctx, memberTime, always, func(ctx context.Context, e Etcd) error {
 		members, _, err := e.Members(ctx)
@@ -105,8 +104,8 @@ func (w etcdWork) renderManifest(ctx context.Context, op planner.RenderEtcdManif
 	return err
 }
 
-// promoteMember makes a learner a voter, which raises what a quorum is: like addMember
-// only while etcd holds one without it.
+// promoteMember makes a learner a voter, which raises the quorum: like addMember only while
+// etcd has quorum without it.
 func (w etcdWork) promoteMember(ctx context.Context, op planner.PromoteEtcdMember) error {
 	return w.retry(ctx, timeoutOf(op.Timeout, memberTime), always, func(ctx context.Context, e Etcd) error {
 		members, _, err := e.Members(ctx)
@@ -129,10 +128,10 @@ func (w etcdWork) promoteMember(ctx context.Context, op planner.PromoteEtcdMembe
 	})
 }
 
-// removeMember takes a member out of the cluster, never the last voter, and only while
-// the others hold quorum: since the step's gate was looked at its API server may have
-// taken minutes to stop, and each attempt comes later still.
-// Leadership is moved away first; where that fails etcd elects a new leader.
+// removeMember removes a member, never the last voter, and only while the others have
+// quorum: since the step's gate was checked the node's API server may have taken minutes to
+// stop, and each retry comes later still. It moves leadership away first; if that fails,
+// etcd elects a new leader.
 func (w etcdWork) removeMember(ctx context.Context, op planner.RemoveEtcdMember) error {
 	refused := errors.New("it is the last voter, and without it there is no cluster")
 	again := func(err error) bool { return always(err) && !errors.Is(err, refused) }
@@ -156,8 +155,8 @@ func (w etcdWork) removeMember(ctx context.Context, op planner.RemoveEtcdMember)
 	})
 }
 
-// retry is that of work for something that etcd is asked through the step's node,
-// or through another control plane.
+// retry is work.retry for a request to etcd through the step's node, or through another
+// control plane.
 func (w etcdWork) retry(ctx context.Context, limit time.Duration, again func(error) bool, do func(context.Context, Etcd) error) error {
 	return w.work.retry(ctx, limit, again, func(ctx context.Context) error { return w.ThroughEtcd(ctx, w.via(), do) })
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// A file is expected to be as it was where the step first overwrites it; what
-// is in it after that is the step's own.
+// TestExpectedFiles checks that a file is compared with the plan when the step first
+// overwrites it; later content is the step's own.
 func TestExpectedFiles(t *testing.T) {
 	t.Parallel()
 	s := newScene()
@@ -41,8 +41,8 @@ func configMap(version, data, other string) state.Value {
 	})
 }
 
-// An object is expected to be as it was at the leaves that are ours. An attempt
-// whose answer was lost may have changed it; one that was refused has not.
+// TestExpectedObjects checks that an object is compared with the plan at the leaves that
+// are ours. An attempt whose answer was lost may have changed it; a refused one has not.
 func TestExpectedObjects(t *testing.T) {
 	t.Parallel()
 	wanted := state.FromGo(map[string]any{
@@ -52,7 +52,7 @@ func TestExpectedObjects(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		live state.Value
-		// first is what the first attempt ends with, after it left an object.
+		// first is the result of the first attempt, after it left an object.
 		first  error
 		left   state.Value
 		moved  bool
@@ -95,7 +95,8 @@ func TestExpectedObjects(t *testing.T) {
 	}
 }
 
-// A node is expected to be as it was in the labels and taints that are to be set.
+// TestExpectedNode checks that a node is compared with the plan in the labels and taints
+// that are to be set.
 func TestExpectedNode(t *testing.T) {
 	t.Parallel()
 	op := planner.PatchNode{Node: "n", Labels: map[string]string{"a": "new"}, RemoveTaints: []state.Taint{{Key: "k", Effect: "NoSchedule"}}}
@@ -104,7 +105,7 @@ func TestExpectedNode(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		now  state.NodeReport
-		// first is what the first attempt ends with, after which the node is as left.
+		// first is the result of the first attempt, after which the node is as left.
 		first error
 		left  state.NodeReport
 		moved bool

@@ -15,14 +15,14 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// scene is hosts, an API, an etcd and a clock in memory, and what was asked of them.
+// scene is hosts, an API, an etcd and a clock in memory, with a log of their requests.
 type scene struct {
 	log []string
 	now time.Time
 
 	files    map[string]string
 	status   []int
-	probeErr []error // what comes before any status
+	probeErr []error // returned before any status
 	apiErrs  []error
 	rootCAs  map[string][]string
 	applied  state.Value
@@ -30,37 +30,37 @@ type scene struct {
 	uploaded map[string]state.Secret
 	members  []state.EtcdMember
 	etcdErr  []error
-	// attempted, when set, happens behind an attempt to add or promote a member.
+	// attempted, if set, runs after an attempt to add or promote a member.
 	attempted func()
 	batches   []providers.Batch
 	issued    []providers.KeyRequest
 	hostErr   error
-	// membersErr is what etcd answers who asks for its members.
+	// membersErr is etcd's answer to a request for its members.
 	membersErr error
-	// moveErr keeps leadership of etcd where it is.
+	// moveErr makes a move of leadership fail.
 	moveErr error
-	// started are processes, served is the serial of a certificate on the wire.
+	// started are processes, served is the serial of the certificate that the server shows.
 	started map[string]time.Time
 	served  string
 	nodes   map[string]state.NodeReport
 	pods    map[string]state.StaticPodReport
 	objects map[state.ObjectRef]state.Value
 	sent    map[string]string // contents of artifacts, by name
-	streams []io.Reader       // what etcd sends as snapshots, one after the other
+	streams []io.Reader       // the snapshots that etcd sends, one after the other
 	full    bool              // alarms come back
-	// quorumErr is what etcd says without a quorum, aloneErr what a member says alone.
+	// quorumErr is etcd's error without a quorum, aloneErr that of a member asked alone.
 	quorumErr, aloneErr error
 	// snapshots is the operator's folder.
 	snapshots string
-	// interrupted is since when a plan is under way.
+	// interrupted is since when a plan has been under way.
 	interrupted time.Time
-	// applying, when set, stands for what an attempt to apply an object does.
+	// applying, if set, replaces an attempt to apply an object.
 	applying func() error
-	// patching, when set, is what an attempt to patch a node does besides.
+	// patching, if set, runs in addition to an attempt to patch a node.
 	patching func()
-	// printing, when set, is what commands of a host print.
+	// printing, if set, prints as the commands of a host do.
 	printing func(providers.Batch)
-	// deleting, when set, happens at each attempt to delete an object.
+	// deleting, if set, runs at each attempt to delete an object.
 	deleting func()
 }
 
@@ -68,7 +68,7 @@ func newScene() *scene { return &scene{now: time.Unix(0, 0), files: map[string]s
 
 func (s *scene) say(format string, args ...any) { s.log = append(s.log, fmt.Sprintf(format, args...)) }
 
-// pop takes the first of a list of errors; nil when there is none left.
+// pop removes the first of a list of errors and returns it; nil if the list is empty.
 func pop(errs *[]error) error {
 	if len(*errs) == 0 {
 		return nil
@@ -186,7 +186,7 @@ func (h *fakeHost) HTTPStatus(_ context.Context, url, _ string) (int, error) {
 	return code, nil
 }
 
-// issuer takes groups.
+// issuer is a GroupIssuer.
 type issuer struct {
 	providers.Issuer
 	*scene
@@ -402,7 +402,7 @@ func (s *scene) perform(t *testing.T, run providers.Run, ops ...planner.Operatio
 	return s.performStep(t, run, nil, ops...)
 }
 
-// performStep is perform of a step with expectations.
+// performStep is perform of a step with preconditions.
 func (s *scene) performStep(t *testing.T, run providers.Run, expect map[string]string, ops ...planner.Operation) (map[string]providers.Output, error) {
 	t.Helper()
 	step := &planner.Step{ID: state.Address{Target: cp2, Phase: "x"}, Target: cp2, Via: cp1, Expect: expect, Operations: ops}

@@ -11,18 +11,18 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// recheck evaluates the gates of a step again within the step. It keeps what it needs to put
-// back where they refuse to go on.
+// recheck evaluates the gates of a step again within the step. It keeps what it has to
+// restore if they no longer hold.
 type recheck struct {
 	*work
-	// kept are manifests that the step has removed and not written yet.
+	// kept are manifests that the step has removed and not yet written again.
 	kept []keptFile
 }
 
-// before evaluates the gates of a step once more where a group of its operations
-// stops etcd or the API server and another came before: that may have waited for
-// minutes, in which another member can have gone. What the step has stopped so far
-// starts again then, as it was.
+// before evaluates the gates of a step again before a group of its operations stops etcd or
+// the API server, if another group came first: that may have taken minutes, in which
+// another member can have failed. On failure, whatever the step has stopped so far starts
+// again, unchanged.
 func (w *recheck) before(ctx context.Context, g group) error {
 	if w.Gates == nil || g.first == 0 || !w.stops(g) {
 		return nil
@@ -44,8 +44,8 @@ func (w *recheck) stops(g group) bool {
 	return false
 }
 
-// keep remembers, in memory, the manifests that a group removes, until the step writes
-// them again: the gates are looked at in between.
+// keep remembers, in memory, the manifests that a group removes until the step writes them
+// again, since the gates are evaluated in between.
 func (w *recheck) keep(ctx context.Context, host Host, ops []planner.Operation) error {
 	if w.Gates == nil || len(w.step.Gates) == 0 {
 		return nil
@@ -77,7 +77,7 @@ type keptFile struct {
 	content state.Secret
 }
 
-// written returns how the step writes a file; nil when it does not.
+// written returns how the step writes a file; nil if it does not.
 func (w *recheck) written(p string) *planner.WriteFile {
 	for _, op := range w.step.Operations {
 		if write, ok := op.(planner.WriteFile); ok && write.Path == p {
@@ -87,11 +87,12 @@ func (w *recheck) written(p string) *planner.WriteFile {
 	return nil
 }
 
-// startAgain puts back what was removed, and says how the node is left.
+// startAgain restores the removed manifests, and describes the state in which the node is
+// left.
 func (w *recheck) startAgain(ctx context.Context) string {
-	const goesOn = "The same command goes on from there"
+	const continues = "The same command continues from there"
 	if len(w.kept) == 0 {
-		return "Nothing is stopped here. " + goesOn
+		return "Nothing is stopped here. " + continues
 	}
 	b := Batch{Token: w.run.Token, Run: w.run.ID, Lineage: w.run.Lineage, Void: w.run.Void[w.own()], Contents: map[string]state.Secret{}}
 	var names []string
@@ -108,7 +109,7 @@ func (w *recheck) startAgain(ctx context.Context) string {
 		_, err = host.Perform(ctx, b)
 	}
 	if err != nil {
-		return fmt.Sprintf("Etcd goes on here; %s was stopped for this step and could not be started again (%v). %s, and starts it", stopped, err, goesOn)
+		return fmt.Sprintf("Etcd keeps running here; %s was stopped for this step and could not be started again (%v). %s, and starts it", stopped, err, continues)
 	}
-	return fmt.Sprintf("Etcd goes on here; %s was stopped for this step and starts again as it was. %s", stopped, goesOn)
+	return fmt.Sprintf("Etcd keeps running here; %s was stopped for this step and starts again as it was. %s", stopped, continues)
 }

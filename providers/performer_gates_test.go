@@ -16,7 +16,8 @@ const (
 	etcdManifest = "/etc/kubernetes/manifests/etcd.yaml"
 )
 
-// restartsEtcd stops the API server and etcd and starts both, as a plan has it.
+// restartsEtcd returns a step that stops the API server and etcd and starts both, as in a
+// plan.
 func restartsEtcd(before ...planner.Operation) *planner.Step {
 	write := func(path string) planner.Operation {
 		return planner.WriteFile{Path: path, Mode: "0600", Owner: "root:root", Content: planner.Content{Inline: "new"}}
@@ -27,7 +28,7 @@ func restartsEtcd(before ...planner.Operation) *planner.Step {
 		write(etcdManifest), write(apiManifest), planner.Wait{For: planner.WaitFile, Name: "/f"}, planner.RestartProcess{})}
 }
 
-// performGated performs a step whose gates refuse at the nth look within it.
+// performGated performs a step whose gates refuse at the nth evaluation within it.
 func (s *scene) performGated(t *testing.T, step *planner.Step, nth int) (looks int, err error) {
 	t.Helper()
 	s.files[apiManifest], s.files[etcdManifest], s.files["/f"] = "old api", "old etcd", ""
@@ -43,9 +44,9 @@ func (s *scene) performGated(t *testing.T, step *planner.Step, nth int) (looks i
 	return looks, err
 }
 
-// TestGatesAreLookedAtAgain: right before etcd is stopped, and before what serves is
-// where something was waited for. What was stopped for it starts again as it was, and
-// etcd is not touched.
+// TestGatesAreLookedAtAgain checks that the gates are evaluated again right before etcd
+// stops, and before a serving component stops after a wait. On refusal, whatever was
+// stopped for it starts again unchanged, and etcd is not touched.
 func TestGatesAreLookedAtAgain(t *testing.T) {
 	t.Parallel()
 	s := newScene()
@@ -55,7 +56,7 @@ func TestGatesAreLookedAtAgain(t *testing.T) {
 
 	s = newScene()
 	_, err := s.performGated(t, restartsEtcd(), 1)
-	want := "refused. Etcd goes on here; kube-apiserver was stopped for this step and starts again as it was. The same command goes on from there"
+	want := "refused. Etcd keeps running here; kube-apiserver was stopped for this step and starts again as it was. The same command continues from there"
 	if !errors.Is(err, errRefused) || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -65,17 +66,18 @@ func TestGatesAreLookedAtAgain(t *testing.T) {
 	b := s.batches[1]
 	w := b.Operations[0].(planner.WriteFile)
 	if w.Path != apiManifest || w.Mode != "0600" || w.Owner != "root:root" || string(b.Contents[w.Content.Ref].Reveal()) != "old api" || b.Token != 7 || b.Lineage != "l" || len(b.Expect) != 0 {
-		t.Errorf("what was put back is %+v", b)
+		t.Errorf("the restored file is %+v", b)
 	}
 
 	s = newScene()
 	_, err = s.performGated(t, restartsEtcd(planner.Wait{For: planner.WaitFile, Name: "/f"}), 1)
-	if want := "refused. Nothing is stopped here. The same command goes on from there"; err == nil || err.Error() != want || len(s.batches) != 0 {
+	if want := "refused. Nothing is stopped here. The same command continues from there"; err == nil || err.Error() != want || len(s.batches) != 0 {
 		t.Errorf("got %v after %+v", err, s.batches)
 	}
 }
 
-// TestNotStartedAgain: where the host does not take back what was stopped, that is told.
+// TestNotStartedAgain checks the error when the host does not take back the removed
+// manifest.
 func TestNotStartedAgain(t *testing.T) {
 	t.Parallel()
 	s := newScene()
@@ -85,23 +87,24 @@ func TestNotStartedAgain(t *testing.T) {
 		}
 	}
 	_, err := s.performGated(t, restartsEtcd(), 1)
-	want := "refused. Etcd goes on here; kube-apiserver was stopped for this step and could not be started again (connection lost). The same command goes on from there, and starts it"
+	want := "refused. Etcd keeps running here; kube-apiserver was stopped for this step and could not be started again (connection lost). The same command continues from there, and starts it"
 	if !errors.Is(err, errRefused) || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
-// TestWrittenIsNotPutBack: a manifest that the step has written stays as it is written.
+// TestWrittenIsNotPutBack checks that a manifest that the step has written stays as
+// written.
 func TestWrittenIsNotPutBack(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	step := restartsEtcd()
 	step.Operations = append(step.Operations, planner.Wait{For: planner.WaitFile, Name: "/f"}, planner.RemovePath{Path: etcdManifest})
 	looks, err := s.performGated(t, step, 2)
-	if want := "refused. Nothing is stopped here. The same command goes on from there"; looks != 2 || err == nil || err.Error() != want {
+	if want := "refused. Nothing is stopped here. The same command continues from there"; looks != 2 || err == nil || err.Error() != want {
 		t.Errorf("%d looks, got %v", looks, err)
 	}
 	if slices.ContainsFunc(s.log, func(l string) bool { return strings.Contains(l, "old") }) || len(s.batches[len(s.batches)-1].Contents) != 0 {
-		t.Errorf("something was put back: %s", s.log)
+		t.Errorf("something was restored: %s", s.log)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// batch is operations with the run's fence. A mark learns here whose it is: a
-// plan does not know the run that carries it out.
+// batch returns operations with the run's fence. It fills in the lineage and token of
+// marks: a plan does not know the run that applies it.
 func (w *work) batch(ops []planner.Operation) Batch {
 	own := make([]planner.Operation, len(ops))
 	for i, op := range ops {
@@ -25,8 +25,8 @@ func (w *work) batch(ops []planner.Operation) Batch {
 	return Batch{Token: w.run.Token, Run: w.run.ID, Lineage: w.run.Lineage, Void: w.run.Void[w.own()], Expect: w.expected(ops), Operations: own}
 }
 
-// expected returns the files that operations overwrite and that nobody may have
-// changed since the plan was made.
+// expected returns the files that the operations overwrite and that must not have changed
+// since the plan was made.
 func (w *work) expected(ops []planner.Operation) map[string]string {
 	out := map[string]string{}
 	for _, op := range ops {
@@ -66,13 +66,13 @@ func (w *work) performHost(ctx context.Context, ops []planner.Operation) error {
 	b.Artifacts, b.Hear = sent.artifacts, hear
 	_, err = host.Perform(ctx, b)
 	if changed := sent.changed(); changed != nil {
-		return changed // and not how the host put it, which got something else than was planned
+		return changed // not the host's wording, since the host got something else than was planned
 	}
 	return err
 }
 
-// marked has marks say by which CA the host is part of its cluster: it was made or
-// brought in this very run, so that no plan knows it.
+// marked adds to marks the CA by which the host is part of its cluster: it was made or
+// brought in this very run, so the plan does not know it.
 func marked(ctx context.Context, host Host, ops []planner.Operation) ([]planner.Operation, error) {
 	out := slices.Clone(ops)
 	for i, op := range ops {
@@ -90,8 +90,7 @@ func marked(ctx context.Context, host Host, ops []planner.Operation) ([]planner.
 	return out, nil
 }
 
-// ofCA returns a mark that names the CA that a host holds, and those that it has held
-// before.
+// ofCA returns a mark that names the CA that a host holds, and those that it held before.
 func ofCA(m state.Marks, r *state.Report, file string) state.Marks {
 	former := append(slices.Clone(m.FormerCAs), m.ClusterCA)
 	if r.Marks != nil {

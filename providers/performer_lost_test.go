@@ -10,8 +10,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// mortal opens APIs and etcds that answer as long as the connection to the host lives
-// through which they are reached.
+// mortal opens APIs and etcds that answer only while the connection to their host lives.
 type mortal struct {
 	access
 	lost string
@@ -52,8 +51,8 @@ type mortalEtcd struct {
 
 func (e *mortalEtcd) Compact(context.Context) error { return e.err(e.via) }
 
-// TestLostHost: what is asked again goes through the host as it is connected by then, and
-// not through the connection that has ended. Both are closed at the end.
+// TestLostHost checks that a retry goes through the host's new connection, not through the
+// one that has ended. Both are closed at the end.
 func TestLostHost(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -88,7 +87,7 @@ func TestLostHost(t *testing.T) {
 			}
 			m.lost = "before"
 			if err := perform(); err != nil {
-				t.Errorf("the host is connected again, and yet: %v", err)
+				t.Errorf("after the reconnection: %v", err)
 			}
 			if err := p.Close(); err != nil {
 				t.Error(err)

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// outputInterval is how long a line stands before the next one takes its place.
+// outputInterval is how long a line is shown before the next one replaces it.
 const outputInterval = time.Second
 
 // outputWidth is how much of a line is shown, in bytes.
 const outputWidth = 256
 
-// listen begins to hand what operations print to the reader: the last line, once in an
-// interval. Whoever prints never waits for that. The first function takes a line, with
-// the operation's place behind the one under way, and is nil when there is no reader;
-// the second hands on what is left and ends it.
+// listen begins to pass the output of operations to the user: the latest line, once per
+// interval. The printing side never waits. hear takes a line, with the operation's index
+// relative to the one under way, and is nil if there is no reader; end passes the last line
+// on and stops.
 func (w *work) listen() (hear func(op int, line string), end func()) {
 	if w.progress.Output == nil {
 		return nil, func() {}
@@ -43,12 +43,12 @@ func (w *work) listen() (hear func(op int, line string), end func()) {
 	}()
 	hear = func(op int, line string) {
 		select {
-		case <-latest: // it is overtaken
+		case <-latest: // replaced by the newer line
 		default:
 		}
 		select {
 		case latest <- heardLine{op, line}:
-		default: // somebody else was faster
+		default: // another line was faster
 		}
 	}
 	return hear, func() { close(ended); <-done }
@@ -60,12 +60,12 @@ type heardLine struct {
 	text string
 }
 
-// tell takes the secrets out before the line is cut, so that no part of one is left.
+// tell masks the secrets before the line is cut, so that no part of one is left.
 func (w *work) tell(first int, l heardLine) {
 	w.progress.Output(first+l.op, Sanitize(w.mask(l.text), outputWidth))
 }
 
-// amount returns how much of so many bytes has passed.
+// amount describes how much of size has passed.
 func amount(done, size int64) string {
 	return fmt.Sprintf("%.1f of %.1f MiB", mebibytes(done), mebibytes(size))
 }

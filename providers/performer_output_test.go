@@ -16,8 +16,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestOutput: what commands print last reaches the reader, without secrets, and no
-// command waits for a reader who is slow.
+// TestOutput checks that the latest output of commands reaches the reader, without secrets,
+// and that no command waits for a slow reader.
 func TestOutput(t *testing.T) {
 	t.Parallel()
 	s := newScene()
@@ -44,11 +44,11 @@ func TestOutput(t *testing.T) {
 	}
 	most := 2 + int(time.Since(began)/time.Second)
 	if n := len(heard); n == 0 || n > most || strings.Contains(heard[n-1], "hunter") || !strings.HasPrefix(heard[n-1], "2: xxxx") || !strings.HasSuffix(heard[n-1], " (s…") {
-		t.Errorf("of %d lines at most heard %q", most, heard)
+		t.Errorf("want at most %d lines, heard %q", most, heard)
 	}
 }
 
-// TestOutputOfTransfers: what is sent and what is received tells how far it has got.
+// TestOutputOfTransfers checks that uploads and downloads report their progress.
 func TestOutputOfTransfers(t *testing.T) {
 	t.Parallel()
 	s := newScene()

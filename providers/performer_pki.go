@@ -7,31 +7,29 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// KeyRequest is one operation with keys, and what it needs from elsewhere.
+// KeyRequest is one operation with keys, with its inputs from elsewhere.
 type KeyRequest struct {
-	// Operation is one of the operations that Issuer has a method for.
+	// Operation is one of the operations for which Issuer has a method.
 	Operation planner.Operation
-	// Source is the host with the CA's key, or in CopySecrets the host that has
-	// the files; nil for the host that the operation is for.
+	// Source is the host with the CA's key, or for CopySecrets the host with the files; nil
+	// for the host of the operation itself.
 	Source Host
 	// Token is for WriteKubeconfig with a bootstrap token.
 	Token state.Secret
 }
 
-// GroupIssuer is an Issuer that does consecutive operations for one host
-// together: each other host is read once, and everything made is written in
-// one round trip. The outcomes are as those of Host.Perform: one for each
-// operation that was attempted.
+// GroupIssuer is an Issuer that performs consecutive operations for one host together: it
+// reads each other host once, and writes everything made in one round trip. The outcomes
+// are those of Host.Perform: one per attempted operation.
 type GroupIssuer interface {
 	Issuer
 	IssueAll(ctx context.Context, on Host, requests []KeyRequest, batch Batch) ([]Outcome, error)
 }
 
-// keyWork is the part of a step in which keys are made and brought.
+// keyWork is the part of a step in which keys are made and copied.
 type keyWork struct{ *work }
 
-// perform has all keys of a group made and written together, where the
-// issuer can do that.
+// perform makes and writes all keys of a group together, if the issuer can.
 func (w keyWork) perform(ctx context.Context, ops []planner.Operation) error {
 	host, err := w.host(ctx)
 	if err != nil {
@@ -77,7 +75,7 @@ func (w keyWork) keyRequest(ctx context.Context, op planner.Operation) (KeyReque
 	return r, err
 }
 
-// signer returns the host with the CA; the step's own when the operation names none.
+// signer returns the host with the CA; the step's own if the operation names none.
 func (w keyWork) signer(ctx context.Context, ca planner.Signer) (Host, error) {
 	if ca.Operator != "" || ca.On.IsZero() {
 		return w.host(ctx)
@@ -85,7 +83,7 @@ func (w keyWork) signer(ctx context.Context, ca planner.Signer) (Host, error) {
 	return w.Host(ctx, ca.On)
 }
 
-// issue does one operation with keys.
+// issue performs one operation with keys.
 func (w keyWork) issue(ctx context.Context, on Host, r KeyRequest, b Batch) error {
 	var err error
 	switch op := r.Operation.(type) {

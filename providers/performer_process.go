@@ -8,7 +8,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// process looks whether a process runs and has read files as they are now.
+// process checks that a process runs and has read the current version of its files.
 func (w waiting) process(ctx context.Context) error {
 	host, err := w.host(ctx)
 	if err != nil {
@@ -33,7 +33,7 @@ func (w waiting) process(ctx context.Context) error {
 	return nil
 }
 
-// served looks whether the certificate in a file is the one that is shown on the wire.
+// served checks that the server shows the certificate in the file.
 func (w waiting) served(ctx context.Context) error {
 	host, err := w.host(ctx)
 	if err != nil {

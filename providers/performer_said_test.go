@@ -11,12 +11,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// A pod that may not be evicted ends a drain. The node lets pods in again where it
-// stays in the cluster.
+// TestBlockedDrain checks that a pod that may not be evicted ends a drain, and that the
+// node is uncordoned if it stays in the cluster.
 func TestBlockedDrain(t *testing.T) {
 	t.Parallel()
 	blocked := providers.Blocked(planner.Drain{Node: "n", Timeout: time.Minute}, []providers.StillThere{{Pod: "shop/a", Why: "it was not evicted"}})
-	const has = "cannot drain node n: after 1m0s it has pods still: shop/a (it was not evicted). "
+	const has = "cannot drain node n: after 1m0s pods are still on it: shop/a (it was not evicted). "
 	for want, c := range map[string]struct {
 		op   planner.Drain
 		errs []error
@@ -38,9 +38,9 @@ func TestBlockedDrain(t *testing.T) {
 	}
 }
 
-// TestRefusedDrain: a drain that ends before its deadline, as by a pod that came since the
-// plan or by a webhook, leaves the node as one that was blocked does. A run that was
-// superseded does nothing more.
+// TestRefusedDrain checks that a drain that fails before its deadline, as because of a pod
+// created since the plan or of a webhook, leaves the node as a blocked drain does. A
+// superseded run does nothing more.
 func TestRefusedDrain(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string]struct {
@@ -62,13 +62,14 @@ func TestRefusedDrain(t *testing.T) {
 	}
 }
 
-// errSilent is ErrSuperseded without words of its own.
+// errSilent is an ErrSuperseded with an empty text.
 type errSilent struct{}
 
 func (errSilent) Error() string        { return "" }
 func (errSilent) Is(target error) bool { return target == providers.ErrSuperseded }
 
-// What cannot be resolved is not sent, and the step says what it lacks.
+// TestUnresolved checks that nothing is sent with an unresolved reference, and that the
+// step's error names it.
 func TestUnresolved(t *testing.T) {
 	t.Parallel()
 	s := newScene()

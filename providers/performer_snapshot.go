@@ -20,15 +20,14 @@ const SnapshotPath = "snapshot"
 type Snapshot struct {
 	snapshots.File
 	snapshots.Digest
-	// Member is the name of who sent it; empty for one that was there before.
+	// Member is the name of the sending member; empty for a snapshot that existed before.
 	Member string
 	// Local reports whether the member was asked alone, without a quorum.
 	Local bool
 }
 
-// snapshot fetches a snapshot unless the interrupted plan that this run goes on
-// with has taken one, and that is recent enough. A stream that was cut off is begun
-// again; a disk that takes no more is not tried again.
+// snapshot fetches a snapshot unless the interrupted plan that this run continues has taken
+// one recently enough. It retries a stream that was cut off, but not a disk that is full.
 func (w etcdWork) snapshot(ctx context.Context, op planner.SnapshotEtcd) error {
 	var s Snapshot
 	hear, end := w.listen()
@@ -50,10 +49,9 @@ func (w etcdWork) snapshot(ctx context.Context, op planner.SnapshotEtcd) error {
 	return nil
 }
 
-// FetchSnapshot brings a snapshot of a cluster's etcd to a file, and its name is
-// chosen when the path is empty. It goes through a node, or another control
-// plane of its cluster. Where etcd has lost its quorum it is that of a member alone, and
-// no older one gives way to it.
+// FetchSnapshot stores a snapshot of a cluster's etcd in a file, and chooses the name if
+// the path is empty. It goes through a node, or another control plane of its cluster.
+// Without a quorum the snapshot comes from a single member, and replaces no older snapshot.
 func (p *Performer) FetchSnapshot(ctx context.Context, via state.Target, op planner.SnapshotEtcd, path string) (Snapshot, error) {
 	var s Snapshot
 	fetch := func(op planner.SnapshotEtcd, take func(Etcd) snapshotSource) error {
@@ -78,12 +76,12 @@ func (p *Performer) FetchSnapshot(ctx context.Context, via state.Target, op plan
 // snapshotSource begins to stream a snapshot.
 type snapshotSource func(context.Context) (*EtcdSnapshot, error)
 
-// Silent tells an etcd that does not answer, as without a quorum, from one that could not
-// be asked, as one that refuses our certificate.
+// Silent reports whether etcd does not answer, as without a quorum, in contrast to one that
+// could not be asked, such as one that refuses our certificate.
 func Silent(err error) bool { return passing(err) && !errors.Is(err, ErrUntrusted) }
 
-// snapshotOnce looks whether the interrupted plan has taken a snapshot before it
-// fetches one. An older one is of before other risks.
+// snapshotOnce fetches a snapshot unless the interrupted plan has taken one. A snapshot
+// from before that plan does not count: it does not cover the plan's changes.
 func (w etcdWork) snapshotOnce(ctx context.Context, e Etcd, op planner.SnapshotEtcd, hear func(op int, line string)) (Snapshot, error) {
 	var since time.Time
 	if w.Interrupted != nil && op.MaxAge > 0 {
@@ -137,8 +135,8 @@ func (p *Performer) writeSnapshot(ctx context.Context, take snapshotSource, op p
 	return Snapshot{File: snapshots.File{Name: name, Path: path}, Digest: digest, Member: stream.Member}, nil
 }
 
-// counted reports how much of a stream has been read, unless hear is nil. It breaks
-// off a stream of more than most bytes, which would fill the operator's disk.
+// counted reports how much of a stream has been read, unless hear is nil. It aborts a
+// stream of more than most bytes, which would fill the operator's disk.
 type counted struct {
 	io.Reader
 	most     int64

@@ -56,8 +56,8 @@ func TestSnapshotEtcd(t *testing.T) {
 	if _, err := snapshots.Verify(path); err != nil {
 		t.Error(err)
 	}
-	// Where that plan goes on no other is fetched while it is recent enough, not even
-	// one that would come.
+	// The run that continues that plan fetches no other snapshot while this one is recent
+	// enough, not even if etcd would send one.
 	s.interrupted, s.now = time.Date(2026, 3, 2, 9, 0, 0, 1, time.UTC), s.now.Add(10*time.Minute)
 	if out, err = s.perform(t, providers.Run{}, op); err != nil || out[providers.SnapshotPath].Value.AsString() != path {
 		t.Errorf("the second time: %v, %v", out, err)
@@ -71,11 +71,12 @@ func TestSnapshotEtcd(t *testing.T) {
 	}
 }
 
-// A plan that goes on with no other one fetches a snapshot of its own, however young
-// the last one is; so does one that goes on with a plan which was begun later.
+// TestSnapshotOfItsOwn checks that a plan that continues no other one fetches a snapshot of
+// its own, however recent the last one is; so does one that continues a plan that was begun
+// later.
 func TestSnapshotOfItsOwn(t *testing.T) {
 	t.Parallel()
-	for name, since := range map[string]time.Duration{"goes on with none": -1, "goes on with a later one": time.Minute} {
+	for name, since := range map[string]time.Duration{"continues none": -1, "continues a later one": time.Minute} {
 		s := newScene()
 		s.snapshots, s.now = t.TempDir(), time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 		s.streams = []io.Reader{bytes.NewReader(database()), bytes.NewReader(database())}
@@ -94,7 +95,8 @@ func TestSnapshotOfItsOwn(t *testing.T) {
 	}
 }
 
-// A snapshot that was kept is named where older ones beside it cannot be removed.
+// TestOlderSnapshotsStay checks that the new snapshot is reported even if older ones cannot
+// be removed.
 func TestOlderSnapshotsStay(t *testing.T) {
 	t.Parallel()
 	s := newScene()
@@ -112,7 +114,8 @@ func TestOlderSnapshotsStay(t *testing.T) {
 	}
 }
 
-// A member that sends more than etcd holds does not fill the disk, and is not asked again.
+// TestSnapshotWithoutEnd checks that a member that sends more than etcd holds does not fill
+// the disk, and is not asked again.
 func TestSnapshotWithoutEnd(t *testing.T) {
 	t.Parallel()
 	const remedy = "if etcd's database is as large, give its quota as arg quota-backend-bytes in etcd { }. Otherwise take the member's host for compromised until you know better"
@@ -146,8 +149,8 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A stream that stays broken is given up, and a disk that takes nothing is not
-// tried twice. Neither leaves a file.
+// TestSnapshotEtcdFails checks that a stream that stays broken is given up, and that a full
+// disk is not retried. Neither leaves a file.
 func TestSnapshotEtcdFails(t *testing.T) {
 	t.Parallel()
 	op := planner.SnapshotEtcd{Cluster: "prod"}
@@ -174,8 +177,8 @@ func TestSnapshotEtcdFails(t *testing.T) {
 	}
 }
 
-// Asked for a snapshot where etcd has no quorum, a member is asked alone: no older snapshot
-// gives way to what it holds. A step of a plan takes none of that kind.
+// TestSnapshotWithoutQuorum checks that without a quorum a member is asked alone, and that
+// its snapshot replaces no older one. A step of a plan takes no such snapshot.
 func TestSnapshotWithoutQuorum(t *testing.T) {
 	t.Parallel()
 	silent := &providers.Error{Kind: providers.ErrTimeout, Do: "list members of etcd"}
@@ -189,7 +192,7 @@ func TestSnapshotWithoutQuorum(t *testing.T) {
 		"a quorum":           {nil, nil, nil, "cp1", 1},
 		"none":               {silent, nil, nil, "cp3", 2},
 		"a leader":           {silent, providers.ErrHasLeader, silent, "", 1},
-		"nobody":             {silent, &providers.Error{Kind: providers.ErrUnreachable, Do: "ask"}, silent, "", 1},
+		"none answers":       {silent, &providers.Error{Kind: providers.ErrUnreachable, Do: "ask"}, silent, "", 1},
 		"no member is whole": {silent, corrupt, corrupt, "", 1},
 		"not trusted":        {untrusted, nil, untrusted, "", 1},
 	} {

@@ -21,7 +21,8 @@ const (
 	cp2Name = `node.cp["cp2"]`
 )
 
-// Neighbours of a kind travel together, and nothing changes its place.
+// TestGroups checks that adjacent operations of one kind travel together, and that their
+// order stays.
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	s := newScene()
@@ -53,7 +54,8 @@ func TestGroups(t *testing.T) {
 
 func (h *fakeHost) Name() string { return h.name }
 
-// The first failure ends the step; what comes behind is not begun.
+// TestFailure checks that the first failure ends the step, and that later operations are
+// not begun.
 func TestFailure(t *testing.T) {
 	t.Parallel()
 	s := newScene()
@@ -65,7 +67,8 @@ func TestFailure(t *testing.T) {
 	s.expect(t, "begin 0+1", cp2Name+" performs ensure_directory")
 }
 
-// An operation whose begin could not be written down is not begun.
+// TestBeginRefused checks that an operation is not begun if its beginning could not be
+// recorded.
 func TestBeginRefused(t *testing.T) {
 	t.Parallel()
 	s := newScene()
@@ -114,7 +117,8 @@ func TestToken(t *testing.T) {
 	s.expect(t, "begin 0+1", "log 0: the bootstrap token is not known to this run; it expires by itself", "done 0+1", "begin 0+1")
 }
 
-// No error and no line shows the token, wherever it comes from.
+// TestNoSecretShows checks that no error and no log line contains the token, wherever it
+// comes from.
 func TestNoSecretShows(t *testing.T) {
 	t.Parallel()
 	s := newScene()
@@ -130,8 +134,8 @@ func TestNoSecretShows(t *testing.T) {
 	}
 }
 
-// What an API server quotes of the operator's secrets is taken out, of its
-// refusal as of what is told while it is tried again.
+// TestQuotedSecret checks that the operator's secrets are masked in an API server's errors,
+// both in the final error and in the log of retries.
 func TestQuotedSecret(t *testing.T) {
 	t.Parallel()
 	s := newScene()
@@ -143,7 +147,8 @@ func TestQuotedSecret(t *testing.T) {
 	}
 }
 
-// A node's sensitive annotation is put in only where it is sent.
+// TestSealedPatch checks that a node's sensitive annotation is resolved only in the request
+// itself.
 func TestSealedPatch(t *testing.T) {
 	t.Parallel()
 	s := newScene()
@@ -193,7 +198,8 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestDeletedIsGone: an object that is held is waited for, and who holds it is named.
+// TestDeletedIsGone checks that a step waits for an object that finalizers hold, and names
+// them.
 func TestDeletedIsGone(t *testing.T) {
 	t.Parallel()
 	ref := state.ObjectRef{APIVersion: "v1", Kind: "Namespace", Name: "tools"}
@@ -216,7 +222,7 @@ func TestDeletedIsGone(t *testing.T) {
 	}
 }
 
-// Retrying ends, with the last error.
+// TestRetryEnds checks that retries end, with the last error.
 func TestRetryEnds(t *testing.T) {
 	t.Parallel()
 	service := state.FromGo(map[string]any{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "kube-dns"}})
@@ -264,7 +270,7 @@ func TestWait(t *testing.T) {
 		}, planner.Wait{For: planner.WaitNodeReady, Name: "n", Version: "1.36.3"}, "last seen: the kubelet of node n reports version 1.35.8"},
 		{"pause", func(s *scene) {
 			s.nodes = map[string]state.NodeReport{"n": {Annotations: map[string]string{planner.LetInAnnotation: "2099-01-02T03:04:05Z 1.36.3"}}}
-		}, planner.Wait{For: planner.WaitPause, Name: "n", Version: "1.36.3", Pause: time.Hour}, "the pause of 1h0m0s behind node n ends in"},
+		}, planner.Wait{For: planner.WaitPause, Name: "n", Version: "1.36.3", Pause: time.Hour}, "the pause of 1h0m0s after node n ends in"},
 		{"pause behind another version", func(s *scene) {
 			s.nodes = map[string]state.NodeReport{"n": {Annotations: map[string]string{planner.LetInAnnotation: "2099-01-02T03:04:05Z 1.35.8"}}}
 		}, planner.Wait{For: planner.WaitPause, Name: "n", Version: "1.36.3", Pause: time.Hour}, ""},
@@ -341,8 +347,9 @@ func TestJoinEtcd(t *testing.T) {
 		"log 0: trying again: refused", "add learner https://2:2380", "done 0+1", "begin 1+1", cp2Name+" performs write_file", "done 1+1")
 }
 
-// TestWaitClosed: nothing counts as closed but a port that is refused. Who does not
-// answer, or cannot be asked, is waited for, and what was seen of him is told.
+// TestWaitClosed checks that only a refused connection counts as closed. A server that does
+// not answer, or a host that cannot be asked, is waited for, and the error has the last
+// observation.
 func TestWaitClosed(t *testing.T) {
 	t.Parallel()
 	closed := planner.Wait{For: planner.WaitClosed, URL: "https://a/livez", CA: "/ca.crt", Timeout: time.Minute}
@@ -395,8 +402,8 @@ func TestPromoteMember(t *testing.T) {
 	}
 }
 
-// TestQuorumLostWhileTried: each attempt to add or promote a member looks at etcd again,
-// since a member may have gone down meanwhile.
+// TestQuorumLostWhileTried checks that each attempt to add or promote a member reads etcd's
+// status again, since a member may have gone down in between.
 func TestQuorumLostWhileTried(t *testing.T) {
 	t.Parallel()
 	add := planner.AddEtcdMember{Name: "cp4", PeerURL: "p4"}
@@ -439,7 +446,7 @@ func TestRemoveMember(t *testing.T) {
 	if got := strings.Join(s.log, "|"); !strings.Contains(got, "move leader to 3|log 0: etcd's leader is c now|remove 2|done") || strings.Count(got, "remove") != 1 {
 		t.Errorf("got %s", got)
 	}
-	// Another one has gone down since the gate was looked at.
+	// Another member has gone down since the gate was checked.
 	s.members[3].Healthy, s.log = false, nil
 	_, err := s.perform(t, providers.Run{}, planner.RemoveEtcdMember{Name: "b", PeerURL: "p2", Timeout: time.Second})
 	if err == nil || !strings.Contains(err.Error(), "cannot remove etcd member b: refused: etcd has 4 voters of which 2 are healthy") || strings.Contains(strings.Join(s.log, "|"), "remove 2") {
@@ -452,7 +459,8 @@ func TestRemoveMember(t *testing.T) {
 	}
 }
 
-// cluster-info gets the CA that exists only at apply, read where the step goes through.
+// TestClusterInfo checks that cluster-info gets the CA that exists only at apply, read from
+// the host that the step goes through.
 func TestClusterInfo(t *testing.T) {
 	t.Parallel()
 	s := newScene()
@@ -511,7 +519,7 @@ func TestArtifacts(t *testing.T) {
 	}
 }
 
-// A connection is made once, and closed once.
+// TestConnections checks that a connection is opened once, and closed once.
 func TestConnections(t *testing.T) {
 	t.Parallel()
 	s := newScene()
@@ -528,7 +536,8 @@ func TestConnections(t *testing.T) {
 	s.expect(t, "API through "+cp1Name+" at cp1:6443", "apply ", "apply ", "apply ", "apply ", "API closed")
 }
 
-// A connection is reopened once what it was opened with is rewritten.
+// TestForgottenConnection checks that a connection is reopened once the files that it was
+// opened with are rewritten.
 func TestForgottenConnection(t *testing.T) {
 	t.Parallel()
 	s := newScene()
@@ -553,7 +562,7 @@ func TestForgottenConnection(t *testing.T) {
 		"issuer makes set_kubeconfig for "+cp1Name+", token 0", opened, "apply ", "API closed", "API closed")
 }
 
-// What a drain prints is made harmless for a terminal.
+// TestLogIsEscaped checks that the output of a drain is escaped for the terminal.
 func TestLogIsEscaped(t *testing.T) {
 	t.Parallel()
 	s := newScene()
@@ -565,8 +574,9 @@ func TestLogIsEscaped(t *testing.T) {
 	}
 }
 
-// Where nobody serves, the next control plane is asked; what may have been done
-// is not done elsewhere, and whose error is told is the node's own.
+// TestFallOver checks that the next control plane is asked if the first does not serve. An
+// operation that may have been done is not repeated elsewhere, and the error is the node's
+// own.
 func TestFallOver(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -610,9 +620,9 @@ func TestFallOver(t *testing.T) {
 	}
 }
 
-// TestMadeSecretsAreTold: what a run has made is secret for whoever writes down what
-// hosts and APIs say, and for the steps behind the one that made it: whole, and of a
-// token the half that nobody may know.
+// TestMadeSecretsAreTold checks that secrets made in a run are masked in texts from hosts
+// and APIs, and reach the later steps: whole, and of a bootstrap token also the secret half
+// alone.
 func TestMadeSecretsAreTold(t *testing.T) {
 	t.Parallel()
 	s := newScene()

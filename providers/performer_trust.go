@@ -11,8 +11,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// rootCA looks whether pods of every namespace are given the certificates
-// that are in a file.
+// rootCA checks that pods of every namespace get the certificates in a file.
 func (w waiting) rootCA(ctx context.Context, a API) error {
 	host, err := w.host(ctx)
 	if err != nil {
@@ -41,9 +40,9 @@ func (w waiting) rootCA(ctx context.Context, a API) error {
 	return nil
 }
 
-// forget has connections through a node reopened when they are next needed,
-// after files were written by which they know the cluster and are known to it.
-// Whoever uses one at the moment goes on; it is closed with the others.
+// forget has connections through a node reopened when next needed, after the files were
+// written that authenticate the cluster and the client. A connection in use stays open; it
+// is closed with the others.
 func (p *Performer) forget(t state.Target, ops []planner.Operation) {
 	seat, err := p.Seat(t)
 	if err != nil {
@@ -62,13 +61,13 @@ func (p *Performer) forget(t state.Target, ops []planner.Operation) {
 	}
 }
 
-// What connections are opened with.
+// The files with which connections are opened.
 const (
 	adminConf      = "/etc/kubernetes/admin.conf"
 	superAdminConf = "/etc/kubernetes/super-admin.conf"
 )
 
-// discard takes a node's connection out of those that are used.
+// discard takes a node's connection out of use.
 func discard[T interface{ Close() error }](p *Performer, all map[state.Target]*opened[T], t state.Target) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,18 +12,18 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Polling: soon at first, later once a second. One attempt has a deadline of
-// its own, so that a host that hangs does not stop the others' attempts.
+// Polling: quickly at first, later once a second. Each attempt has a deadline of its own,
+// so that a hanging host does not use up the whole wait.
 const (
 	firstPoll   = 250 * time.Millisecond
 	lastPoll    = time.Second
 	attemptTime = 10 * time.Second
 	waitTime    = 4 * time.Minute
-	// tellEvery is how often what was last seen is told to the reader.
+	// tellEvery is how often the last observation is logged.
 	tellEvery = 10 * time.Second
 )
 
-// ObjectReader is an API that can look at one thing without reading all of the cluster.
+// ObjectReader is an API that can read one object without reading all of the cluster.
 type ObjectReader interface {
 	// Node returns nil for a node that does not exist.
 	Node(ctx context.Context, name string) (*state.NodeReport, error)
@@ -39,8 +39,8 @@ type waiting struct {
 	want planner.Wait
 }
 
-// poll waits until the condition holds. When it does not in time the error
-// wraps ErrTimeout and says what was last seen.
+// poll waits until the condition holds. If it does not in time, the error wraps ErrTimeout
+// and names the last observation.
 func (w waiting) poll(ctx context.Context) error {
 	if w.want.HashRef != "" {
 		hash, err := w.resolve(ctx, state.Sensitive{Ref: w.want.HashRef})
@@ -77,14 +77,14 @@ func (w waiting) poll(ctx context.Context) error {
 	}
 }
 
-// hopeless reports an error that waiting does not cure.
+// hopeless reports whether waiting cannot cure an error.
 func hopeless(err error) bool {
 	return slices.ContainsFunc([]error{
 		ErrAuth, ErrHostKeyChanged, ErrHostKeyUnknown, ErrSudo, ErrNoForwarding, ErrSuperseded, ErrUnsupported,
 	}, func(kind error) bool { return errors.Is(err, kind) })
 }
 
-// look is one attempt: nil when the condition holds, otherwise what was seen.
+// look is one attempt: nil if the condition holds, otherwise what was observed.
 func (w waiting) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
@@ -138,9 +138,9 @@ func (w waiting) http(ctx context.Context) error {
 	return nil
 }
 
-// closed takes for closed only what proves it: that the host says of its own port
-// that nobody listens there. Who cannot be asked, or does not answer, may serve still;
-// and whoever answers does, whatever certificate he shows.
+// closed accepts only a proof that the port is closed: that the host refuses a connection
+// to its own port. A host that cannot be asked, or does not answer, may still serve; and a
+// server that answers does serve, whatever certificate it shows.
 func (w waiting) closed(ctx context.Context) error {
 	host, err := w.host(ctx)
 	if err != nil {
@@ -245,7 +245,7 @@ func (w waiting) node(ctx context.Context, a API) error {
 	return nil
 }
 
-// pause tells how long a pause goes on that began when the node was let in.
+// pause waits for the rest of a pause that began when the node was uncordoned.
 func (w waiting) pause(ctx context.Context, a API) error {
 	n, err := nodeOf(ctx, a, w.want.Name)
 	if err != nil || n == nil {
@@ -254,10 +254,10 @@ func (w waiting) pause(ctx context.Context, a API) error {
 	began, version, _ := strings.Cut(n.Annotations[planner.LetInAnnotation], " ")
 	at, err := time.Parse(time.RFC3339, began)
 	if err != nil || version != w.want.Version {
-		return nil //nolint:nilerr // it was upgraded by somebody else: there is nothing to wait for
+		return nil //nolint:nilerr // this run did not upgrade it: there is nothing to wait for
 	}
 	if left := at.Add(w.want.Pause).Sub(w.Clock.Now()); left > 0 {
-		return fmt.Errorf("the pause of %s behind node %s ends in %s", w.want.Pause, w.want.Name, left.Round(time.Second))
+		return fmt.Errorf("the pause of %s after node %s ends in %s", w.want.Pause, w.want.Name, left.Round(time.Second))
 	}
 	return nil
 }

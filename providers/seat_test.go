@@ -2,8 +2,8 @@ package providers
 
 import "testing"
 
-// kubeadm binds a stacked member to the loopback address of the family that
-// the API server is advertised in.
+// TestEtcdURLHasTheFamilyOfTheAPI checks that the URL uses the loopback address of the
+// family in which the API server is advertised; kubeadm binds a stacked member to it.
 func TestEtcdURLHasTheFamilyOfTheAPI(t *testing.T) {
 	t.Parallel()
 	for api, want := range map[string]string{
@@ -12,7 +12,7 @@ func TestEtcdURLHasTheFamilyOfTheAPI(t *testing.T) {
 		"cp1:6443":          "https://127.0.0.1:2379",
 	} {
 		if got := (Seat{API: api}).EtcdURL(); got != want {
-			t.Errorf("etcd beside the API at %s is reached at %s, want %s", api, got, want)
+			t.Errorf("etcd next to the API at %s is reached at %s, want %s", api, got, want)
 		}
 	}
 }

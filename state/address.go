@@ -16,7 +16,7 @@ type Target struct {
 	Name string
 	// Key is the for_each key of a node, or the label of an addon.
 	Key string
-	// Keyed tells a node with for_each (whose key may be "") from one without.
+	// Keyed distinguishes a node with for_each (whose key may be "") from one without.
 	Keyed bool
 }
 
@@ -91,8 +91,8 @@ func ParseTarget(s string) (Target, error) {
 	return t, spelling(s, t.String())
 }
 
-// spelling refuses a second way to write an address: one that is compared or
-// looked up as text must have one form only.
+// spelling refuses a second way to write an address: addresses are compared and looked up as
+// text, so each has exactly one form.
 func spelling(s, canonical string) error {
 	if s != canonical {
 		return fmt.Errorf("cannot parse address %q: write it as %s", s, canonical)
@@ -144,8 +144,8 @@ func cutTarget(s string) (Target, string, error) {
 	return t, rest[1:], nil
 }
 
-// Address names a target, a step, an item, or a field of an item. It is
-// comparable; unset parts are empty.
+// Address identifies a target, a step, an item, or a field of an item. It is comparable; unset
+// parts are empty.
 //
 //	node.cp["cp1"]                                       a target
 //	node.cp["cp1"]/control-plane                         a step
@@ -158,7 +158,8 @@ type Address struct {
 	Target   Target
 	Phase    string
 	Waypoint string
-	// Item is CLASS:ID, such as file:/etc/kubernetes/admin.conf or object:v1/ConfigMap/kube-system/kubeadm-config.
+	// Item is CLASS:ID, such as file:/etc/kubernetes/admin.conf or
+	// object:v1/ConfigMap/kube-system/kubeadm-config.
 	Item string
 	// Field is a path as Value.Get takes it.
 	Field string
@@ -200,12 +201,12 @@ func (a Address) Step() Address {
 // Class returns the part of the item before its colon: file, object, unit …
 func (a Address) Class() string { c, _, _ := strings.Cut(a.Item, ":"); return c }
 
-// ID returns the part of the item behind its class: the path of a file, the reference of an object.
+// ID returns the part of the item after its class: the path of a file, the reference of an
+// object.
 func (a Address) ID() string { _, id, _ := strings.Cut(a.Item, ":"); return id }
 
-// SortByAddress sorts a list by the printed form of its elements' addresses; those of
-// one address keep their order. What they share is printed once: neighbours are mostly
-// items of one step.
+// SortByAddress sorts a list by the printed form of its elements' addresses. The sort is stable.
+// The step, which neighbors mostly share, is printed once.
 func SortByAddress[T any](list []T, of func(*T) Address) {
 	order := make([]place, len(list))
 	for i := range list {
@@ -227,14 +228,14 @@ func SortByAddress[T any](list []T, of func(*T) Address) {
 	}
 }
 
-// place is an address in a list that is sorted.
+// place is the address of a list element during sorting.
 type place struct {
 	Address
 	step  string // as it is printed
 	index int
 }
 
-// compare is Address.Compare, with what is printed already.
+// compare is Address.Compare on the printed step.
 func (a *place) compare(b *place) int {
 	switch {
 	case a.Field != "" || b.Field != "":

@@ -77,7 +77,7 @@ func TestParseAddressRefuses(t *testing.T) {
 	}
 }
 
-// drawName draws what an HCL label or a for_each key may be.
+// drawName draws a valid HCL label or for_each key.
 func drawName(t *rapid.T, label string) string {
 	return rapid.StringMatching(`[A-Za-z_][A-Za-z0-9_-]{0,8}`).Draw(t, label)
 }
@@ -123,7 +123,8 @@ func TestAddressRoundTrip(t *testing.T) {
 	})
 }
 
-// TestZeroAddressRoundTrip: what is unset in a plan is unset when it is read.
+// TestZeroAddressRoundTrip checks that an unset target or address is still unset after encoding
+// and decoding.
 func TestZeroAddressRoundTrip(t *testing.T) {
 	t.Parallel()
 	type unset struct {
@@ -140,7 +141,7 @@ func TestZeroAddressRoundTrip(t *testing.T) {
 	}
 	for _, bad := range []string{`{"Target":"x"}`, `{"Address":"x"}`} {
 		if err := json.Unmarshal([]byte(bad), &back); err == nil {
-			t.Errorf("%s is read", bad)
+			t.Errorf("%s is accepted", bad)
 		}
 	}
 }
@@ -173,8 +174,8 @@ func TestAddressParts(t *testing.T) {
 	}
 }
 
-// FuzzParseAddress: whatever is read prints as something that reads the same,
-// and one address has one spelling.
+// FuzzParseAddress checks that every parsed address prints as text that parses to the same
+// address, and that an address has only one spelling.
 func FuzzParseAddress(f *testing.F) {
 	for text := range addresses {
 		f.Add(text)
@@ -190,12 +191,12 @@ func FuzzParseAddress(f *testing.F) {
 			t.Fatalf("%q → %+v → %q → %+v, %v", text, a, a.String(), again, err)
 		}
 		if a.String() != text {
-			t.Fatalf("%q is read, and printed as %q", text, a.String())
+			t.Fatalf("%q is accepted, and printed as %q", text, a.String())
 		}
 	})
 }
 
-// TestSortByAddress: the order is that of Compare, and what has one address keeps its own.
+// TestSortByAddress checks that the order is the one of Compare, and that the sort is stable.
 func TestSortByAddress(t *testing.T) {
 	t.Parallel()
 	type numbered struct {
@@ -223,7 +224,7 @@ func TestSortByAddress(t *testing.T) {
 		}
 		want := slices.Clone(list)
 		slices.SortStableFunc(want, func(a, b numbered) int { return a.address.Compare(b.address) })
-		for range 2 { // what is sorted stays as it is
+		for range 2 { // a sorted list stays unchanged
 			state.SortByAddress(list, func(n *numbered) state.Address { return n.address })
 			if !slices.Equal(list, want) {
 				t.Fatalf("%v, want %v", list, want)

@@ -11,8 +11,8 @@ import (
 	"slices"
 )
 
-// CertificateInfoOf returns what a certificate says of itself. IssuerKeyDigest stays
-// empty: who signed it only shows beside the certificates of CAs.
+// CertificateInfoOf returns the fields of a certificate. IssuerKeyDigest stays empty: it takes
+// the certificates of the CAs to find the signer.
 func CertificateInfoOf(c *x509.Certificate) CertificateInfo {
 	info := CertificateInfo{
 		CommonName:    c.Subject.CommonName,
@@ -33,14 +33,14 @@ func CertificateInfoOf(c *x509.Certificate) CertificateInfo {
 	return info
 }
 
-// KeyDigest returns the identity of a certificate's key: the hex SHA-256 of the
-// public key in PKIX form, as kubeadm's discovery hash has it.
+// KeyDigest returns the identity of a certificate's key: the hex SHA-256 of the public key in
+// PKIX form, as in kubeadm's discovery hash.
 func KeyDigest(c *x509.Certificate) string {
 	sum := sha256.Sum256(c.RawSubjectPublicKeyInfo)
 	return hex.EncodeToString(sum[:])
 }
 
-// usages returns the words of CertificateInfo, in its order.
+// usages returns the key usages by the names of CertificateInfo, in its order.
 func usages(c *x509.Certificate) []string {
 	var out []string
 	for _, u := range []struct {
@@ -69,7 +69,8 @@ func usages(c *x509.Certificate) []string {
 	return out
 }
 
-// algorithmOf names a public key's algorithm as kubeadm's encryptionAlgorithm does.
+// algorithmOf returns the name of a public key's algorithm in the form of kubeadm's
+// encryptionAlgorithm.
 func algorithmOf(key any) string {
 	switch k := key.(type) {
 	case *rsa.PublicKey:

@@ -2,26 +2,25 @@ package state
 
 import "errors"
 
-// Codec turns what is kept into what is written to a file or sent to a backend, and
-// back. State, journal and saved plans go through the same one; nil stands for
-// none.
+// Codec converts between plain bytes and the form in which a file or a backend stores them.
+// State, journal and saved plans use the same codec; nil stands for none.
 type Codec interface {
-	// Seal is how bytes are written: encrypted, or as they are.
+	// Seal returns the bytes to store: encrypted, or unchanged.
 	Seal(plain []byte) ([]byte, error)
-	// Open is what Seal was given. Bytes that it refuses are a *CodecError; any other
-	// error says that they were cut or changed.
+	// Open reverses Seal. Bytes that it refuses are a *CodecError; any other error means that
+	// they are truncated or changed.
 	Open(kept []byte) ([]byte, error)
 }
 
-// Why a Codec refuses bytes, to be tested with errors.Is.
+// Reasons why a Codec refuses bytes; test for them with errors.Is.
 var (
-	// ErrPlain: what should be encrypted is not, or would not be any more.
+	// ErrPlain: the bytes should be encrypted and are not, or would be written unencrypted.
 	ErrPlain = errors.New("not encrypted")
-	// ErrSealed: it is encrypted, and none of the identities at hand can read it.
+	// ErrSealed: the bytes are encrypted, and none of the available identities can decrypt them.
 	ErrSealed = errors.New("encrypted to others")
 )
 
-// CodecError is why a Codec refuses bytes. They are whole, and stay as they are.
+// CodecError is the reason why a Codec refuses bytes. They are intact, and stay as they are.
 type CodecError struct {
 	// Kind is ErrPlain or ErrSealed.
 	Kind error
@@ -29,7 +28,7 @@ type CodecError struct {
 	Problem, Remedy string
 }
 
-// Error says both.
+// Error returns problem and remedy.
 func (e *CodecError) Error() string {
 	if e.Remedy == "" {
 		return e.Problem

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// DeprecatedAPI is a version of an API that somebody has asked an API server
-// for, and that a later release of Kubernetes does not serve any more.
+// DeprecatedAPI is a version of an API that a client has requested from an API server, and that a
+// later release of Kubernetes no longer serves.
 type DeprecatedAPI struct {
 	Group    string `json:"group"`
 	Version  string `json:"version"`
 	Resource string `json:"resource"`
-	// Removed is the release without it, as in 1.37.
+	// Removed is the first release without it, as in 1.37.
 	Removed string `json:"removed"`
-	// Users are those who have written objects of it, as the objects tell: names of
-	// field managers, each with one such object.
+	// Users are the field managers that have written objects of this version, as managedFields
+	// names them, each with one such object.
 	Users []string `json:"users,omitempty"`
 }
 
@@ -24,7 +24,7 @@ func (d DeprecatedAPI) String() string {
 	return strings.TrimPrefix(d.Group+"/", "/") + d.Version + " " + d.Resource
 }
 
-// MergeDeprecated joins what several API servers tell, each API once.
+// MergeDeprecated joins the lists of several API servers, each API once.
 func MergeDeprecated(lists ...[]DeprecatedAPI) []DeprecatedAPI {
 	var out []DeprecatedAPI
 	for _, d := range slices.Concat(lists...) {

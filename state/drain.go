@@ -2,35 +2,36 @@ package state
 
 import "time"
 
-// PodReport is a pod that a drain of its node would look at: no mirror pod and
-// none of a DaemonSet.
+// PodReport is a pod that a drain of its node would consider: no mirror pod and none of a
+// DaemonSet.
 type PodReport struct {
 	Namespace, Name string
 	Node            string
-	// Controller is the kind of what brings it back: ReplicaSet, Job …; empty for none.
+	// Controller is the kind of its controller, which recreates it: ReplicaSet, Job …; empty for
+	// none.
 	Controller string
 	Labels     map[string]string
-	// EmptyDir reports whether it has a volume that goes with it.
+	// EmptyDir reports whether it has a volume that is deleted with it.
 	EmptyDir bool
-	// Finished reports whether it has run to its end: nothing is lost with it.
+	// Finished reports whether it has run to completion: nothing is lost with it.
 	Finished bool
-	// LocalClaims are its PersistentVolumeClaims whose volume the node alone has.
+	// LocalClaims are its PersistentVolumeClaims whose volume exists only on the node.
 	LocalClaims []string
-	// Budgets are the PodDisruptionBudgets that its eviction has to ask, as
-	// NAMESPACE/NAME. The API refuses one that would have to ask several.
+	// Budgets are the PodDisruptionBudgets that apply to its eviction, as NAMESPACE/NAME. The API
+	// refuses an eviction to which several apply.
 	Budgets []string
-	// GoneBy is when it was to be gone, of one that terminates already.
+	// GoneBy is when a terminating pod should be gone.
 	GoneBy time.Time
-	// Tolerations are those of taints that somebody sets; of what Kubernetes notes of a
-	// node for a while nothing is told.
+	// Tolerations are the tolerations of taints that operators set; those of Kubernetes' own
+	// temporary node conditions are left out.
 	Tolerations []Toleration
-	// NodeSelectors are label selectors, of which the node that it may run on has to match
-	// one, with its name as the label metadata.name. Without any it may run on all.
+	// NodeSelectors are label selectors of which the pod's node has to match one, with the node's
+	// name as the label metadata.name. Without any it may run on all nodes.
 	NodeSelectors []string
 }
 
-// Toleration lets a pod run on nodes that have a taint. An empty key is any, and so is an
-// empty effect. Any reports whether the value may be any.
+// Toleration lets a pod run on nodes that have a taint. An empty key matches any key, and an
+// empty effect any effect. Any reports whether any value matches.
 type Toleration struct {
 	Key    string `json:"key,omitempty"`
 	Value  string `json:"value,omitempty"`
@@ -38,32 +39,32 @@ type Toleration struct {
 	Any    bool   `json:"any,omitempty"`
 }
 
-// Tolerates reports whether a toleration is of a taint.
+// Tolerates reports whether a toleration matches a taint.
 func (t Toleration) Tolerates(x Taint) bool {
 	return (t.Effect == "" || t.Effect == x.Effect) && (t.Key == x.Key || t.Key == "" && t.Any) && (t.Any || t.Value == x.Value)
 }
 
-// String is NAMESPACE/NAME.
+// String returns NAMESPACE/NAME.
 func (p PodReport) String() string { return p.Namespace + "/" + p.Name }
 
-// ClaimReport is a PersistentVolumeClaim whose volume one node alone has.
+// ClaimReport is a PersistentVolumeClaim whose volume only one node has.
 type ClaimReport struct {
 	Namespace, Name string
-	// Volume is its PersistentVolume, and Node who has it.
+	// Volume is its PersistentVolume, and Node the node that has it.
 	Volume, Node string
 }
 
-// String is NAMESPACE/NAME.
+// String returns NAMESPACE/NAME.
 func (c ClaimReport) String() string { return c.Namespace + "/" + c.Name }
 
-// BudgetReport is what the API shows of a PodDisruptionBudget.
+// BudgetReport is the state of a PodDisruptionBudget in the API.
 type BudgetReport struct {
 	// Allowed is how many evictions it allows now.
 	Allowed int
-	// Healthy pods are there of Expected, and Wanted have to stay.
+	// Of Expected pods, Healthy are healthy, and Wanted have to stay.
 	Healthy, Wanted, Expected int
-	// Failed is why its controller cannot tell how many pods may go, and lets none go;
-	// empty when it can.
+	// Failed is why its controller cannot compute how many pods may go, and allows none; empty
+	// when it can.
 	Failed string
 }
 

@@ -2,16 +2,16 @@ package state
 
 import "time"
 
-// Facts are what a host is, as far as desired depends on it. They are inputs
-// of the phases and never a difference.
+// Facts are the properties of a host that the desired state depends on. They are inputs of the
+// phases and never part of a diff.
 type Facts struct {
-	// Hostname is lower-cased, as kubeadm derives the node name from it.
+	// Hostname is in lower case, the form in which kubeadm derives the node name from it.
 	Hostname  string `json:"hostname"`
 	MachineID string `json:"machine_id"`
 	BootID    string `json:"boot_id,omitempty"`
-	// Arch is in Go's words: amd64, arm64.
+	// Arch is a GOARCH value: amd64, arm64.
 	Arch string `json:"arch"`
-	// OS is ID of os-release, OSVersion its VERSION_ID.
+	// OS is the ID of os-release, OSVersion its VERSION_ID.
 	OS        string `json:"os,omitempty"`
 	OSVersion string `json:"os_version,omitempty"`
 	// Kernel is uname -r.
@@ -19,9 +19,11 @@ type Facts struct {
 	CPUs   int    `json:"cpus,omitempty"`
 	// MemoryBytes is MemTotal.
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
-	// CADirs are those of the distribution's CA folders that exist (kubeadm mounts each into the API server).
+	// CADirs are the distribution's CA folders that exist (kubeadm mounts each into the API
+	// server).
 	CADirs []string `json:"ca_dirs,omitempty"`
-	// CRISocket is the runtime's endpoint that answered, such as unix:///var/run/containerd/containerd.sock.
+	// CRISocket is the runtime endpoint that answered, such as
+	// unix:///var/run/containerd/containerd.sock.
 	CRISocket string `json:"cri_socket,omitempty"`
 	// CRISockets are all sockets found; more than one needs cri_socket in the configuration.
 	CRISockets []string `json:"cri_sockets,omitempty"`
@@ -29,17 +31,18 @@ type Facts struct {
 	SystemdResolved bool `json:"systemd_resolved,omitempty"`
 	// Systemd reports whether PID 1 is systemd.
 	Systemd bool `json:"systemd"`
-	// CgroupV2 tells a pure unified hierarchy.
+	// CgroupV2 reports whether the host has a pure unified hierarchy.
 	CgroupV2 bool `json:"cgroup_v2,omitempty"`
 	// Swap reports whether a swap device is in use.
 	Swap bool `json:"swap,omitempty"`
 	// SwapAtBoot reports whether the next boot turns swap on.
 	SwapAtBoot bool `json:"swap_at_boot,omitempty"`
-	// KubeletVersion and RuntimeVersion are as printed, without the leading v; empty when not installed.
+	// KubeletVersion and RuntimeVersion are the printed versions without the leading v; empty
+	// when not installed.
 	KubeletVersion string `json:"kubelet_version,omitempty"`
 	RuntimeVersion string `json:"runtime_version,omitempty"`
-	// ProxyModes are the modes of kube-proxy of which something is on the host. iptables
-	// is looked for beside ipvs alone.
+	// ProxyModes are the modes of kube-proxy that have left something on the host. iptables is
+	// only checked together with ipvs.
 	ProxyModes []string `json:"proxy_modes,omitempty"`
 	// Addresses are the host's own IP addresses.
 	Addresses []string `json:"addresses,omitempty"`

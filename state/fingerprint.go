@@ -8,22 +8,21 @@ import (
 	"slices"
 )
 
-// Key keys the fingerprints of secrets, and authenticates saved plans. It is made
-// once, at random, with a state's lineage, and lies nowhere but in the state file:
-// without it a fingerprint says nothing about a secret, however short that is. With
-// it a short secret can be guessed: fingerprints are not stretched, since a plan makes
-// one of each sensitive value on each node, and those that states hold have to stay
-// valid. No verb of fmt prints it.
+// Key keys the fingerprints of secrets, and authenticates saved plans. It is random, is created
+// once with a state's lineage, and is stored only in the state file: without it a fingerprint
+// reveals nothing about a secret, not even a short one. With it a short secret can be guessed:
+// fingerprints are not stretched, since a plan computes one for each sensitive value on each
+// node, and those in existing states have to stay valid. No verb of fmt prints it.
 type Key struct{ secret Secret }
 
-// NewKey reads a key as State.FingerprintKey has it; "" is no key.
+// NewKey returns the key for the text in State.FingerprintKey; "" means no key.
 func NewKey(text string) Key { return Key{NewSecret([]byte(text))} }
 
-// IsZero reports that there is no key yet: nothing was applied so far.
+// IsZero reports whether there is no key yet: nothing was applied so far.
 func (k Key) IsZero() bool { return k.secret.IsZero() }
 
-// Fingerprint tells equal values from others: 32 hex digits of an HMAC-SHA-256
-// over the value's JSON. Without a key it is "".
+// Fingerprint returns 32 hex digits of an HMAC-SHA-256 over the value's JSON, by which equal
+// values can be recognized. Without a key it is "".
 func (k Key) Fingerprint(v Value) string {
 	b, err := v.MarshalJSON()
 	if err != nil {
@@ -42,9 +41,9 @@ func (k Key) Sum(b []byte) string {
 	return hex.EncodeToString(mac.Sum(nil))[:32]
 }
 
-// MAC returns the HMAC-SHA-256 of content under a key that is derived from k for one
-// purpose (HKDF-SHA-256). Neither a fingerprint nor the code of another purpose passes for
-// it. Without a key it is nil.
+// MAC returns the HMAC-SHA-256 of content under a key that is derived from k for one purpose
+// (HKDF-SHA-256). A fingerprint or a MAC for another purpose does not verify. Without a key it is
+// nil.
 func (k Key) MAC(purpose string, content []byte) []byte {
 	if k.IsZero() {
 		return nil
@@ -58,12 +57,11 @@ func (k Key) MAC(purpose string, content []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// unknownFingerprint is equal to no fingerprint of a desired value, not even to
-// one without a key.
+// unknownFingerprint equals no fingerprint of a desired value, not even one without a key.
 const unknownFingerprint = "unknown"
 
-// Cover hides a value that was seen: what is left is a fingerprint. Without a
-// key it equals nothing that is desired.
+// Cover replaces an observed value with its fingerprint. Without a key the result equals no
+// desired value.
 func (k Key) Cover(v Value) Value {
 	switch {
 	case v.IsNull() || v.Kind() == KindSensitive:
@@ -103,7 +101,7 @@ func Unkeyed(v Value) Value {
 	return SensitiveValue(s.Ref, s.Fingerprint)
 }
 
-// Unkeyed returns what stands for the secret where there is no key.
+// Unkeyed returns the replacement of a secret where there is no key.
 func (s Sensitive) Unkeyed() Sensitive {
 	if s.Ref == "" && !s.IsZero() {
 		return Sensitive{Fingerprint: unknownFingerprint}

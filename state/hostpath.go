@@ -8,12 +8,12 @@ import (
 	"unicode"
 )
 
-// Which paths on a host may be referred to, and which may go. The rule stands here because
-// two have to agree on it: who checks a configuration, and who acts on hosts. A path that
-// only the latter refuses makes a cluster that nobody can destroy.
+// Rules for the paths on a host that a configuration may name, and for those that may be removed.
+// They are defined here because the check of a configuration and the code that acts on hosts have
+// to agree: a path that only the latter refuses would make a cluster that cannot be destroyed.
 
-// CheckPath refuses paths that a host's answer could not be told apart by, or that mean
-// another file than they say.
+// CheckPath refuses paths that make a host's answer ambiguous, or that denote another file than
+// they spell.
 func CheckPath(p string) error {
 	switch {
 	case !strings.HasPrefix(p, "/"):
@@ -24,8 +24,8 @@ func CheckPath(p string) error {
 	return CheckText("path", p)
 }
 
-// CheckText refuses control characters and backslashes, which commands print
-// escaped or not, as they like.
+// CheckText refuses control characters and backslashes: whether commands print them escaped
+// depends on the command.
 func CheckText(what, s string) error {
 	for _, r := range s {
 		if unicode.IsControl(r) || r == '\\' || r == unicode.ReplacementChar {
@@ -35,8 +35,8 @@ func CheckText(what, s string) error {
 	return nil
 }
 
-// wholeMachine are folders that belong to the whole machine: those that distributions
-// have at the root, and below them those that hold what many programs put there.
+// wholeMachine lists folders that belong to the whole machine: the folders that distributions
+// have at the root, and shared folders below them.
 var wholeMachine = []string{
 	"/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/lost+found", "/media", "/mnt", "/opt",
 	"/proc", "/root", "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var",
@@ -46,18 +46,19 @@ var wholeMachine = []string{
 	"/var/cache", "/var/lib", "/var/log", "/var/run", "/var/tmp",
 }
 
-// WholeMachine reports whether a path belongs to the whole machine. Nothing of ours is one of
-// these, so that whoever would empty or remove one is mistaken.
+// WholeMachine reports whether a path belongs to the whole machine. Nothing of kubewright is at
+// such a path, so emptying or removing one is always a mistake.
 func WholeMachine(p string) bool {
 	return slices.Contains(wholeMachine, p) || strings.HasPrefix(p, "/proc/") || strings.HasPrefix(p, "/sys/") || strings.HasPrefix(p, "/dev/")
 }
 
-// AtRoot reports whether a path lies directly at the root. Such a folder may be a cluster's,
-// as etcd's data often has a disk of its own mounted there, and then it is emptied only:
-// who set the machine up has made it, and what an empty one is for nobody else knows.
+// AtRoot reports whether a path lies directly at the root. Such a folder may belong to a cluster,
+// as etcd's data often has a disk mounted there. It is then emptied but not removed, because the
+// operator of the machine created it.
 func AtRoot(p string) bool { return path.Dir(p) == "/" }
 
-// CheckRemoval refuses to remove, or with emptied to empty, what belongs to the whole machine.
+// CheckRemoval refuses to remove, or if emptied is set to empty, a path that belongs to the whole
+// machine.
 func CheckRemoval(p string, emptied bool) error {
 	if WholeMachine(p) || AtRoot(p) && !emptied {
 		return fmt.Errorf("%s belongs to the whole machine", p)

@@ -31,7 +31,7 @@ func TestCheckRemoval(t *testing.T) {
 		}
 	}
 	if got := CheckRemoval("/opt/bin", true).Error(); got != "/opt/bin belongs to the whole machine" {
-		t.Errorf("it says: %s", got)
+		t.Errorf("error = %s", got)
 	}
 }
 

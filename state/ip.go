@@ -2,8 +2,8 @@ package state
 
 import "net/netip"
 
-// CanonicalIP prints an IP address as Go does, so that two of them can be compared however
-// each was written; what is no address stays as it is.
+// CanonicalIP returns an IP address in Go's form, so that differently written addresses compare
+// equal; any other text is returned unchanged.
 func CanonicalIP(s string) string {
 	if a, err := netip.ParseAddr(s); err == nil {
 		return a.Unmap().String()

@@ -8,25 +8,24 @@ import (
 	"github.com/kubewright/kubewright/state/cache"
 )
 
-// How values are written as JSON, and read. The text of a value is part of digests of plans
-// and states: it may not change, whichever way it is made.
+// JSON encoding of values. The encoded text is part of the digests of plans and states: it must
+// stay the same, no matter which code path writes it.
 
-// The tags of values that plain JSON does not know: the only key of an object.
+// The tags of values without a plain JSON form: the only key of an object.
 const (
 	tagArgs      = "$args"
 	tagPending   = "$pending"
 	tagSensitive = "$sensitive"
-	// tagMap holds a map that would be taken for a tagged value.
+	// tagMap wraps a map that looks like a tagged value.
 	tagMap = "$map"
 )
 
-// MarshalJSON writes plain JSON, with arguments, pending and sensitive values
-// as an object of one key: $args, $pending or $sensitive. A map that looks
-// like one of these is wrapped in $map.
+// MarshalJSON writes plain JSON. Arguments, pending and sensitive values become an object with
+// one key: $args, $pending or $sensitive. A map that looks like one of these is wrapped in $map.
 func (v Value) MarshalJSON() ([]byte, error) { return v.appendJSON(nil) }
 
-// appendJSON appends what encoding/json makes of Go's form. What most values consist
-// of does not take the detour: a state has tens of thousands.
+// appendJSON appends the encoding/json form of the value. Common kinds are encoded directly,
+// because a state has tens of thousands of values.
 func (v Value) appendJSON(b []byte) ([]byte, error) {
 	switch v.kind {
 	case KindString:
@@ -102,7 +101,7 @@ func appendText(b []byte, s string) ([]byte, error) {
 	return append(append(append(b, '"'), s...), '"'), nil
 }
 
-// mayBeEscaped reports a character for which encoding/json may write another.
+// mayBeEscaped reports whether encoding/json may escape a character.
 func mayBeEscaped(r rune) bool {
 	switch r {
 	case '"', '\\', '<', '>', '&':
@@ -116,8 +115,8 @@ func appendMarshaled(b []byte, x any) ([]byte, error) {
 	return append(b, text...), err
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. Of what is alike, as a file is on
-// every node and an object in every plan, one value stands for all.
+// UnmarshalJSON reads what MarshalJSON writes. Equal values, such as a file on every node or an
+// object in every plan, are decoded once and shared.
 func (v *Value) UnmarshalJSON(b []byte) error {
 	read := decode
 	if 0 < len(b) && len(b) <= alike && b[0] == '{' {
@@ -130,11 +129,11 @@ func (v *Value) UnmarshalJSON(b []byte) error {
 	return d.err
 }
 
-// alike is how long, in bytes, the JSON of a value may be that is remembered: longer
-// than a manifest, and short enough for thousands of them.
+// alike is the maximum length in bytes of the JSON that is cached: longer than a manifest, and
+// short enough to keep thousands.
 const alike = 16 << 10
 
-// decoding is what became of reading JSON.
+// decoding is the result of decoding JSON.
 type decoding struct {
 	value Value
 	err   error
@@ -152,7 +151,7 @@ func decode(text string) decoding {
 	return decoding{value: untag(x)}
 }
 
-// untag converts decoded JSON and recognises the tagged forms on the way.
+// untag converts decoded JSON, including the tagged forms in it.
 func untag(x any) Value {
 	switch x := x.(type) {
 	case []any:

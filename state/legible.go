@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// legible is text with a visible escape, such as \xfc, for each byte that is no UTF-8.
+// legible returns the text with a visible escape, such as \xfc, for each byte that is not valid
+// UTF-8.
 func legible(s string) string {
 	if utf8.ValidString(s) {
 		return s

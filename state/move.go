@@ -1,12 +1,12 @@
 package state
 
-// Moved says that what was known under one target is another one by now.
+// Moved records that a target was renamed.
 type Moved struct {
 	From Target `json:"from"`
 	To   Target `json:"to"`
 }
 
-// Of returns the target by its name after the move. With a cluster go its addons.
+// Of returns the target under its name after the move. The addons of a cluster move with it.
 func (m Moved) Of(t Target) Target {
 	switch {
 	case t == m.From:

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// OriginOf returns who wants the attribute at the path: the entry for the
-// longest path that equals it or leads to it.
+// OriginOf returns the source of the attribute at the path: the entry with the longest path that
+// is equal to it or above it.
 func (i Item) OriginOf(path string) Source {
 	keys := SplitPath(path)
 	for n := len(keys); n >= 0; n-- {
@@ -22,8 +22,8 @@ func (i Item) OriginOf(path string) Source {
 	return Source{}
 }
 
-// OriginOfChange returns who wants a change of the attribute at the path: of what is
-// made of several settings, the one that made it another.
+// OriginOfChange returns the source of a change of the attribute at the path: for an attribute
+// composed of several settings, the setting that changed it.
 func (i Item) OriginOfChange(path string, before, after Value) Source {
 	own, exact := i.Origin[path]
 	if exact && !composed(after) && (before.IsNull() || after.Kind() != KindString) {
@@ -53,10 +53,9 @@ func (i Item) OriginOfChange(path string, before, after Value) Source {
 	return i.OriginOf(path)
 }
 
-// OriginsOfChange returns who wants each part of a change of the attribute at the path
-// that several lines want together: of a map its leaves, by their paths, and of a list
-// its elements, by their names or texts, where they are new or others than before. It is
-// nil where one line wants all of it.
+// OriginsOfChange returns the source of each part of a change of the attribute at the path, if
+// several lines cause the change: for a map its leaves, by their paths, and for a list its new or
+// changed elements, by their names or texts. It is nil if one line causes all of it.
 func (i Item) OriginsOfChange(path string, before, after Value) map[string]Source {
 	out, lines := map[string]Source{}, map[Source]bool{}
 	for _, p := range parts(after) {
@@ -79,8 +78,8 @@ func (i Item) OriginsOfChange(path string, before, after Value) map[string]Sourc
 	return out
 }
 
-// parts returns the paths of what a value is made of: the leaves of a map, and the elements
-// of a list that have a name or are texts.
+// parts returns the paths of the parts of a value: the leaves of a map, and the elements of a
+// list that have a name or are strings.
 func parts(v Value) []string {
 	var out []string
 	switch v.Kind() {
@@ -100,8 +99,7 @@ func parts(v Value) []string {
 	return out
 }
 
-// ElementKey returns what an element of a list goes by: its name, or its text; empty where it
-// has neither.
+// ElementKey returns the key of a list element: its name, or its text; empty if it has neither.
 func ElementKey(e Value) string {
 	if e.Kind() == KindMap {
 		return e.Get("name").AsString()
@@ -112,7 +110,7 @@ func ElementKey(e Value) string {
 	return ""
 }
 
-// composed reports whether a value has values in it.
+// composed reports whether a value contains other values.
 func composed(v Value) bool {
 	return v.Kind() == KindMap || v.Kind() == KindList || v.Kind() == KindArgs
 }
@@ -126,9 +124,9 @@ func cutPath(path, above string) (rest []string, below bool) {
 	return SplitPath(tail), true
 }
 
-// part returns what a value has at some keys, null when it has nothing there. An element of
-// a list goes by its name, or by its text; a text has each text that it contains. Of
-// a secret nobody knows: it is taken for its part.
+// part returns the part of a value at some keys, null when there is none. A list element is found
+// by its name or its text; a string has each text that it contains. A secret cannot be inspected:
+// it is returned as its own part.
 func part(v Value, keys []string) Value {
 	for _, key := range keys {
 		switch {
@@ -152,14 +150,14 @@ func element(list Value, key string) Value {
 	return Null()
 }
 
-// grown reports whether a list has elements that it did not have.
+// grown reports whether a list has new elements.
 func grown(before, after Value) bool {
 	return slices.ContainsFunc(after.AsList(), func(e Value) bool {
 		return !slices.ContainsFunc(before.AsList(), e.Equal)
 	})
 }
 
-// first returns the source that is written before the others; defaults come last.
+// first returns the source that comes first in the configuration; defaults come last.
 func first(sources []Source) Source {
 	return slices.MinFunc(sources, func(a, b Source) int {
 		if (a.File == "") != (b.File == "") {

@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestOriginOfChange: of what several settings have made together, the one that
-// changed it is named.
+// TestOriginOfChange checks that the origin of a composed attribute is the setting that changed
+// it.
 func TestOriginOfChange(t *testing.T) {
 	t.Parallel()
 	line := func(n int) state.Source { return state.Source{File: "main.hcl", Line: n} }
@@ -35,12 +35,12 @@ func TestOriginOfChange(t *testing.T) {
 		{"the element that changed", "extraArgs", []any{arg("a", "1"), arg("b", "1")}, []any{arg("a", "1"), arg("b", "2")}, "main.hcl:6"},
 		{"the first of two", "extraArgs", nil, []any{arg("b", "1"), arg("a", "1")}, "main.hcl:5"},
 		{"an element that is gone", "extraArgs", []any{arg("a", "1"), arg("b", "1")}, []any{arg("b", "1")}, "main.hcl:6"},
-		{"an element of nobody's", "extraArgs", []any{arg("a", "1")}, []any{arg("a", "1"), arg("c", "1")}, usual},
+		{"an element without a setting", "extraArgs", []any{arg("a", "1")}, []any{arg("a", "1"), arg("c", "1")}, usual},
 		{"a list that is gone", "extraArgs", []any{arg("a", "1")}, nil, usual},
 		{"an element by its text", "names", []any{"usual"}, []any{"usual", "own"}, "main.hcl:11"},
 		{"a usual one", "names", []any{"own"}, []any{"usual", "own"}, usual},
 		{"a map that is new", "config", nil, tree{"x": 1, "y": 2, "z": 3}, "main.hcl:8"},
-		{"a map of nobody's", "config", nil, tree{"z": 3}, usual},
+		{"a map without a setting", "config", nil, tree{"z": 3}, usual},
 		{"a part of something with a line", "env.A", nil, tree{"b": 1}, "main.hcl:17"},
 	} {
 		if got := it.OriginOfChange(c.path, state.FromGo(c.before), state.FromGo(c.after)).String(); got != c.want {
@@ -56,8 +56,7 @@ func TestOriginOfChange(t *testing.T) {
 	}
 }
 
-// TestOriginsOfChange: what several lines want together has a line for each part that
-// is new.
+// TestOriginsOfChange checks that an attribute of several lines has an origin for each new part.
 func TestOriginsOfChange(t *testing.T) {
 	t.Parallel()
 	line := func(n int) state.Source { return state.Source{File: "main.hcl", Line: n} }
@@ -93,7 +92,7 @@ func TestOriginsOfChange(t *testing.T) {
 	}
 }
 
-// lines are origins as text.
+// lines returns origins as text.
 func lines(origins map[string]state.Source) string {
 	var out []string
 	for _, path := range slices.Sorted(maps.Keys(origins)) {

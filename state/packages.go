@@ -1,43 +1,42 @@
 package state
 
-// PackageQuery says what to ask the host's package manager, apt or dnf. It is
-// asked in words of its data base and changes nothing, not even its lists of
-// what repositories have.
+// PackageQuery is a query to the host's package manager, apt or dnf. It reads the package
+// database and changes nothing, not even the lists of available packages.
 type PackageQuery struct {
 	// Names are the packages to look for.
 	Names []string
-	// Versioned are those of them that are wanted in Version (1.36.3). Where one is
-	// not there so, the repository is asked whether it has it.
+	// Versioned are those of Names that should have the version Version (1.36.3). If one does
+	// not, the repository is asked whether it has that version.
 	Versioned []string
 	Version   string
-	// Apt and Dnf are the repository's addresses in either form.
+	// Apt and Dnf are the addresses of the repository in either form.
 	Apt, Dnf string
 }
 
-// PackageReport is what a host's package manager knows.
+// PackageReport is the answer of a host's package manager.
 type PackageReport struct {
 	// Manager is apt or dnf; empty where there is neither.
 	Manager string
-	// Installed has each package asked for that is there, be it in part.
+	// Installed holds the requested packages that are installed, even partially.
 	Installed map[string]Package
-	// Broken are packages of the whole host that are there in part: their
-	// installation was cut short. As NAME (STATUS).
+	// Broken are partially installed packages of the whole host, whose installation was
+	// interrupted, as NAME (STATUS).
 	Broken []string
-	// Locked names the program that works with the package manager now.
+	// Locked names the program that holds the package manager's lock now.
 	Locked string
-	// Unreachable says why the repository cannot be read; Missing are the versioned
-	// packages that it does not have. Both are empty where nobody asked, or where
-	// the host has no program to ask with.
+	// Unreachable says why the repository cannot be read; Missing are the versioned packages that
+	// it does not have. Both are empty if the repository was not asked, or if the host has no
+	// program to ask it.
 	Unreachable string
 	Missing     []string
 }
 
 // Package is a package on a host.
 type Package struct {
-	// Version is that of the software, without epoch and revision: 1.36.3 of 1.36.3-1.1.
+	// Version is the version of the software, without epoch and revision: 1.36.3 of 1.36.3-1.1.
 	Version string
-	// Status is installed, or how far it got, in dpkg's words: half-configured, unpacked …
+	// Status is installed, or a partial state in dpkg's words: half-configured, unpacked …
 	Status string
-	// Held reports whether upgrades leave it alone (apt-mark hold). dnf has no such mark.
+	// Held reports whether upgrades skip it (apt-mark hold). dnf has no such mark.
 	Held bool
 }

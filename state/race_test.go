@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// racing names the race that a process of this test runs into.
+// racing is the variable that names the race that a child process of this test runs.
 const racing = "KUBEWRIGHT_TEST_RACE"
 
-// shared is what one goroutine changes while another hands it to a parser.
+// shared is a value that one goroutine changes while another one passes it to a parser.
 type shared struct {
 	Number int               `json:"number"`
 	Text   string            `json:"text"`
@@ -28,7 +28,7 @@ type shared struct {
 }
 
 var (
-	// touches change a value without asking anybody.
+	// touches change a value without synchronization.
 	touches = map[string]func(*shared){
 		"number":  func(v *shared) { v.Number++ },
 		"text":    func(v *shared) { v.Text = "other" },
@@ -51,8 +51,8 @@ var (
 
 const text = `{"number": 2, "text": "new", "words": ["new"], "table": {"key": "new"}, "inner": {"text": "new"}}`
 
-// TestRacesAreSeenThroughParsers holds that races on values which a parser reads or
-// writes are found, though the Makefile switches the detector off in parsers themselves.
+// TestRacesAreSeenThroughParsers checks that races on values that a parser reads or writes are
+// detected, although the Makefile switches the detector off in the parsers themselves.
 func TestRacesAreSeenThroughParsers(t *testing.T) {
 	races := map[string]func(){}
 	for name, touch := range touches {
@@ -79,13 +79,13 @@ func TestRacesAreSeenThroughParsers(t *testing.T) {
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || !strings.Contains(string(out), "WARNING: DATA RACE") {
-				t.Errorf("the race was not found: %v\n%s", err, out)
+				t.Errorf("the race was not detected: %v\n%s", err, out)
 			}
 		})
 	}
 }
 
-// race touches a value while a parser has it. Which comes first is the same to the detector.
+// race changes a value while a parser uses it. The detector does not depend on the order.
 func race(touch func(*shared), parse func(*shared) error) {
 	v := &shared{Words: []string{"old"}, Table: map[string]string{"key": "old"}, Inner: &shared{}}
 	var both sync.WaitGroup

@@ -13,20 +13,19 @@ import (
 	"unicode/utf8"
 )
 
-// Redactor takes known secrets out of texts of others: an API server's error
-// that quotes a value, a component's last words. Nil takes out nothing.
+// Redactor removes known secrets from foreign texts: an API server's error that quotes a value, a
+// component's last words. A nil Redactor removes nothing.
 type Redactor struct{ words []string }
 
-// What is shorter cannot be told from ordinary text; what is shorter than the
-// second figure counts only where it stands alone.
+// Secrets shorter than shortestSecret cannot be distinguished from ordinary text; those shorter
+// than certainSecret are only replaced as whole words.
 const (
 	shortestSecret = 3
 	certainSecret  = 6
 )
 
-// NewRedactor makes a redactor of secrets. It knows them in base64, too, as the
-// API has them, as JSON, Go, HTML and queries quote them, and the lines of one that
-// has several.
+// NewRedactor returns a redactor of secrets. It also finds them in base64, as the API stores
+// them, quoted for JSON, Go, HTML and queries, and each line of a multi-line secret.
 func NewRedactor(secrets []string) *Redactor {
 	r := &Redactor{}
 	for _, s := range secrets {
@@ -53,7 +52,7 @@ func NewRedactor(secrets []string) *Redactor {
 func (r *Redactor) order() {
 	slices.SortFunc(r.words, func(a, b string) int {
 		if len(a) != len(b) {
-			return len(b) - len(a) // what holds another goes first
+			return len(b) - len(a) // a word that contains another one goes first
 		}
 		return strings.Compare(a, b)
 	})
@@ -72,14 +71,14 @@ func (r *Redactor) And(other *Redactor) *Redactor {
 	return both
 }
 
-// login is an address with a user and a password in it, also one that cannot be
-// parsed: passwords with / in them are why.
+// login matches an address with user and password, even one that cannot be parsed because of a /
+// in the password.
 var login = regexp.MustCompile("([A-Za-z][A-Za-z0-9+.-]*://[^/\\s\"'`@:]*:)([^\\s\"'`]+)@")
 
-// port begins what looks like a password and is a port with a path behind it.
+// port matches what looks like a password and is a port followed by a path.
 var port = regexp.MustCompile(`^[0-9]+/`)
 
-// WithoutPasswords takes the passwords out of the addresses in a text:
+// WithoutPasswords removes the passwords from the addresses in a text, such as
 // http://ann:secret@proxy.example.com.
 func WithoutPasswords(text string) string {
 	return login.ReplaceAllStringFunc(text, func(address string) string {
@@ -97,7 +96,7 @@ func (r *Redactor) add(s string) {
 	}
 }
 
-// IsZero reports that there is nothing to take out.
+// IsZero reports whether there is nothing to remove.
 func (r *Redactor) IsZero() bool { return r == nil || len(r.words) == 0 }
 
 // Text returns the text without secrets.
@@ -115,10 +114,10 @@ func (r *Redactor) Text(text string) string {
 	return text
 }
 
-// Finds reports whether the text holds a secret.
+// Finds reports whether the text contains a secret.
 func (r *Redactor) Finds(text string) bool { return r.Text(text) != text }
 
-// replaceWord replaces a word where no letter or digit stands beside it.
+// replaceWord replaces a word that has no letter or digit next to it.
 func replaceWord(text, word string) string {
 	var b strings.Builder
 	for rest, before := text, rune(0); ; {

@@ -11,8 +11,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestRedactor: a secret is taken out in every form in which others quote it;
-// a short one only where it stands alone, and a shorter one never.
+// TestRedactor checks that a secret is removed in every form in which it may be quoted; a short
+// one only as a whole word, and a shorter one never.
 func TestRedactor(t *testing.T) {
 	t.Parallel()
 	const hidden = "(sensitive value)"
@@ -41,11 +41,11 @@ func TestRedactor(t *testing.T) {
 	}
 	var none *state.Redactor
 	if none.Text("hunter22") != "hunter22" || !none.IsZero() || r.IsZero() {
-		t.Error("without secrets nothing is taken out")
+		t.Error("a redactor without secrets removes something, or IsZero is wrong")
 	}
 }
 
-// TestRedactors: a redactor of two knows the secrets of both, and what holds another goes first.
+// TestRedactors checks that a combined redactor removes the secrets of both, longer ones first.
 func TestRedactors(t *testing.T) {
 	t.Parallel()
 	var none *state.Redactor
@@ -56,11 +56,12 @@ func TestRedactors(t *testing.T) {
 		}
 	}
 	if !none.And(nil).IsZero() {
-		t.Error("two that know nothing know something together")
+		t.Error("a combination of two empty redactors is not empty")
 	}
 }
 
-// TestWithoutPasswords: an address keeps all but its password, however wrong it is.
+// TestWithoutPasswords checks that an address loses only its password, even if it cannot be
+// parsed.
 func TestWithoutPasswords(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -90,8 +91,8 @@ func TestRedactorProperty(t *testing.T) {
 	})
 }
 
-// TestFingerprint: equal values under one key, and no other, are equal; no verb
-// prints the key.
+// TestFingerprint checks that equal values have equal fingerprints under one key only, and that
+// no verb prints the key.
 func TestFingerprint(t *testing.T) {
 	t.Parallel()
 	k, other := state.NewKey("k1"), state.NewKey("k2")
@@ -102,9 +103,9 @@ func TestFingerprint(t *testing.T) {
 	case k.Fingerprint(a) == k.Fingerprint(b), k.Fingerprint(a) == other.Fingerprint(a), k.Fingerprint(a) == state.NewKey("").Fingerprint(a):
 		t.Error("different values or keys have equal fingerprints")
 	case !k.Cover(a).Equal(state.SensitiveValue("ref", k.Fingerprint(a))), !k.Cover(state.Null()).IsNull(), !k.Cover(k.Cover(a)).Equal(k.Cover(a)):
-		t.Error("what is covered does not equal what is wanted")
+		t.Error("a covered value does not equal the desired one")
 	}
-	// Without a key nothing that was seen is known to be as wanted.
+	// Without a key no observed value is known to be as desired.
 	if none := state.NewKey(""); none.Cover(a).Equal(state.SensitiveValue("ref", none.Fingerprint(a))) {
 		t.Error("without a key everything is equal")
 	}

@@ -6,143 +6,142 @@ import (
 	"time"
 )
 
-// Query says what to look at on one host. It is answered in one round trip by
-// a Report and changes nothing there.
+// Query says what to read from one host. A Report answers it in one round trip, without changing
+// the host.
 type Query struct {
-	// Files are looked at one by one; those that do not exist are reported so.
+	// Files are read one by one; missing ones are reported as such.
 	Files []FileQuery
-	// Globs are shell patterns such as /etc/kubernetes/manifests/*; each match
-	// is reported as a file without content.
+	// Globs are shell patterns such as /etc/kubernetes/manifests/*; each match is reported as a
+	// file without content.
 	Globs []string
 	// Units are systemd units.
 	Units []string
 	// Images asks which images the runtime holds, by crictl or ctr.
 	Images bool
-	// CRISocket is the endpoint of the runtime that is meant; empty for the one that
-	// is found.
+	// CRISocket is the endpoint of the runtime to query; empty for the detected one.
 	CRISocket string
 	// Sysctls are names with dots, such as net.ipv4.ip_forward.
 	Sysctls []string
 	// Modules are kernel modules.
 	Modules []string
-	// Ports are TCP ports of which it is asked whether somebody listens.
+	// Ports are TCP ports to check for a listener.
 	Ports []int
-	// Processes are looked for among those that run.
+	// Processes are searched among the running ones.
 	Processes []Process
-	// Packages, when it names any, asks the package manager.
+	// Packages queries the package manager, if it names any.
 	Packages PackageQuery
-	// Commands are looked up on the path: mount, losetup …
+	// Commands are searched in the PATH: mount, losetup …
 	Commands []string
-	// Secrets are files whose bytes are wanted in memory only, such as the
-	// administrator's kubeconfig: Report.Secrets.
+	// Secrets are files whose bytes are kept in memory only, such as the administrator's
+	// kubeconfig: Report.Secrets.
 	Secrets []string
-	// Preflight asks for everything that the preflight checks of a host that joins
-	// need besides: kernel configuration, cgroup controllers, resolvable name …
+	// Preflight requests the additional facts that the preflight checks of a joining host need:
+	// kernel configuration, cgroup controllers, resolvable name …
 	Preflight bool
-	// Programs are those that the host had when it was last looked at: the same
-	// ones need not be started again to say their versions.
+	// Programs are the host's programs at the last observation: unchanged ones need not be
+	// started again to get their versions.
 	Programs Programs
 }
 
-// Read says what of a file is wanted.
+// Read says what to read of a file.
 type Read string
 
-// What of a file is wanted.
+// The parts of a file that can be read.
 const (
-	// ReadStat wants type, mode, owner, size.
+	// ReadStat reads type, mode, owner, size.
 	ReadStat Read = ""
-	// ReadDigest wants the SHA-256 as well.
+	// ReadDigest also reads the SHA-256.
 	ReadDigest Read = "digest"
-	// ReadContent wants the bytes as well, up to 1 MiB.
+	// ReadContent also reads the bytes, up to 1 MiB.
 	ReadContent Read = "content"
-	// ReadCertificate wants Certificates, parsed from PEM.
+	// ReadCertificate reads Certificates, parsed from PEM.
 	ReadCertificate Read = "certificate"
-	// ReadPublicKeys wants PublicKeys, parsed from PEM.
+	// ReadPublicKeys reads PublicKeys, parsed from PEM.
 	ReadPublicKeys Read = "public_keys"
-	// ReadKey wants the digest, and to know whether there is a private key in PEM form and
-	// which: its public part in PublicKeys, where that can be told; nothing else of it
-	// leaves the host.
+	// ReadKey reads the digest, and whether the file holds a private key in PEM form. It also
+	// reads the key's public part into PublicKeys, where that can be derived; nothing else of the
+	// key leaves the host.
 	ReadKey Read = "key"
-	// ReadKubeconfig wants Kubeconfig; the client key never leaves the host.
+	// ReadKubeconfig reads Kubeconfig; the client key never leaves the host.
 	ReadKubeconfig Read = "kubeconfig"
 )
 
-// Process is a program that runs. Others may run a program of the same name, so
-// one of its arguments, or a part of one, tells whose it is.
+// Process is a running program. Other programs may have the same name, so one of its arguments,
+// or a part of one, identifies it.
 type Process struct {
 	Name     string `json:"name"`
 	Argument string `json:"argument"`
 }
 
-// FileQuery asks for one file.
+// FileQuery is a query for one file.
 type FileQuery struct {
 	Path string
 	Read Read
 }
 
-// Report is what was seen on one host.
+// Report is the observation of one host.
 type Report struct {
 	Facts Facts
-	// HostKey is the key that the host proved to have, in authorized_keys form;
-	// empty where there is none (local, sim).
+	// HostKey is the key with which the host authenticated, in authorized_keys form; empty where
+	// there is none (local, sim).
 	HostKey string
-	// HopKeys are those of the hosts that were passed on the way to it, by the ways to them.
+	// HopKeys are the keys of the jump hosts on the way to it, by the ways to them.
 	HopKeys map[string]string
 	Files   map[string]FileReport
 	Units   map[string]UnitReport
 	Images  []string
 	Sysctls map[string]string
-	// Modules tells for each module asked for whether it is loaded or built in.
+	// Modules reports for each requested module whether it is loaded or built in.
 	Modules map[string]bool
-	// NoModules tells for each module asked for that is not loaded whether it
-	// cannot be: the kernel in use has no such module.
+	// NoModules reports for each requested module that is not loaded whether it cannot be: the
+	// running kernel has no such module.
 	NoModules map[string]bool
-	// Ports tells for each port asked for whether somebody listens.
+	// Ports reports for each requested port whether a process listens on it.
 	Ports map[int]bool
-	// Started tells when each process asked for was started, by its name, on the
-	// host's clock. One that does not run is missing.
+	// Started holds the start time of each requested process, by its name, on the host's clock. A
+	// process that does not run is missing.
 	Started map[string]time.Time
 	// Packages answers Query.Packages.
 	Packages PackageReport
-	// Commands tells for each command asked for whether it is there.
+	// Commands reports for each requested command whether it exists.
 	Commands map[string]bool
 	Secrets  map[string]Secret
-	// Marks is what kubewright left on the host, nil when it left nothing.
+	// Marks are kubewright's marks on the host; nil when there are none.
 	Marks *Marks
-	// Preflight tells how much room there is for a change, and answers
-	// Query.Preflight; keys are named by the preflight phase.
+	// Preflight holds the free space for a change and the answers to Query.Preflight, by keys of
+	// the preflight phase.
 	Preflight map[string]string
-	// Programs are what the versions among the facts were learnt from.
+	// Programs are the programs that the versions in Facts come from.
 	Programs Programs
-	// Elapsed is how long the round trip took.
+	// Elapsed is the duration of the round trip.
 	Elapsed time.Duration
 }
 
-// Outdated reports whether a process that runs was started before the file was
-// written, so that it does not know what is in it if it reads it only then.
+// Outdated reports whether a running process was started before the last write of the file, and
+// so does not know its content if it reads it only at startup.
 func (r *Report) Outdated(process, path string) bool {
 	started, runs := r.Started[process]
 	return runs && started.Before(r.Files[path].Modified)
 }
 
-// Programs are the kubelet and the container runtime of a host. To start them
-// only to hear their versions is the dearest part of looking at a host, so what
-// they said is remembered together with the files that said it.
+// Programs are the kubelet and the container runtime of a host. Starting them only to get their
+// versions is the most expensive part of observing a host, so their output is recorded together
+// with the identity of their files.
 type Programs struct {
-	// Files tells the programs' files: path, device, inode, size in bytes, and the
-	// time in nanoseconds when the inode last changed. The kernel sets that time
-	// and nobody else can, so that the same text is the same files, unchanged.
+	// Files identifies the programs' files: path, device, inode, size in bytes, and the inode's
+	// change time in nanoseconds. Only the kernel sets that time, so the same text means the same
+	// files, unchanged.
 	Files string `json:"files,omitempty"`
 	// Versions are the lines that the programs printed.
 	Versions []string `json:"versions,omitempty"`
 }
 
-// Equal reports whether two are the same files that said the same.
+// Equal reports whether both are the same files with the same output.
 func (p Programs) Equal(q Programs) bool {
 	return p.Files == q.Files && slices.Equal(p.Versions, q.Versions)
 }
 
-// FileReport is what was seen of one file. The zero value is a file that does not exist.
+// FileReport is the observation of one file. The zero value is a file that does not exist.
 type FileReport struct {
 	Exists bool
 	// Type is file, directory, link or other.
@@ -158,32 +157,33 @@ type FileReport struct {
 	SHA256 string
 	// Content is set for ReadContent only.
 	Content []byte
-	// Link is where a symbolic link points. Of one that leads to a regular file, by
-	// whichever way, Target is that file, and the others its mode and owner.
+	// Link is where a symbolic link points. If it leads to a regular file, directly or over other
+	// links, Target is that file, and TargetMode and TargetOwner its mode and owner.
 	Link                            string
 	Target, TargetMode, TargetOwner string
 
 	Certificates []CertificateInfo
 	Kubeconfig   *KubeconfigInfo
-	// PublicKeys are the identities of public keys: the hex SHA-256 of each in
-	// PKIX form.
+	// PublicKeys are the identities of public keys: the hex SHA-256 of each in PKIX form.
 	PublicKeys []string
 	// Invalid says why a certificate, kubeconfig or key could not be parsed.
 	Invalid string
-	// Entries counts what a directory holds.
+	// Entries counts the entries of a directory.
 	Entries int
 }
 
-// UnitReport is what was seen of one systemd unit. The zero value is a unit that does not exist.
+// UnitReport is the observation of one systemd unit. The zero value is a unit that does not
+// exist.
 type UnitReport struct {
 	Exists bool
-	// Active and Enabled are as systemctl prints them: active, inactive, failed; enabled, disabled, masked.
+	// Active and Enabled are as printed by systemctl: active, inactive, failed; enabled,
+	// disabled, masked.
 	Active  string
 	Enabled string
 }
 
-// CertificateInfo is an X.509 certificate without its key. In the simulator it
-// is the whole certificate: a record, not key material.
+// CertificateInfo is an X.509 certificate without its key. In the simulator it is the certificate
+// itself: a record, not key material.
 type CertificateInfo struct {
 	CommonName    string   `json:"common_name"`
 	Organizations []string `json:"organizations,omitempty"`
@@ -199,11 +199,11 @@ type CertificateInfo struct {
 	Serial    string    `json:"serial,omitempty"`
 	// Issuer is the issuer's common name.
 	Issuer string `json:"issuer"`
-	// KeyDigest is the hex SHA-256 of the subject's public key in PKIX form: a
-	// CA's identity, as kubeadm's discovery hash has it.
+	// KeyDigest is the hex SHA-256 of the subject's public key in PKIX form: the identity of a
+	// CA, as in kubeadm's discovery hash.
 	KeyDigest string `json:"key_digest"`
-	// IssuerKeyDigest names the key that signed, found by verifying against the
-	// CA certificates of the same report; empty when none fits.
+	// IssuerKeyDigest identifies the signing key, found by verifying against the CA certificates
+	// of the same report; empty when none matches.
 	IssuerKeyDigest string `json:"issuer_key_digest,omitempty"`
 }
 
@@ -216,7 +216,8 @@ type KubeconfigInfo struct {
 	// CAs are the certificates of the trusted CAs.
 	CAs    []CertificateInfo `json:"cas,omitempty"`
 	Client *CertificateInfo  `json:"client,omitempty"`
-	// ClientCertificate and ClientKey are paths, where the file names them instead of inlining.
+	// ClientCertificate and ClientKey are paths, if the file names them instead of inlining the
+	// data.
 	ClientCertificate string `json:"client_certificate,omitempty"`
 	ClientKey         string `json:"client_key,omitempty"`
 	// Token reports whether it authenticates by a bearer token.
@@ -232,42 +233,42 @@ func (k *KubeconfigInfo) CAKeyDigests() []string {
 	return out
 }
 
-// MarksFormat is the format of the marks that this version writes. It reads that
-// one and older ones; of a newer one it does not know what it leaves unread.
+// MarksFormat is the format of the marks that this version writes. It also reads older formats;
+// of a newer one it cannot know which fields it misses.
 const MarksFormat = 1
 
-// Marks is what kubewright keeps on a host in /var/lib/kubewright: whose the
-// host is, and what was there before. Written before the first change of a
-// host, removed last. It holds no secrets.
+// Marks are what kubewright stores on a host in /var/lib/kubewright: whose the host is, and what
+// was there before. They are written before the first change of a host, and removed last. They
+// hold no secrets.
 type Marks struct {
-	// Format is MarksFormat of who wrote them.
+	// Format is the MarksFormat of the version that wrote them.
 	Format  int    `json:"format"`
 	Lineage string `json:"lineage"`
 	Cluster string `json:"cluster"`
-	// Node is the address of the node block that this host serves.
+	// Node is the address of the node block that this host belongs to.
 	Node Target `json:"node,omitzero"`
-	// Founder marks the control plane on which the cluster is founded.
+	// Founder marks the control plane that bootstraps the cluster.
 	Founder bool `json:"founder,omitempty"`
-	// ClusterCA is the KeyDigest of the CA of the cluster that the host is part of,
-	// once known; marks that older versions wrote have none. FormerCAs are those of
-	// the CAs that it has taken the place of, in rotations of ours.
+	// ClusterCA is the KeyDigest of the CA of the host's cluster, once known; marks of older
+	// versions have none. FormerCAs are the KeyDigests of the CAs that it replaced in rotations
+	// by kubewright.
 	ClusterCA string   `json:"cluster_ca,omitempty"`
 	FormerCAs []string `json:"former_cas,omitempty"`
 	// Token is the highest run token seen; an operation with a lower one is refused.
 	Token int64 `json:"token"`
-	// Owned are the paths that we made; Before is what stood there, per path or
-	// setting, as far as it is to be put back ("" when nothing did).
+	// Owned are the paths that kubewright created; Before is the previous content, per path or
+	// setting, as far as it has to be restored ("" if there was none).
 	Owned  []string          `json:"owned,omitempty"`
 	Before map[string]string `json:"before,omitempty"`
-	// Unreadable says which of the files could not be read, and why; nothing else of
-	// these marks is known then.
+	// Unreadable says which of the files could not be read, and why; the other fields are then
+	// empty.
 	Unreadable string `json:"-"`
 }
 
-// Secret is bytes that stay in memory. No verb of fmt and no encoder prints
-// them. They are held by a function because fmt calls no method of an
-// unexported field, and with a wrong verb follows pointers: a struct around a
-// Secret then shows the address of the function at most.
+// Secret holds bytes that stay in memory. No verb of fmt and no encoder prints them. They are
+// held by a function because fmt calls no method of an unexported field, and with a wrong verb
+// follows pointers: for a struct around a Secret it then shows the address of the function at
+// most.
 type Secret struct{ reveal func() []byte }
 
 // NewSecret wraps bytes; the caller must not keep them.
@@ -281,7 +282,7 @@ func (s Secret) Reveal() []byte {
 	return s.reveal()
 }
 
-// IsZero reports whether there is nothing inside.
+// IsZero reports whether the secret is empty.
 func (s Secret) IsZero() bool { return len(s.Reveal()) == 0 }
 
 const masked = "(sensitive value)"

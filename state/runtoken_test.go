@@ -31,7 +31,7 @@ func TestWeighRuns(t *testing.T) {
 		"worker says one less":         {recorded: 7, seen: []state.SeenRun{cp("a", 7), w("b", top-1), w("c", 7)}, next: 8, void: []string{"b"}},
 		"worker says below zero":       {recorded: 7, seen: []state.SeenRun{cp("a", 7), w("b", math.MinInt64)}, next: 8, void: []string{"b"}},
 		"worker at the window":         {recorded: 7, seen: []state.SeenRun{cp("a", 7), w("b", 1007), w("c", 7)}, next: 1008, ahead: []string{"b"}},
-		"worker behind the window":     {recorded: 7, seen: []state.SeenRun{cp("a", 7), w("b", 1008), w("c", 7)}, next: 8, void: []string{"b"}},
+		"worker beyond the window":     {recorded: 7, seen: []state.SeenRun{cp("a", 7), w("b", 1008), w("c", 7)}, next: 8, void: []string{"b"}},
 		"half of the workers":          {recorded: 7, seen: []state.SeenRun{cp("a", 7), cp("b", 6), w("c", 9), w("d", 9)}, next: 10, ahead: []string{"c", "d"}},
 		"most hosts are workers":       {recorded: 7, seen: []state.SeenRun{cp("a", 7), w("b", 9), w("c", 9)}, next: 10, last: 9, older: []string{"b", "c"}},
 		"most hosts, beyond the next":  {recorded: 7, seen: []state.SeenRun{cp("a", 7), w("b", 5009), w("c", 5009)}, next: 5010, last: 5009, older: []string{"b", "c"}},
@@ -40,8 +40,8 @@ func TestWeighRuns(t *testing.T) {
 		"old state and a lie":          {recorded: 7, seen: []state.SeenRun{cp("a", 9), w("b", top), w("c", 9)}, next: 10, last: 9, older: []string{"a", "c"}, void: []string{"b"}},
 		"old state, worker beyond":     {recorded: 7, seen: []state.SeenRun{cp("a", 9), w("b", 10), w("c", 7)}, next: 11, last: 9, older: []string{"a"}, ahead: []string{"b"}},
 		"control plane says the top":   {recorded: 7, seen: []state.SeenRun{cp("a", top), w("b", 7)}, next: 8, void: []string{"a"}},
-		"cut short":                    {recorded: 7, leased: 8, seen: []state.SeenRun{cp("a", 8), w("b", 7)}, next: 9, last: 8, older: []string{"a"}, cut: true},
-		"cut short after another":      {recorded: 7, leased: 9, seen: []state.SeenRun{cp("a", 9), w("b", 7)}, next: 10, last: 9, older: []string{"a"}},
+		"interrupted":                  {recorded: 7, leased: 8, seen: []state.SeenRun{cp("a", 8), w("b", 7)}, next: 9, last: 8, older: []string{"a"}, cut: true},
+		"interrupted after another":    {recorded: 7, leased: 9, seen: []state.SeenRun{cp("a", 9), w("b", 7)}, next: 10, last: 9, older: []string{"a"}},
 		"lease of a run before":        {recorded: 7, leased: 7, seen: []state.SeenRun{cp("a", 8), w("b", 7)}, next: 9, last: 8, older: []string{"a"}},
 		"the whole fleet and state":    {recorded: top, leased: top, seen: []state.SeenRun{cp("a", top), w("b", top)}, next: 1, void: []string{"a", "b"}},
 		"the fleet, not the state":     {recorded: 7, seen: []state.SeenRun{cp("a", top), w("b", top)}, next: 8, void: []string{"a", "b"}},
@@ -53,14 +53,14 @@ func TestWeighRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := state.WeighRuns(tt.recorded, tt.leased, tt.seen)
-			if got.Next != tt.next || got.Seen != tt.last || got.CutShort != tt.cut ||
+			if got.Next != tt.next || got.Seen != tt.last || got.Interrupted != tt.cut ||
 				!slices.Equal(keys(got.Older), tt.older) || !slices.Equal(keys(got.Ahead), tt.ahead) || !slices.Equal(keys(got.Void), tt.void) {
 				t.Errorf("got %+v", got)
 			}
 			// Hosts may answer in any order.
 			slices.Reverse(tt.seen)
 			if again := state.WeighRuns(tt.recorded, tt.leased, tt.seen); again.Next != got.Next || again.Seen != got.Seen || len(again.Void) != len(got.Void) {
-				t.Errorf("got %+v in the other order, and %+v", again, got)
+				t.Errorf("got %+v in the reverse order, and %+v", again, got)
 			}
 		})
 	}
@@ -74,7 +74,7 @@ func keys(seen []state.SeenRun) []string {
 	return out
 }
 
-// TestLaterRun: a state that holds a number that does not count takes the next run's.
+// TestLaterRun checks that a state with an invalid number takes over the next run's token.
 func TestLaterRun(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ recorded, next, want int64 }{

@@ -14,7 +14,7 @@ import (
 
 const secretText = "hunter2-hunter2"
 
-// TestSecretIsNeverPrinted tries every verb and flag, wherever a Secret stands.
+// TestSecretIsNeverPrinted tries every verb and flag, with a Secret in any place.
 func TestSecretIsNeverPrinted(t *testing.T) {
 	t.Parallel()
 	s := state.NewSecret([]byte(secretText))
@@ -48,7 +48,7 @@ func TestSecretIsNeverPrinted(t *testing.T) {
 	raw := fmt.Sprint([]byte(secretText))
 	for _, trace := range []string{secretText, secretText[:7], hex.EncodeToString([]byte(secretText[:4])), raw[1 : len(raw)-1]} {
 		if strings.Contains(text, trace) {
-			t.Errorf("the secret shows as %q", trace)
+			t.Errorf("the secret is printed as %q", trace)
 		}
 	}
 }

@@ -2,9 +2,9 @@ package state
 
 import "strings"
 
-// ShellWord is s as one word of a command that somebody copies into a shell: as it is
-// where nothing in it is special there, and else in single quotes. (In double quotes, as
-// Go's %q has them, a shell still expands $ and backticks.)
+// ShellWord returns s as one word of a shell command that a user copies: unchanged if it has no
+// special characters, otherwise in single quotes. (In double quotes, as Go's %q writes them, a
+// shell still expands $ and backticks.)
 func ShellWord(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./@:=,", r)
@@ -15,7 +15,7 @@ func ShellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// ShellWords are several such words, one behind the other.
+// ShellWords joins several words with spaces, each as by ShellWord.
 func ShellWords(words ...string) string {
 	out := make([]string, len(words))
 	for i, w := range words {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestShellWord gives words to a shell and asks what it has read.
+// TestShellWord passes words to a shell and checks what it reads.
 func TestShellWord(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	if err != nil {
@@ -17,7 +17,7 @@ func TestShellWord(t *testing.T) {
 	} {
 		out, err := exec.Command(sh, "-c", "printf %s "+ShellWord(s)).CombinedOutput()
 		if err != nil || string(out) != s {
-			t.Errorf("%q is the word %s, and a shell reads %q: %v", s, ShellWord(s), out, err)
+			t.Errorf("ShellWord(%q) = %s, and a shell reads %q: %v", s, ShellWord(s), out, err)
 		}
 	}
 	if got := ShellWords("etcd", "restore", "a b.db", "prod"); got != "etcd restore 'a b.db' prod" {

@@ -32,16 +32,17 @@ const (
 	KindObject      Kind = "object"      // the leaves that we set
 )
 
-// Class says what a plan does with an attribute.
+// Class says how a plan treats an attribute.
 type Class string
 
 // The classes of an attribute; one without a class is bound.
 const (
-	// Bound attributes are diffed and digested.
+	// Bound attributes are part of diff and digest.
 	Bound Class = "bound"
-	// Shown attributes are printed, and neither diffed nor digested: days left, pods on a node.
+	// Shown attributes are printed, but not part of diff and digest: days left, pods on a node.
 	Shown Class = "shown"
-	// Gate attributes are evaluated again right before the act: quorum, PodDisruptionBudgets.
+	// Gate attributes are evaluated again right before the operation: quorum,
+	// PodDisruptionBudgets.
 	Gate Class = "gate"
 )
 
@@ -51,37 +52,34 @@ type Item struct {
 	Kind    Kind    `json:"kind"`
 	// Attributes is a map.
 	Attributes Value `json:"attributes"`
-	// Origin tells, per attribute path, who wants the value. The longest path
-	// that is a prefix of an attribute's path speaks for it. Below the path of a list
-	// there may be its elements, by their names or texts, and below that of a text
-	// what it is made of. Desired only.
+	// Origin holds the source of the values, by attribute path. The longest path that is a prefix
+	// of an attribute's path applies. Below the path of a list there may be its elements, by
+	// their names or texts, and below a string the parts that it is composed of. Desired only.
 	Origin map[string]Source `json:"origin,omitempty"`
 	// Classes names the attributes that are not bound, by their first key.
 	Classes map[string]Class `json:"classes,omitempty"`
-	// CreateOnly marks an item that matters only while it is made: once it is
-	// present it is not diffed, but for a renewal that is due (super-admin.conf, the
-	// founder's kubelet.conf) and who may read it, and that somebody takes it away is
-	// no drift.
+	// CreateOnly marks an item that matters only at its creation: once it is present it is not
+	// diffed, except for a renewal that is due (super-admin.conf, the founder's kubelet.conf) and
+	// for its permissions, and its removal is no drift.
 	CreateOnly bool `json:"create_only,omitempty"`
-	// Expires marks an item that Kubernetes takes away when its time is over:
-	// once it was made as it is wanted, its absence is no difference.
+	// Expires marks an item that Kubernetes removes when it expires: once it was created as
+	// desired, its absence is no difference.
 	Expires bool `json:"expires,omitempty"`
-	// Partial marks an item of which only the attributes present here are ours:
-	// other leaves of the observed one are nobody's business (API objects, nodes).
+	// Partial marks an item of which only the attributes present here are managed: other leaves
+	// of the observed item are ignored (API objects, nodes).
 	Partial bool `json:"partial,omitempty"`
-	// Exact lists attribute paths of a partial item below which everything is ours.
+	// Exact lists attribute paths of a partial item below which everything is managed.
 	Exact []string `json:"exact,omitempty"`
-	// Initial lists attribute paths that matter only while the item is made: a
-	// Deployment's replicas, which somebody may scale.
+	// Initial lists attribute paths that matter only at the item's creation: a Deployment's
+	// replicas, which operators may scale.
 	Initial []string `json:"initial,omitempty"`
-	// Outdated lists those of Initial that are written all the same: what is there
-	// is what was usual before, and nobody has changed it. Desired only, never stored.
+	// Outdated lists those of Initial that are written nevertheless: the observed value is a
+	// former default that was never changed. Desired only, never stored.
 	Outdated []string `json:"-"`
-	// Content is what a write would put there. Desired only, never stored.
+	// Content is the content that a write produces. Desired only, never stored.
 	Content []byte `json:"-"`
-	// Sealed stands for Content in a plan when something in it is sensitive; of
-	// an object Outline is what a plan holds, with only the sensitive leaves
-	// sealed. Desired only, never stored.
+	// Sealed replaces Content in a plan if a part of it is sensitive. For an object a plan holds
+	// Outline instead, in which only the sensitive leaves are sealed. Desired only, never stored.
 	Sealed  Sensitive `json:"-"`
 	Outline Value     `json:"-"`
 }
@@ -95,36 +93,36 @@ func (i Item) Class(path string) Class {
 	return Bound
 }
 
-// Unobserved says that something could not be looked at, and why. It is no
-// value of any attribute: what was not seen is neither present nor absent.
+// Unobserved records what could not be observed, and why. It is not an attribute value: something
+// unobserved is neither present nor absent.
 type Unobserved struct {
 	Target Target `json:"target"`
-	// Class restricts it to items of one class (object, node, member); empty is all of the target.
+	// Class restricts it to items of one class (object, node, member); empty means the whole
+	// target.
 	Class  string `json:"class,omitempty"`
 	Reason string `json:"reason"`
 	// Remedy says what the operator can do about it.
 	Remedy string `json:"remedy,omitempty"`
-	// Answered reports whether there is a machine all the same: it refused a login, say.
+	// Answered reports whether there is a machine nevertheless: it refused a login, for example.
 	Answered bool `json:"-"`
-	// Estranged reports whether one is at the host's address which does not prove to be it.
+	// Estranged reports whether the machine at the host's address did not prove to be that host.
 	Estranged bool `json:"-"`
 }
 
-// Snapshot is what is wanted, seen or remembered at one moment.
+// Snapshot is the desired, observed or recorded state at one moment.
 type Snapshot struct {
 	// Items are sorted by address, each address once.
 	Items []Item `json:"items"`
 	// Facts are observed inputs that are never diffed, per node.
 	Facts map[Target]*Facts `json:"facts,omitempty"`
-	// Unobserved lists the targets that could not be looked at.
+	// Unobserved lists the targets that could not be observed.
 	Unobserved []Unobserved `json:"unobserved,omitempty"`
 
 	// places are the items' indices by address, as of the last Sort.
 	places map[Address]int
 }
 
-// Sort orders the items by address; Find is quick from then on, for as long as
-// the items are not moved.
+// Sort orders the items by address. Find is fast afterwards, as long as the items are not moved.
 func (s *Snapshot) Sort() {
 	SortByAddress(s.Items, func(i *Item) Address { return i.Address })
 	s.places = make(map[Address]int, len(s.Items))
@@ -133,8 +131,8 @@ func (s *Snapshot) Sort() {
 	}
 }
 
-// Check reports a broken invariant: unsorted or repeated addresses, or
-// attributes that are no map.
+// Check reports a broken invariant: unsorted or repeated addresses, or attributes that are no
+// map.
 func (s *Snapshot) Check() error {
 	before := ""
 	for i := range s.Items {
@@ -169,7 +167,7 @@ func (s *Snapshot) Find(a Address) *Item {
 	return &s.Items[i]
 }
 
-// Dark reports whether the item or target at the address could not be looked at.
+// Dark reports whether the item or target at the address could not be observed.
 func (s *Snapshot) Dark(a Address) bool {
 	for _, u := range s.Unobserved {
 		if u.Target == a.Target && (u.Class == "" || u.Class == a.Class()) {

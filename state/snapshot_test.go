@@ -50,7 +50,7 @@ func TestSnapshot(t *testing.T) {
 		"no map": {{Address: s.Items[0].Address}},
 	} {
 		if err := (&state.Snapshot{Items: items}).Check(); err == nil {
-			t.Errorf("Check() finds nothing wrong: %s", name)
+			t.Errorf("Check() reports nothing: %s", name)
 		}
 	}
 }
@@ -91,8 +91,8 @@ func TestObjectRef(t *testing.T) {
 	}
 }
 
-// TestEntryJSON: the lines of the journal keep their shape, and a step's own
-// entry is told from that of its first operation.
+// TestEntryJSON checks the format of the journal's lines, and that an entry for the whole step
+// differs from one for its first operation.
 func TestEntryJSON(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)

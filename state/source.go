@@ -2,8 +2,8 @@ package state
 
 import "fmt"
 
-// Source says where a value comes from: a line of the configuration, or a
-// default of a named origin. The zero Source is unknown.
+// Source is the origin of a value: a line of the configuration, or a named default. The zero
+// Source is unknown.
 type Source struct {
 	// File is relative to the configuration folder.
 	File string `json:"file,omitempty"`
@@ -15,11 +15,11 @@ type Source struct {
 	// StartByte and EndByte are offsets into the file, for underlining.
 	StartByte int `json:"start_byte,omitempty"`
 	EndByte   int `json:"end_byte,omitempty"`
-	// Default names who supplied the value when the user did not, such as "kubeadm 1.36".
+	// Default names the origin of a default value, such as "kubeadm 1.36".
 	Default string `json:"default,omitempty"`
 }
 
-// DefaultSource returns the source of a value that the user did not write.
+// DefaultSource returns the source of a value that the user did not set.
 func DefaultSource(by string) Source { return Source{Default: by} }
 
 // IsZero reports whether the source is unknown.

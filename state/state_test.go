@@ -7,8 +7,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestInterrupted: a plan goes on where the last apply did not come to its end and has
-// begun the step, and has done so since the first of those that did not.
+// TestInterrupted checks that a plan continues if the last apply was interrupted and has begun
+// the step, and that the time is that of the first interrupted apply in a row.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	step := state.Address{Target: state.ClusterTarget("prod"), Phase: "etcd-snapshot"}
@@ -23,8 +23,8 @@ func TestInterrupted(t *testing.T) {
 	}{
 		"nothing was applied":      {nil, time.Time{}},
 		"the last one ended":       {[]state.Apply{cut(1, step.String()), ended(2)}, time.Time{}},
-		"it was cut short":         {[]state.Apply{ended(1), cut(2, "cluster.prod/certs", step.String())}, at(2)},
-		"it was cut short again":   {[]state.Apply{ended(1), cut(2), cut(3, step.String())}, at(2)},
+		"it was interrupted":       {[]state.Apply{ended(1), cut(2, "cluster.prod/certs", step.String())}, at(2)},
+		"it was interrupted again": {[]state.Apply{ended(1), cut(2), cut(3, step.String())}, at(2)},
 		"it was refresh-only then": {[]state.Apply{ended(1), cut(2, step.String()), {Time: at(3)}}, at(2)},
 		"the step was not reached": {[]state.Apply{cut(1), cut(2, "cluster.prod/certs")}, time.Time{}},
 	} {

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// ValueKind says what a Value holds.
+// ValueKind is the type of a Value.
 type ValueKind uint8
 
 // The kinds of a Value.
@@ -28,9 +28,8 @@ const (
 	KindSensitive
 )
 
-// Arg is one command line argument of a component. Order and repetition
-// matter: kubeadm keeps both (extraArgs of v1beta4). Of a sensitive one Hidden
-// stands for the value, which is empty then.
+// Arg is one command line argument of a component. Order and repetition matter: kubeadm keeps
+// both (extraArgs of v1beta4). For a sensitive argument Value is empty and Hidden stands for it.
 type Arg struct {
 	Name, Value string
 	Hidden      Sensitive
@@ -41,7 +40,7 @@ func (a Arg) Equal(b Arg) bool {
 	return a.Name == b.Name && a.Value == b.Value && a.Hidden.Fingerprint == b.Hidden.Fingerprint && a.Hidden.IsZero() == b.Hidden.IsZero()
 }
 
-// Of returns the argument's value: a string, or what stands for a sensitive one.
+// Of returns the argument's value: a string, or a sensitive reference.
 func (a Arg) Of() Value {
 	if !a.Hidden.IsZero() {
 		return SensitiveValue(a.Hidden.Ref, a.Hidden.Fingerprint)
@@ -49,21 +48,22 @@ func (a Arg) Of() Value {
 	return String(a.Value)
 }
 
-// Pending stands for what only apply can know: an output of a step of the same plan.
+// Pending stands for a value that is known only during apply: an output of a step of the same
+// plan.
 type Pending struct {
 	Step   string `json:"step"`
 	Output string `json:"output"`
 }
 
-// Sensitive stands for a secret of the user's. Ref says where the performer
-// finds it (configuration, host or CA); Fingerprint is keyed from the state, so
-// that two equal secrets compare equal and nothing else can be learnt from it.
+// Sensitive stands for a secret of the user. Ref says where apply finds it (configuration, host
+// or CA); Fingerprint is keyed by the state, so equal secrets compare equal and nothing else can
+// be learned from it.
 type Sensitive struct {
 	Ref         string `json:"ref"`
 	Fingerprint string `json:"fingerprint"`
 }
 
-// IsZero reports that it stands for nothing.
+// IsZero reports whether it stands for no secret.
 func (s Sensitive) IsZero() bool { return s == Sensitive{} }
 
 // Value is an immutable attribute value. The zero Value is null.
@@ -73,11 +73,11 @@ type Value struct {
 	bool bool
 	text string // of a string; decimal form of a number
 	m    map[string]Value
-	more *more // nil but for the kinds that it is for
+	more *more // nil for kinds that need none of it
 }
 
-// more is what few values hold. There are very many values, most of them plain
-// ones in maps, which copy them all the time.
+// more holds the fields that few values need. There are very many values, most of them plain ones
+// in maps, which are copied all the time.
 type more struct {
 	list []Value
 	args []Arg
@@ -85,10 +85,10 @@ type more struct {
 	sens Sensitive
 }
 
-// nothing is what a value without more holds.
+// nothing is the more of a value without one.
 var nothing more
 
-// rest returns what it holds more.
+// rest returns the fields in more.
 func (v Value) rest() *more {
 	if v.more == nil {
 		return &nothing
@@ -99,23 +99,23 @@ func (v Value) rest() *more {
 // Null returns the absent value.
 func Null() Value { return Value{} }
 
-// Bool makes a boolean value.
+// Bool returns a boolean value.
 func Bool(b bool) Value { return Value{kind: KindBool, bool: b} }
 
-// Int makes a number value.
+// Int returns a number value.
 func Int(i int64) Value { return Value{kind: KindNumber, text: strconv.FormatInt(i, 10)} }
 
-// Number makes a number value from its decimal form, which is kept as written.
+// Number returns a number value from its decimal form, which is kept as written.
 func Number(decimal string) Value { return Value{kind: KindNumber, text: decimal} }
 
-// String makes a string value. Of bytes that are no UTF-8, which JSON cannot hold, it has
-// the visible form: what a value is does not change when it is saved.
+// String returns a string value. Bytes that are not valid UTF-8, which JSON cannot hold, are
+// escaped visibly, so that a value does not change when it is saved.
 func String(s string) Value { return Value{kind: KindString, text: legible(s)} }
 
-// List makes a list value.
+// List returns a list value.
 func List(vs ...Value) Value { return Value{kind: KindList, more: &more{list: vs}} }
 
-// Strings makes a list of strings.
+// Strings returns a list of strings.
 func Strings(ss ...string) Value {
 	vs := make([]Value, len(ss))
 	for i, s := range ss {
@@ -124,7 +124,7 @@ func Strings(ss ...string) Value {
 	return List(vs...)
 }
 
-// Map makes a map value.
+// Map returns a map value.
 func Map(m map[string]Value) Value {
 	if m == nil {
 		m = map[string]Value{}
@@ -132,7 +132,7 @@ func Map(m map[string]Value) Value {
 	return Value{kind: KindMap, m: m}
 }
 
-// Args makes an ordered list of arguments, whose text is as String has it.
+// Args returns an ordered list of arguments, whose texts are treated as in String.
 func Args(args []Arg) Value {
 	if !slices.ContainsFunc(args, func(a Arg) bool { return !utf8.ValidString(a.Name) || !utf8.ValidString(a.Value) }) {
 		return Value{kind: KindArgs, more: &more{args: args}}
@@ -144,26 +144,26 @@ func Args(args []Arg) Value {
 	return Value{kind: KindArgs, more: &more{args: text}}
 }
 
-// PendingValue makes a value that only apply will know.
+// PendingValue returns a value that is known only during apply.
 func PendingValue(step, output string) Value {
 	return Value{kind: KindPending, more: &more{pend: Pending{step, output}}}
 }
 
-// SensitiveValue makes a reference to a secret.
+// SensitiveValue returns a reference to a secret.
 func SensitiveValue(ref, fingerprint string) Value {
 	return Value{kind: KindSensitive, more: &more{sens: Sensitive{ref, fingerprint}}}
 }
 
-// Kind says what the value holds.
+// Kind returns the type of the value.
 func (v Value) Kind() ValueKind { return v.kind }
 
 // IsNull reports whether the value is absent.
 func (v Value) IsNull() bool { return v.kind == KindNull }
 
-// IsPending reports whether only apply can know the value.
+// IsPending reports whether the value is known only during apply.
 func (v Value) IsPending() bool { return v.kind == KindPending }
 
-// AsBool is the boolean held, or false.
+// AsBool returns the boolean held, or false.
 func (v Value) AsBool() bool { return v.kind == KindBool && v.bool }
 
 // AsString returns the text of a string or number, or "".
@@ -189,7 +189,7 @@ func (v Value) AsPending() Pending { return v.rest().pend }
 // AsSensitive returns the sensitive reference held.
 func (v Value) AsSensitive() Sensitive { return v.rest().sens }
 
-// HasSensitive reports whether the value is sensitive or holds something that is.
+// HasSensitive reports whether the value is sensitive or contains a sensitive one.
 func (v Value) HasSensitive() bool {
 	switch v.kind {
 	case KindSensitive:
@@ -207,7 +207,7 @@ func (v Value) HasSensitive() bool {
 	return false
 }
 
-// Keys lists the keys of a map in order.
+// Keys returns the keys of a map, sorted.
 func (v Value) Keys() []string {
 	keys := make([]string, 0, len(v.m))
 	for k := range v.m {
@@ -217,8 +217,8 @@ func (v Value) Keys() []string {
 	return keys
 }
 
-// Equal reports whether two values are the same. Numbers compare by their
-// value where both are plain decimals; argument lists by order and repetition.
+// Equal reports whether two values are the same. Numbers compare numerically if both are plain
+// decimals; argument lists by order and repetition.
 func (v Value) Equal(w Value) bool {
 	if v.kind != w.kind {
 		return false
@@ -248,7 +248,7 @@ func (v Value) Equal(w Value) bool {
 func sameNumber(a, b string) bool {
 	x, okA := new(big.Int).SetString(a, 10)
 	y, okB := new(big.Int).SetString(b, 10)
-	if okA && okB { // a float64 cannot tell large integers apart
+	if okA && okB { // a float64 cannot represent large integers exactly
 		return x.Cmp(y) == 0
 	}
 	f, errA := strconv.ParseFloat(a, 64)
@@ -256,9 +256,9 @@ func sameNumber(a, b string) bool {
 	return errA == nil && errB == nil && f == g
 }
 
-// Get walks a path such as args.audit-log-maxage or metadata.labels["a.b/c"].
-// In an argument list a name finds the last value given for it; in a list a
-// number finds an element. What is not there is null.
+// Get walks a path such as args.audit-log-maxage or metadata.labels["a.b/c"]. In an argument list
+// a name finds the last value given for it; in a list a number finds an element. A missing value
+// is null.
 func (v Value) Get(path string) Value {
 	for key, rest, ok := nextKey(path); ok; key, rest, ok = nextKey(rest) {
 		v = v.child(key)
@@ -326,9 +326,8 @@ func nextKey(path string) (key, rest string, ok bool) {
 	return path[:end], path[end:], true
 }
 
-// FromGo converts what encoding/json or a YAML decoder yields, and what is written
-// down likewise in Go, into a Value: nil, bool, numbers, strings, slices, and maps
-// of strings and of anything.
+// FromGo converts the output of encoding/json or of a YAML decoder, and similar Go values, into a
+// Value: nil, bool, numbers, strings, slices, and maps with string keys.
 func FromGo(x any) Value {
 	switch x := x.(type) {
 	case nil:
@@ -381,8 +380,8 @@ func FromGo(x any) Value {
 	panic(fmt.Sprintf("internal error: state.FromGo of %T", x))
 }
 
-// Go converts the value into what encoding/json yields. Pending and sensitive
-// values become their tagged form, as in JSON.
+// Go converts the value into the form that encoding/json decodes into. Pending and sensitive
+// values take their tagged form, as in JSON.
 func (v Value) Go() any {
 	switch v.kind {
 	case KindBool:
@@ -417,8 +416,8 @@ func (v Value) Go() any {
 	return nil
 }
 
-// Leaves lists the paths of all leaves below the value, in order. An empty
-// list, map or argument list is a leaf.
+// Leaves returns the paths of all leaves below the value, sorted. An empty list, map or argument
+// list is a leaf.
 func (v Value) Leaves() []string {
 	var out []string
 	v.leaves("", &out)

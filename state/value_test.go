@@ -79,8 +79,8 @@ func TestValueRoundTrip(t *testing.T) {
 	})
 }
 
-// TestValueJSONIsGos: what has no tag is written as encoding/json writes it, each
-// character and number.
+// TestValueJSONIsGos checks that a value without tags is written exactly as encoding/json writes
+// it.
 func TestValueJSONIsGos(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -98,8 +98,8 @@ func TestValueJSONIsGos(t *testing.T) {
 	})
 }
 
-// TestValuesThatAreAlike: a value is the same however often and however long it is
-// read, and what is no JSON is refused each time and leaves what was there.
+// TestValuesThatAreAlike checks that a value is decoded the same each time, at any length, and
+// that invalid JSON is refused each time and leaves the old value.
 func TestValuesThatAreAlike(t *testing.T) {
 	t.Parallel()
 	for _, length := range []int{1, 1 << 10, 1 << 16} {
@@ -221,7 +221,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// TestLeavesCoverTheValue: a value is made of its leaves.
+// TestLeavesCoverTheValue checks that a value can be rebuilt from its leaves.
 func TestLeavesCoverTheValue(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -267,7 +267,7 @@ func TestFromGo(t *testing.T) {
 	state.FromGo(make(chan int))
 }
 
-// TestAccessors: each answers for its own kind, and with nothing for any other.
+// TestAccessors checks that each accessor returns the zero value for other kinds.
 func TestAccessors(t *testing.T) {
 	t.Parallel()
 	null := state.Null()

@@ -17,7 +17,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// object is one of JSON.
+// object is a JSON object.
 type object = map[string]any
 
 // readTree reads a saved plan.
@@ -34,7 +34,7 @@ func readTree(t *testing.T, path string) object {
 	return out
 }
 
-// marshal returns a document as text.
+// marshal encodes a document as JSON.
 func marshal(t *testing.T, v any) []byte {
 	t.Helper()
 	b, err := json.Marshal(v)
@@ -44,14 +44,14 @@ func marshal(t *testing.T, v any) []byte {
 	return b
 }
 
-// checksum returns what everybody can compute who can write to the file.
+// checksum returns the digest that any user with write access to the file can compute.
 func checksum(t *testing.T, file object) string {
 	t.Helper()
 	sum := sha256.Sum256(marshal(t, file["saved"]))
 	return hex.EncodeToString(sum[:])
 }
 
-// authenticationCode returns what only the state's key makes of a saved plan.
+// authenticationCode returns the code of a saved plan, which takes the state's key to compute.
 func authenticationCode(t *testing.T, file object, key state.Key) string {
 	t.Helper()
 	return hex.EncodeToString(key.MAC("saved plan", marshal(t, struct {
@@ -62,7 +62,7 @@ func authenticationCode(t *testing.T, file object, key state.Key) string {
 	}{file["format_version"], file["kubewright_version"], checksum(t, file), file["saved"]})))
 }
 
-// writeTree writes a saved plan with a checksum that fits it.
+// writeTree writes a saved plan with a matching checksum.
 func writeTree(t *testing.T, path string, file object) {
 	t.Helper()
 	whole := maps.Clone(file)
@@ -73,7 +73,7 @@ func writeTree(t *testing.T, path string, file object) {
 	}
 }
 
-// fields returns the names that a struct has in JSON, with a value that each may have.
+// fields returns the JSON names of a struct's fields, each with a valid value.
 func fields(of reflect.Type) object {
 	out := object{}
 	for i := range of.NumField() {
@@ -99,9 +99,9 @@ func fields(of reflect.Type) object {
 	return out
 }
 
-// TestForgedPlan flips, empties, removes and adds each field of a saved plan, with a
-// checksum that fits: each of these is refused, with the flags that the file would ask for
-// as well, and nothing is changed.
+// TestForgedPlan checks that a saved plan is refused, and nothing is changed, when any of its
+// fields is flipped, emptied, removed or added and the checksum is recomputed, also with the
+// flags that the file would ask for.
 func TestForgedPlan(t *testing.T) {
 	t.Parallel()
 	f := changedFolder(t)
@@ -156,13 +156,13 @@ func TestForgedPlan(t *testing.T) {
 		}
 	}
 	if stateOf(t, f) != before || listing(t, f) != world {
-		t.Error("something was changed all the same")
+		t.Error("the refused plan changed something")
 	}
 	if tried < 150 {
-		t.Errorf("only %d changes were tried", tried)
+		t.Errorf("only %d modifications were tried", tried)
 	}
 	writeTree(t, path, file)
 	if code, out := f.run("apply", "plan.kwplan"); code != 0 {
-		t.Errorf("the file as it was saved: exit code %d\n%s", code, out)
+		t.Errorf("the unmodified file: exit code %d\n%s", code, out)
 	}
 }

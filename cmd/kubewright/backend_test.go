@@ -18,7 +18,7 @@ import (
 	"github.com/kubewright/kubewright/state/backend/http/httptestserver"
 )
 
-// backendBlock keeps the state at a server of a test's own.
+// backendBlock is a backend block that keeps the state on the test's server.
 func backendBlock(s *httptestserver.Server) string {
 	return fmt.Sprintf(`
 kubewright {
@@ -34,17 +34,17 @@ kubewright {
 `, s.URL, s.URL, s.User)
 }
 
-// leaseOver is how long a cluster's lease outlives the run that was killed.
+// leaseOver is the time by which a cluster's lease has expired after its run was killed.
 const leaseOver = 5 * time.Minute
 
-// team is several operators, each with a copy of the configuration and the same
-// hosts, whose state is at a server.
+// team is several operators with a copy of the configuration each, the same hosts, and
+// one state on a server.
 type team struct {
 	*shared
 	server *httptestserver.Server
 }
 
-// newTeam has a cluster that runs, and a change to it that nobody has applied.
+// newTeam returns a running cluster and a change to it that is not applied yet.
 func newTeam(t *testing.T) *team {
 	t.Helper()
 	return newTeamAt(t, httptestserver.New(t))
@@ -62,7 +62,7 @@ func newTeamAt(t *testing.T, server *httptestserver.Server) *team {
 	return m
 }
 
-// as is somebody's command, who knows the server's password.
+// as returns a command of the named operator, who knows the server's password.
 func (m *team) as(f folder, who string, args ...string) (*console.Env, func() string) {
 	env, printed := m.operator(f, who, args...)
 	env.Getenv = func(name string) string {
@@ -87,7 +87,7 @@ func (m *team) want(f folder, who string, code int, text string, args ...string)
 	return printed()
 }
 
-// other is another machine: the configuration, and nothing that belongs to the state.
+// other returns the folder of another machine: the configuration without any file of the state.
 func (f folder) other(t *testing.T) folder {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(string(f), "main.hcl"))
@@ -102,14 +102,14 @@ func (f folder) has(name string) bool {
 	return err == nil && info.Size() > 0
 }
 
-// TestRemoteState: the state of an apply is at the server alone, others go on
-// from it, and nothing that is kept here or there has the password in it.
+// TestRemoteState checks that an apply leaves its state on the server alone, that another
+// operator continues from it, and that no file here or there contains the password.
 func TestRemoteState(t *testing.T) {
 	t.Parallel()
 	m := newTeam(t)
 	ada, grace := m.from, m.from.other(t)
 	if ada.has("kubewright.state.json") || !bytes.Contains(m.server.State(), []byte(`"lineage"`)) || m.server.Holder() != "" {
-		t.Errorf("the state is not at the server, or locked by %q there", m.server.Holder())
+		t.Errorf("the state is not on the server, or still locked there by %q", m.server.Holder())
 	}
 	m.want(grace, "grace@desk", 2, "Plan: 0 to add", "plan", "-detailed-exitcode")
 	m.want(grace, "grace@desk", 0, "Apply complete!", "apply", "-auto-approve")
@@ -120,7 +120,7 @@ func TestRemoteState(t *testing.T) {
 	for _, f := range []folder{ada, grace} {
 		err := filepath.WalkDir(string(f), func(path string, d os.DirEntry, err error) error {
 			if b, readErr := os.ReadFile(path); readErr == nil && bytes.Contains(b, []byte(m.server.Password)) {
-				t.Errorf("%s has the password", path)
+				t.Errorf("%s contains the password", path)
 			}
 			return err
 		})
@@ -136,8 +136,8 @@ func TestRemoteState(t *testing.T) {
 	m.want(ada, "ada@laptop", 1, "leave one of them out", "plan", "-state=other.json")
 }
 
-// TestStateNotTaken: a state that the server does not take at the end of an apply
-// is kept here, and the same command goes on from there.
+// TestStateNotTaken checks that a state that the server rejects at the end of an apply is
+// kept locally, and that the same command continues from that copy.
 func TestStateNotTaken(t *testing.T) {
 	t.Parallel()
 	m := newTeam(t)
@@ -153,23 +153,23 @@ func TestStateNotTaken(t *testing.T) {
 	if words := strings.Join(strings.Fields(printed()), " "); code != 1 || !strings.Contains(words, "kubewright.errored.state.json") || !strings.Contains(words, "run the same command again") {
 		t.Errorf("exit code %d\n%s", code, printed())
 	} else if !strings.Contains(words, "Warning: Lock was not given back") || !strings.Contains(words, "The next command of yours in this folder gives it back; for others it stays until then, or until kubewright force-unlock "+m.server.Holder()+".") {
-		t.Errorf("it is not said that the lock is left:\n%s", printed())
+		t.Errorf("the output does not report that the lock is left:\n%s", printed())
 	}
 	if !m.from.has("kubewright.errored.state.json") || !m.from.has("kubewright.journal") {
-		t.Error("what could not be written is not here")
+		t.Error("the state that could not be written is not kept locally")
 	}
 	m.server.Fail()
 	m.want(m.from.other(t), "grace@desk", 1, "Error: State is locked", "apply", "-auto-approve")
 	m.want(m.from, "ada@laptop", 0, "", "apply", "-auto-approve")
 	if m.from.has("kubewright.errored.state.json") || m.from.has("kubewright.journal") || m.server.Holder() != "" {
-		t.Errorf("files of the failure, or its lock, are left: %q", m.server.Holder())
+		t.Errorf("files of the failed write, or its lock, are left: %q", m.server.Holder())
 	}
 	m.want(m.from.other(t), "grace@desk", 0, "No changes.", "plan", "-detailed-exitcode")
 }
 
-// TestKilledRemotely: a run that was killed leaves its lock. Its own machine takes
-// that back; another one is told who holds it, ends it, and goes on; and then what
-// the first has in its journal is not believed any more.
+// TestKilledRemotely checks that a killed run leaves its lock: the same machine takes it over,
+// another operator sees the holder, ends the lock and continues. After that the journal on
+// the first machine is no longer trusted.
 func TestKilledRemotely(t *testing.T) {
 	t.Parallel()
 	m := newTeam(t)
@@ -181,7 +181,7 @@ func TestKilledRemotely(t *testing.T) {
 	}
 	said := m.want(f.other(t), "grace@desk", 1, "Error: State is locked", "apply", "-auto-approve")
 	if !strings.Contains(strings.Join(strings.Fields(said), " "), "kubewright force-unlock "+id) {
-		t.Errorf("it is not said how to end the lock:\n%s", said)
+		t.Errorf("the output does not say how to end the lock:\n%s", said)
 	}
 	m.want(f, operatorName, 0, "Apply complete!", "apply", "-auto-approve")
 	m.want(f, operatorName, 0, "No changes.", "plan", "-detailed-exitcode")
@@ -206,13 +206,13 @@ func TestKilledRemotely(t *testing.T) {
 	}
 }
 
-// kill applies in a process that ends in the middle of a step.
+// kill runs an apply in a process that ends in the middle of a step.
 func (m *team) kill(f folder) {
 	m.t.Helper()
 	cmd := f.process("kubewright-killed", "apply", "-auto-approve", "-parallelism=1")
 	cmd.Env = append(os.Environ(), "KUBEWRIGHT_HTTP_ADDRESS="+m.server.URL, "KUBEWRIGHT_HTTP_PASSWORD="+m.server.Password, "KILLED_AT=[1/", "KILLED_DURABLE=1", "KILLED_AS="+operatorName)
 	if out, err := cmd.CombinedOutput(); err == nil || cmd.ProcessState.ExitCode() != 137 {
-		m.t.Fatalf("it was not killed: %v\n%s", err, out)
+		m.t.Fatalf("the process was not killed: %v\n%s", err, out)
 	}
 	m.world = mustReopen(m.t, f)
 }
@@ -226,8 +226,8 @@ func mustReopen(t *testing.T, f folder) *sim.World {
 	return w
 }
 
-// TestLockEnded: of a run that stands still while somebody ends its lock and
-// applies, no further step begins, and its state does not replace the newer one.
+// TestLockEnded checks that a paused run whose lock another operator has ended, and who has
+// applied meanwhile, starts no further step and does not replace the newer state.
 func TestLockEnded(t *testing.T) {
 	t.Parallel()
 	for _, remote := range []bool{false, true} {
@@ -266,10 +266,10 @@ func TestLockEnded(t *testing.T) {
 			}
 			said := strings.Join(strings.Fields(printed()), " ")
 			if !ada.has("kubewright.errored.state.json") || !strings.Contains(said, "The state was written to") || strings.Contains(said, "cannot write the journal") {
-				t.Errorf("its own state is not kept, or it is not said where\n%s", printed())
+				t.Errorf("the run's own state is not kept, or the output does not say where\n%s", printed())
 			}
 			if strings.Contains(said, "run the same command again") || !strings.Contains(said, "kubewright plan") {
-				t.Errorf("it is advised to undo what the other run has done\n%s", printed())
+				t.Errorf("the output advises undoing the other run's changes\n%s", printed())
 			}
 			m.want(grace, "grace@desk", 0, "No changes.", "plan", "-detailed-exitcode")
 		})
@@ -283,9 +283,9 @@ func (m *team) stateNow(f folder, remote bool) []byte {
 	return []byte(stateOf(m.t, f))
 }
 
-// runStopped is the command in a process that stops itself, with SIGSTOP, at one
-// of its moments, and goes on there when it is told to: on a busy machine the thread
-// that has sent the signal runs for a while before it stops.
+// runStopped is the command in a process that stops itself with SIGSTOP at one of its
+// moments and continues on SIGCONT. It waits for SIGCONT, because on a busy machine the
+// thread that sent SIGSTOP runs for a while before it stops.
 func runStopped() {
 	os.Exit(cli.Main(atMoment(console.System(os.Args[1:]), func() {
 		resumed := make(chan os.Signal, 1)
@@ -297,9 +297,8 @@ func runStopped() {
 	})))
 }
 
-// TestStoppedProcess stops the command with SIGSTOP when it has planned and is
-// about to act; while it stands still its lock is ended and another one applies.
-// It acts no more.
+// TestStoppedProcess stops the command with SIGSTOP after planning, right before its first
+// change. Its lock is ended and another apply runs; on SIGCONT it changes nothing.
 func TestStoppedProcess(t *testing.T) {
 	t.Parallel()
 	f := newShared(t).from
@@ -312,10 +311,10 @@ func TestStoppedProcess(t *testing.T) {
 	}
 	var status syscall.WaitStatus
 	if _, err := syscall.Wait4(cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
-		t.Fatalf("it did not stop: %v %v\n%s", status, err, out.String())
+		t.Fatalf("the process did not stop: %v %v\n%s", status, err, out.String())
 	}
 	if code, said := f.run("apply", "-auto-approve"); code != 1 || !strings.Contains(said, "State is locked") {
-		t.Errorf("beside a process that stands still: exit code %d\n%s", code, said)
+		t.Errorf("while the process is stopped: exit code %d\n%s", code, said)
 	}
 	_, said := f.run("lock", "status", "-json")
 	_, id, _ := strings.Cut(said, `"id": "`)
@@ -331,12 +330,12 @@ func TestStoppedProcess(t *testing.T) {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 	if stateOf(t, f) != before || listing(t, f) != world {
-		t.Error("it has changed hosts or state all the same")
+		t.Error("the resumed process changed hosts or state")
 	}
 	f.must(t, "plan", "-detailed-exitcode")
 }
 
-// listing returns what is on the hosts of crashConfig.
+// listing returns the content of the hosts of crashConfig.
 func listing(t *testing.T, f folder) string {
 	t.Helper()
 	w, all := mustReopen(t, f), ""
@@ -346,8 +345,8 @@ func listing(t *testing.T, f folder) string {
 	return all
 }
 
-// TestMovedBackend: who changes where the state is kept is asked what becomes of
-// it; it is copied under both locks, and nothing newer is overwritten.
+// TestMovedBackend checks that a user who changes the backend is asked what to do with the
+// state, that it is copied under both locks, and that a newer state is not overwritten.
 func TestMovedBackend(t *testing.T) {
 	t.Parallel()
 	first, second := httptestserver.New(t), httptestserver.New(t)
@@ -371,13 +370,13 @@ func TestMovedBackend(t *testing.T) {
 	m.want(f, "ada@laptop", 1, "-force-copy", "init", "-migrate-state")
 	m.want(f, "ada@laptop", 0, "Copied the state", "init", "-migrate-state", "-force-copy")
 	if string(first.State()) != local || stateOf(t, f) != local {
-		t.Error("the state is another one at the new place, or gone from the old one")
+		t.Error("the state differs at the new place, or is gone from the old one")
 	}
 	m.want(f, "ada@laptop", 0, "No changes.", "plan", "-detailed-exitcode")
 	keepAt(backendBlock(second))
 	second.Put([]byte(strings.Replace(local, "x", "y", 1)))
 	m.want(f, "ada@laptop", 1, "is not sent to "+strings.TrimSuffix(second.URL, second.Path), "init", "-migrate-state", "-force-copy")
-	// The environment names the server from which it is moved, the command line the other.
+	// The environment names the server to move from, the command line the one to move to.
 	move := func(to *httptestserver.Server) []string {
 		return []string{"init", "-migrate-state", "-force-copy", "-backend-config=address=" + to.URL}
 	}
@@ -389,7 +388,7 @@ func TestMovedBackend(t *testing.T) {
 	f.replace(t, `"general"`, `"batch"`)
 	m.want(f, "ada@laptop", 0, "Apply complete!", "apply", "-auto-approve")
 	text = bytes.Replace(text, []byte(`"general"`), []byte(`"batch"`), 1)
-	keepAt(backendBlock(first)) // where an older state lies
+	keepAt(backendBlock(first)) // which has an older state
 	m.want(f, "ada@laptop", 0, "Copied the state", move(first)...)
 	m.server = first
 	second.Put(first.State())
@@ -402,7 +401,7 @@ func TestMovedBackend(t *testing.T) {
 	m.want(f, "ada@laptop", 1, "Error: Backend has changed", "plan")
 	m.want(f, "ada@laptop", 0, "Copied the state", "init", "-migrate-state", "-force-copy")
 	if stateOf(t, f) != string(second.State()) || f.has(".kubewright/backend.json") {
-		t.Error("the state is not back in its file")
+		t.Error("the state file was not restored")
 	}
 	m.want(f, "ada@laptop", 0, "No changes.", "plan", "-detailed-exitcode")
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state/growth"
 )
 
-// manyNodes is a simulated cluster of three control planes and so many workers.
+// manyNodes is a simulated cluster of three control planes and a given number of workers.
 const manyNodes = `
 cluster "prod" {
   kubernetes_version     = "1.36.3"
@@ -39,8 +39,8 @@ node "worker" {
 }
 `
 
-// BenchmarkPlanNew is the whole command, from reading files to the last line on
-// the screen, where the cluster is not there yet.
+// BenchmarkPlanNew measures the whole command for a cluster that does not exist yet, from
+// reading files to the last line of output.
 func BenchmarkPlanNew(b *testing.B) {
 	growth.Run(b, "nodes", []int{100, 1000}, func(b *testing.B, nodes int) func() {
 		dir := operatorFolder(b, nodes)
@@ -48,8 +48,8 @@ func BenchmarkPlanNew(b *testing.B) {
 	})
 }
 
-// BenchmarkPlanUnchanged is the whole command where nothing is to be done. The
-// simulated world, which the command reads as well, takes a part of it.
+// BenchmarkPlanUnchanged measures the whole command when there is nothing to do. Reading
+// the simulated world accounts for part of the time.
 func BenchmarkPlanUnchanged(b *testing.B) {
 	growth.Run(b, "nodes", []int{100, 1000}, func(b *testing.B, nodes int) func() {
 		dir := operatorFolder(b, nodes)
@@ -67,7 +67,7 @@ func operatorFolder(b *testing.B, nodes int) string {
 	return dir
 }
 
-// command runs kubewright in this process and wants that exit code.
+// command runs kubewright in this process and requires the exit code.
 func command(b *testing.B, dir string, code int, args ...string) {
 	b.Helper()
 	var said strings.Builder

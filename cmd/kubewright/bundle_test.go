@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// publish serves what bundle fetches for Kubernetes 1.36.3 until the script ends.
+// publish serves the downloads of bundle for Kubernetes 1.36.3 until the script ends.
 func publish(ts *testscript.TestScript, _ bool, _ []string) {
 	r := bundle.DefaultReleases()
 	place := bundletest.New("1.36.3", r.Containerd, r.Runc, r.CNIPlugins, r.Crictl)

@@ -46,8 +46,8 @@ connection {
 }
 `
 
-// ciStubs are what the services provide: they write down what they are told,
-// with the text that would be posted. The command itself is the real one.
+// ciStubs replace the services' command line tools: each records its arguments and the text
+// that would be posted. kubewright itself is the real one.
 var ciStubs = map[string]string{
 	"kubewright": "#!/bin/sh\nexec ${CI_PROGRAM:-kubewright-process} \"$@\"\n",
 	"gh": `#!/bin/sh
@@ -72,27 +72,27 @@ type ci struct {
 	files map[string]map[string]any
 	// left are the steps that have not run yet.
 	left map[string]bool
-	// repo is what a checkout gets, shared has the programs and the hosts that all
-	// jobs reach. Nothing else outlives a job.
+	// repo is what a checkout gets; shared holds the programs and the hosts that all jobs
+	// reach. Nothing else outlives a job.
 	repo, shared string
-	// backend is the environment beside what the page says: where the test's servers
-	// are, and of a desk what opens them. secret is in nothing that is printed.
+	// backend is the environment beyond what the page sets: where the test's servers are.
+	// desk adds the credentials of an operator. secret must not appear in any output.
 	backend, desk map[string]string
 	secret        string
 	artifacts     map[string][]byte
-	// replaced is the saved plan that an attacker has put in the place of the artifact.
+	// replaced is the saved plan that an attacker put in place of the artifact.
 	replaced []byte
-	// values are what the service knows: expressions of GitHub's, variables of GitLab's.
+	// values are what the service defines: GitHub's expressions, GitLab's variables.
 	values map[string]string
 }
 
 var (
 	ciBlock = regexp.MustCompile("(?s)```yaml\n# (\\S+)\n(.*?)```\n")
-	// ciState is the file with the backend, of which each service has one.
+	// ciState is the file with the backend block; each service has its own.
 	ciState = regexp.MustCompile("(?s)```hcl\n# state.hcl\n(.*?)```\n")
 )
 
-// newCI returns the service whose state is kept in a backend of this type.
+// newCI returns a service whose state is kept in a backend of this type.
 func newCI(t *testing.T, backend string) *ci {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(examples, "..", "docs", "ci.md"))
@@ -108,7 +108,7 @@ func newCI(t *testing.T, backend string) *ci {
 		c.files[m[1]] = doc
 	}
 	if n := strings.Count(string(page), "```yaml\n"); n != len(c.files) || n == 0 {
-		t.Fatalf("of %d documents in YAML %d name their file in the first line", n, len(c.files))
+		t.Fatalf("of %d YAML documents %d name their file in the first line", n, len(c.files))
 	}
 	for name, text := range ciStubs {
 		hosttest.WriteProgram(t, filepath.Join(c.shared, name), text)
@@ -124,10 +124,10 @@ func newCI(t *testing.T, backend string) *ci {
 	return nil
 }
 
-// ciHosts is where simulated hosts live.
+// ciHosts is the file of the simulated hosts.
 const ciHosts = "kubewright.sim.json"
 
-// reach lets a job reach the hosts, which stay when it ends.
+// reach gives a job access to the hosts; leave keeps their changes when the job ends.
 func (c *ci) reach(dir string) (leave func()) {
 	c.t.Helper()
 	carry := func(from, to string) {
@@ -160,7 +160,7 @@ func (c *ci) edit(old, with string) {
 	}
 }
 
-// checkout returns a folder with the repository.
+// checkout returns a folder with a copy of the repository.
 func (c *ci) checkout() string {
 	c.t.Helper()
 	dir := c.t.TempDir()
@@ -170,7 +170,7 @@ func (c *ci) checkout() string {
 	return dir
 }
 
-// shell runs a script as the services do. It returns the exit code and what was printed.
+// shell runs a script as the services do. It returns the exit code and the output.
 func (c *ci) shell(dir, script string, env map[string]string) (int, string) {
 	c.t.Helper()
 	cmd := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script)
@@ -191,13 +191,13 @@ func (c *ci) shell(dir, script string, env map[string]string) (int, string) {
 	}
 	leave()
 	if strings.Contains(string(out), c.secret) {
-		c.t.Errorf("what opens the state is printed:\n%s", out)
+		c.t.Errorf("the output contains the credentials of the state:\n%s", out)
 	}
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
-// replacedBy puts the plan of a command, by a user who can read the state, in the place
-// of the artifact.
+// replacedBy replaces the artifact with the plan of a command that a user who can read the
+// state runs.
 func (c *ci) replacedBy(command string) {
 	c.t.Helper()
 	dir := c.checkout()
@@ -210,7 +210,7 @@ func (c *ci) replacedBy(command string) {
 	c.replaced = b
 }
 
-// log returns what was told to gh and glab since it was asked last.
+// log returns what gh and glab were called with since the last call.
 func (c *ci) log() string {
 	path := filepath.Join(c.shared, "log")
 	b, _ := os.ReadFile(path)
@@ -218,13 +218,13 @@ func (c *ci) log() string {
 	return string(b)
 }
 
-// byHand does what somebody does on a host.
+// byHand changes a host outside of kubewright.
 func (c *ci) byHand(change string) {
 	c.t.Helper()
 	c.atDesk("sim edit " + change)
 }
 
-// atDesk returns what a command prints for somebody who works on the same state.
+// atDesk returns the output of a command that an operator runs against the same state.
 func (c *ci) atDesk(command string) string {
 	c.t.Helper()
 	code, out := c.shell(c.checkout(), "kubewright "+command, c.desk)
@@ -234,7 +234,7 @@ func (c *ci) atDesk(command string) string {
 	return out
 }
 
-// want checks a code and texts that were printed.
+// want checks an exit code and that the output contains texts.
 func (c *ci) want(what string, code, wantCode int, out string, texts ...string) {
 	c.t.Helper()
 	if code != wantCode {
@@ -266,8 +266,8 @@ func digestIn(t *testing.T, text string) string {
 	return m[1]
 }
 
-// TestGitHubWorkflows runs the workflows of docs/ci.md, from a pull request to a
-// night in which something has changed.
+// TestGitHubWorkflows runs the workflows of docs/ci.md, from a pull request to the nightly
+// job that finds drift.
 func TestGitHubWorkflows(t *testing.T) {
 	t.Parallel()
 	c := &github{newCI(t, "s3")}
@@ -323,7 +323,7 @@ func TestGitHubWorkflows(t *testing.T) {
 // github runs workflows as GitHub Actions does.
 type github struct{ *ci }
 
-// serve keeps the bucket.
+// serve serves the bucket.
 func (c *github) serve() {
 	c.t.Helper()
 	memory := s3mem.New()
@@ -340,8 +340,8 @@ func (c *github) serve() {
 
 var ciLock = regexp.MustCompile(`"id": "([0-9a-f]{32})"`)
 
-// killed is a push whose job is killed in the middle of an apply: its lock stays
-// until somebody ends it, and the whole workflow goes on from what is found.
+// killed is a push whose job is killed during an apply: its lock stays until an operator
+// ends it, and the whole workflow then continues from the observed state.
 func (c *github) killed() {
 	c.t.Helper()
 	maps.Copy(c.backend, map[string]string{"CI_PROGRAM": "kubewright-killed", "KILLED_AT": "[1/", "KILLED_DURABLE": "1"})
@@ -389,7 +389,7 @@ func (c *github) event(name string) (int, string) {
 		doc := c.files[file]
 		on := doc["on"]
 		if on == nil {
-			on = doc["true"] // a word of YAML
+			on = doc["true"] // YAML reads the key "on" as a boolean
 		}
 		if _, ok := on.(map[string]any)[name]; !ok {
 			continue
@@ -454,7 +454,7 @@ func (c *github) job(file, job string, doc, j map[string]any) (int, string) {
 	return 0, said
 }
 
-// outputs learns those of a step, and of its job what it makes of them.
+// outputs records the outputs of a step, and derives those of its job.
 func (c *github) outputs(step, j map[string]any, job, file string) {
 	c.t.Helper()
 	b, _ := os.ReadFile(file)
@@ -469,7 +469,7 @@ func (c *github) outputs(step, j map[string]any, job, file string) {
 	}
 }
 
-// action returns what the actions of the page do.
+// action does what an action of the page does. It returns the folder of the steps after it.
 func (c *github) action(uses, dir string, step map[string]any) string {
 	c.t.Helper()
 	name, _, _ := strings.Cut(uses, "@")
@@ -516,7 +516,7 @@ var (
 	githubCondition  = regexp.MustCompile(`^(\S+) (==|!=) (\S+)$`)
 )
 
-// expression replaces what the service knows.
+// expression replaces the expressions that the service defines.
 func (c *github) expression(text string) string {
 	c.t.Helper()
 	return githubExpression.ReplaceAllStringFunc(text, func(x string) string { return c.value(githubExpression.FindStringSubmatch(x)[1]) })
@@ -595,8 +595,8 @@ func TestGitLabPipelines(t *testing.T) {
 	c.widget(0, 0, 2)
 }
 
-// widget checks what GitLab counts in a merge request, as its parser reads the report
-// (lib/gitlab/ci/parsers/terraform/tfplan.rb): three keys, and a whole number each.
+// widget checks the counts that GitLab shows in a merge request, which its parser reads from
+// the report (lib/gitlab/ci/parsers/terraform/tfplan.rb): three keys with a whole number each.
 func (c *gitlab) widget(create, update, remove int) {
 	c.t.Helper()
 	reports := c.jobs()["plan"]["artifacts"].(map[string]any)["reports"].(map[string]any)
@@ -652,7 +652,7 @@ func (c *gitlab) listSteps() {
 	}
 }
 
-// jobs returns all but the words that GitLab keeps for itself.
+// jobs returns all top-level keys except GitLab's reserved ones.
 func (c *gitlab) jobs() map[string]map[string]any {
 	out := map[string]map[string]any{}
 	for name, j := range c.files[gitlabFile] {
@@ -663,8 +663,8 @@ func (c *gitlab) jobs() map[string]map[string]any {
 	return out
 }
 
-// pipeline runs the jobs that an event has, manual ones as if somebody had
-// approved, until one fails.
+// pipeline runs the jobs of an event until one fails; manual ones run as if they had been
+// approved.
 func (c *gitlab) pipeline(event, branch string) (int, string) {
 	c.t.Helper()
 	c.values["CI_PIPELINE_SOURCE"], c.values["CI_COMMIT_BRANCH"] = event, branch
@@ -703,7 +703,7 @@ func (c *gitlab) job(name string, j map[string]any) (int, string) {
 		}
 	}
 	env := maps.Clone(c.values)
-	for line := range strings.Lines(string(c.artifacts["plan.env"])) { // of the job's needs, as the report dotenv has it
+	for line := range strings.Lines(string(c.artifacts["plan.env"])) { // variables from the dotenv report of the needed job
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && j["needs"] != nil {
 			env[name] = value
 		}
@@ -734,7 +734,7 @@ func (c *gitlab) job(name string, j map[string]any) (int, string) {
 	return code, out
 }
 
-// rule evaluates what a rule of the page can be: comparisons, all of which hold.
+// rule evaluates a rule of the page: comparisons, all of which must hold.
 func (c *gitlab) rule(text string) bool {
 	c.t.Helper()
 	value := func(x string) string {

@@ -18,7 +18,7 @@ import (
 	"github.com/kubewright/kubewright/providers/hosttest"
 )
 
-// completed are command lines, and what Tab offers at their end.
+// completed maps command lines to what Tab offers at their end.
 var completed = map[string][]string{
 	"kubewright pl":                  {"plan"},
 	"kubewright etcd sna":            {"snapshot"},
@@ -35,7 +35,7 @@ var completed = map[string][]string{
 	"kubewright plan -nonsense":      nil,
 }
 
-// shell finds a shell to press Tab in: one that KUBEWRIGHT_SHELLS names has to be there.
+// shell finds a shell to press Tab in; a shell named in KUBEWRIGHT_SHELLS must be installed.
 func shell(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -44,12 +44,12 @@ func shell(t *testing.T, name string) string {
 	case slices.Contains(strings.Fields(os.Getenv("KUBEWRIGHT_SHELLS")), name):
 		t.Fatalf("KUBEWRIGHT_SHELLS: %v", err)
 	default:
-		t.Skipf("no %s here: completion is not pressed in it. Install it; with its name in KUBEWRIGHT_SHELLS this test fails where it is missing.", name)
+		t.Skipf("%s is not installed: its completion is not tested. If KUBEWRIGHT_SHELLS names it, this test fails without it.", name)
 	}
 	return path
 }
 
-// quickstartFolder returns a configuration to complete the addresses of.
+// quickstartFolder returns a configuration whose addresses can be completed.
 func quickstartFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -59,8 +59,8 @@ func quickstartFolder(t *testing.T) string {
 	return dir
 }
 
-// pressTab asks a shell how a command line goes on. What a shell has of its own
-// to read the line is in bash a package, which may be missing: then it is what
+// pressTab asks a shell for the completions of a command line. In bash the helpers that split
+// the line belong to the bash-completion package, which may be missing; a stand-in does what
 // that package does with a line without quotes.
 const pressTab = `
 _get_comp_words_by_ref() {
@@ -90,7 +90,7 @@ func TestCompletionInBash(t *testing.T) {
 		}
 		var got []string
 		for word := range strings.Lines(string(out)) {
-			// Behind two spaces a list has what a word means.
+			// In a list two spaces separate a word from its description.
 			if word, _, _ = strings.Cut(strings.TrimSpace(word), "  "); word != "" {
 				got = append(got, strings.ReplaceAll(word, `\`, ""))
 			}
@@ -102,7 +102,7 @@ func TestCompletionInBash(t *testing.T) {
 	}
 }
 
-// zshStart has zsh tell what Tab did: the line as it is then, and all that was offered.
+// zshStart has zsh report what Tab did: the resulting line and all that was offered.
 // What completions add goes through compadd; with -O, -A or -D nothing is added.
 const zshStart = `
 PROMPT= RPROMPT=
@@ -125,7 +125,7 @@ zle-line-init() { print -u3 ready }
 zle -N zle-line-init
 `
 
-// fishStart has fish tell the same at Ctrl-X, once a Tab has done what it does.
+// fishStart has fish report the same at Ctrl-X, after a Tab has completed.
 const fishStart = `
 function fish_greeting; end
 function fish_prompt; end
@@ -147,7 +147,7 @@ func TestCompletionInZsh(t *testing.T) {
 func TestCompletionInFish(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	// Where this folder is missing, fish fills it in the background from all manual pages.
+	// If this folder is missing, fish fills it in the background from all manual pages.
 	if err := os.MkdirAll(filepath.Join(home, "fish", "generated_completions"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -155,8 +155,8 @@ func TestCompletionInFish(t *testing.T) {
 	newTypist(t, home, shell(t, "fish"), "-i").presses("\t\x18")
 }
 
-// typist sits at a terminal with a shell, which says on file descriptor 3 what its
-// keys have done.
+// typist types into a shell on a terminal; the shell reports on file descriptor 3 what the
+// keys did.
 type typist struct {
 	*testing.T
 	master *os.File
@@ -198,14 +198,14 @@ func newTypist(t *testing.T, home, shell string, args ...string) *typist {
 	return c
 }
 
-// Write implements io.Writer: what the shell shows is of use when a test has failed.
+// Write implements io.Writer: what the shell shows helps when a test has failed.
 func (c *typist) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.screen.Write(b)
 }
 
-// hears waits for a line of the shell's.
+// hears waits for a line from the shell.
 func (c *typist) hears() string {
 	c.Helper()
 	line, err := c.said.ReadString('\n')
@@ -217,8 +217,8 @@ func (c *typist) hears() string {
 	return strings.TrimSuffix(line, "\n")
 }
 
-// presses types each command line and a key, and wants what is offered; where that is
-// one word, the line has it at its end.
+// presses types each command line and a key, and checks what is offered; if only one word is
+// offered, the line must end with it.
 func (c *typist) presses(key string) {
 	c.Helper()
 	for line, want := range completed {

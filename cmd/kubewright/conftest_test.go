@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// conftest is built from its module; it is too large to be built for each change.
+// conftest is built from its module, which is too large to build for each change.
 const conftest = "github.com/open-policy-agent/conftest@v0.71.1"
 
-// TestConftest asks conftest about plans by the policy of docs/review.md.
+// TestConftest checks plans with conftest and the policy of docs/review.md.
 func TestConftest(t *testing.T) {
 	if os.Getenv("KUBEWRIGHT_E2E_ALL") == "" {
 		t.Skip("builds conftest, which takes a minute or two: make e2e-all runs it")
@@ -43,7 +43,7 @@ func TestConftest(t *testing.T) {
 		f.must(t, "plan", "-out=plan.kwplan")
 		c := exec.Command(filepath.Join(bin, "conftest"), "test", "--no-color", "--policy", policies, "-")
 		shown := f.must(t, "show", "-json", "plan.kwplan")
-		c.Stdin = strings.NewReader(shown[strings.Index(shown, "{"):]) // behind the warning on stderr that nothing authenticates a first plan
+		c.Stdin = strings.NewReader(shown[strings.Index(shown, "{"):]) // skips the warning on stderr that a first plan is not authenticated
 		out, err := c.CombinedOutput()
 		if failed := err != nil; failed != fails || !strings.Contains(string(out), want) {
 			t.Errorf("conftest: %v, want failure: %t, and %q:\n%s", err, fails, want, out)

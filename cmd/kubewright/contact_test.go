@@ -46,9 +46,9 @@ node "cp" {
 }
 `
 
-// TestWrongConfigurationContactsNobody: whatever is wrong with a configuration
-// comes with file, line and remedy before any host is spoken to. The last case
-// is right, and shows that the listener would have noticed.
+// TestWrongConfigurationContactsNobody checks that every configuration error is reported with
+// file, line and remedy before any host is contacted. The last case is a valid configuration
+// and shows that the listener would have noticed a connection.
 func TestWrongConfigurationContactsNobody(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -98,7 +98,7 @@ func TestWrongConfigurationContactsNobody(t *testing.T) {
 				}
 			}
 			if got := contacts.Load() > 0; got != c.contacts {
-				t.Errorf("%d connections, want some: %v", contacts.Load(), c.contacts)
+				t.Errorf("%d connections, want any: %v", contacts.Load(), c.contacts)
 			}
 			if _, err := os.Stat(filepath.Join(dir, "kubewright.state.json")); err == nil {
 				t.Error("there is a state")
@@ -107,7 +107,7 @@ func TestWrongConfigurationContactsNobody(t *testing.T) {
 	}
 }
 
-// listen counts connections and ends each at once.
+// listen counts connections and closes each at once.
 func listen(t *testing.T) (net.Listener, *atomic.Int64) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -129,7 +129,7 @@ func listen(t *testing.T) (net.Listener, *atomic.Int64) {
 	return l, &n
 }
 
-// newKey makes a private key to log in with.
+// newKey generates a private key to log in with.
 func newKey(t *testing.T) string {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
@@ -143,7 +143,7 @@ func newKey(t *testing.T) string {
 	return string(pem.EncodeToMemory(block))
 }
 
-// runIn runs the command in a folder, as somebody without a home.
+// runIn runs the command in a folder, as a user without a home directory.
 func runIn(dir string, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	code = cli.Main(&console.Env{

@@ -13,7 +13,7 @@ import (
 
 var coreLimit = regexp.MustCompile(`(?m)^Max core file size +(\S+) `)
 
-// TestNoCoreDump: a command that runs dumps no core, unless it is asked to.
+// TestNoCoreDump checks that a running command dumps no core unless asked to.
 func TestNoCoreDump(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t, "")
@@ -55,9 +55,9 @@ func TestNoCoreDump(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m := coreLimit.FindStringSubmatch(running()); m == nil || m[1] != "0" {
-		t.Errorf("the limit of a command that runs: %v", m)
+		t.Errorf("the limit of a running command: %v", m)
 	}
 	if m := coreLimit.FindStringSubmatch(running("GOTRACEBACK=crash")); m == nil || may.Max != 0 && m[1] == "0" {
-		t.Errorf("the limit of one that is to be debugged: %v", m)
+		t.Errorf("the limit of a command that is to be debugged: %v", m)
 	}
 }

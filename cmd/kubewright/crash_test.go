@@ -19,14 +19,13 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// The variables that tell a process of kubewright-crash or kubewright-signal at
-// which moment to do what.
+// These variables tell a process of kubewright-crash or kubewright-signal at which moment to act.
 const (
 	momentAt = "MOMENT_AT"
 	signals  = "MOMENT_SIGNALS"
 )
 
-// moment is one of a command: the nth whose name has a text.
+// moment is a moment of a command: the nth one whose name contains a text.
 type moment struct {
 	nth  int
 	text string
@@ -34,27 +33,27 @@ type moment struct {
 
 func (m moment) String() string { return fmt.Sprintf("%d %s", m.nth, m.text) }
 
-// runCrash is the command in a process that is killed, with SIGKILL, at one of
-// its moments: before any call that changes state or journal, in the middle of
-// each write to them, and before and after each effect on a host, etcd or API.
+// runCrash is the command in a process that is killed with SIGKILL at one of its moments:
+// before any call that changes state or journal, in the middle of each write to them, and
+// before and after each effect on a host, etcd or API.
 func runCrash() {
 	os.Exit(cli.Main(atMoment(console.System(os.Args[1:]), func() {
 		if err := kill(os.Kill); err != nil {
 			panic(err)
 		}
-		select {} // the kernel ends us here
+		select {} // the process is killed here
 	})))
 }
 
-// atMoment has a command of a process of its own do something at the moment that
-// it is told of. Its simulated hosts keep every effect, as real ones do.
+// atMoment has a command in its own process do something at the moment that its environment
+// names. Its simulated hosts keep every effect, as real ones do.
 func atMoment(env *console.Env, then func()) *console.Env {
 	nth, text, _ := strings.Cut(os.Getenv(momentAt), " ")
 	left, err := strconv.Atoi(nth)
 	if err != nil {
 		panic(err)
 	}
-	env.Who = operatorName // as who runs the command again
+	env.Who = operatorName // the operator who runs the command again
 	return passing(env, true, &moments{pass: func(what string) bool {
 		if strings.Contains(what, text) {
 			left--
@@ -63,7 +62,7 @@ func atMoment(env *console.Env, then func()) *console.Env {
 	}, then: then})
 }
 
-// passing has a command pass its moments.
+// passing has a command report its moments to m.
 func passing(env *console.Env, durable bool, m *moments) *console.Env {
 	env.Files = crashFS{statefile.OS(), m}
 	env.OpenWorld = func(path string) (*sim.World, error) {
@@ -95,7 +94,7 @@ func kill(signal os.Signal) error {
 	return self.Signal(signal)
 }
 
-// moments does something at those moments of a command that are the ones.
+// moments acts at the selected moments of a command.
 type moments struct {
 	mu   sync.Mutex
 	pass func(what string) bool
@@ -104,7 +103,7 @@ type moments struct {
 
 func (m *moments) at(what string) { m.with(what, func() {}) }
 
-// with does something more where this is the moment.
+// with acts if this is a selected moment; dying also runs then.
 func (m *moments) with(what string, dying func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -195,21 +194,21 @@ node "worker" {
 }
 `
 
-// killing is a command that is killed at some of its moments, and beside it the same
-// as a saved plan.
+// killing is a command that is killed at some of its moments, both as such and as a saved
+// plan.
 type killing struct {
 	name    string
 	from    func(t *testing.T) folder
 	command string
 	some    []moment
-	// saved are moments of the saved plan; none where only the long form tries it.
+	// saved are the moments for the saved plan; none if only the long form tries it.
 	saved []moment
 }
 
 func killings() []killing {
 	return []killing{
 		{"found", blankFolder, "apply", []moment{{88, "after effect"}, {131, "before write kubewright.journal"}}, []moment{{110, "after effect"}, {150, "after effect"}}},
-		// The smallest one tries what there is about the files of the state.
+		// The smallest case covers the files of the state.
 		{"change", changedFolder, "apply", []moment{
 			{4, "after effect"},
 			{5, "before sync kubewright.journal"},
@@ -231,10 +230,10 @@ func killings() []killing {
 	}
 }
 
-// TestKilledAnywhere kills the command with SIGKILL at its moments, while it
-// founds a cluster, changes it and its members, upgrades it, renews its
-// certificates and destroys it; the same command again converges. With
-// KUBEWRIGHT_LONG set at every moment, otherwise at some of each command.
+// TestKilledAnywhere kills the command with SIGKILL while it bootstraps a cluster, changes it
+// and its members, upgrades it, renews its certificates and destroys it; running the same
+// command again converges. With KUBEWRIGHT_LONG set each command is killed at every moment,
+// otherwise at some of them.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	for _, tt := range killings() {
@@ -255,9 +254,9 @@ func TestKilledAnywhere(t *testing.T) {
 // savedPlan is the apply of a saved plan.
 const savedPlan = "apply plan.kwplan"
 
-// TestSavedKilledAnywhere kills the apply of a saved plan: the same file again goes on
-// and converges, whatever the part that was carried out has changed, and is refused
-// from then on. With KUBEWRIGHT_LONG set each command at every moment, otherwise some at one.
+// TestSavedKilledAnywhere kills the apply of a saved plan: applying the same file again
+// continues and converges, whatever the first part has changed, and the file is refused from
+// then on. With KUBEWRIGHT_LONG set each command is killed at every moment, otherwise some at one.
 func TestSavedKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	for _, tt := range killings() {
@@ -284,12 +283,12 @@ func TestSavedKilledAnywhere(t *testing.T) {
 	}
 }
 
-// appliedToItsEnd is said of a saved plan that is applied once more.
+// appliedToItsEnd is printed when a completed saved plan is applied again.
 const appliedToItsEnd = "applied already, to its end"
 
-// savedKilledAt kills the apply of a saved plan at a moment and applies it again, until
-// it is refused because it came to its end. While the only control plane is stopped
-// nobody can look at what it serves, so that once may not be enough.
+// savedKilledAt kills the apply of a saved plan at a moment and applies it again until it is
+// refused as completed. While the only control plane is stopped it cannot be observed, so one
+// more apply may not be enough.
 func (f folder) savedKilledAt(t *testing.T, at moment, destroys bool) {
 	t.Helper()
 	f.kill(t, savedPlan, at)
@@ -304,13 +303,13 @@ func (f folder) savedKilledAt(t *testing.T, at moment, destroys bool) {
 		f.must(t, "sim", "edit", crashHosts[0], "time", "1m") // what it has started last gets ready
 	}
 	if !ended {
-		t.Errorf("moment %s: it can be applied for ever", at)
+		t.Errorf("moment %s: the saved plan is never refused", at)
 	}
 	if destroys {
 		f.wantBlank(t, at)
 		f.wantForgotten(t, at)
 	} else if code, out := f.run("plan", "-detailed-exitcode"); code != 0 || !strings.Contains(out, "No changes.") {
-		t.Errorf("moment %s: it does not converge: exit code %d\n%s", at, code, out)
+		t.Errorf("moment %s: the saved plan does not converge: exit code %d\n%s", at, code, out)
 	}
 }
 
@@ -335,8 +334,8 @@ func (f folder) copy(t *testing.T) folder {
 	return folder(to)
 }
 
-// onCopy does something in a copy that is gone afterwards: a thousand of them at once
-// would fill the disk.
+// onCopy runs do in a copy of the folder and removes the copy afterwards: a thousand copies
+// at once would fill the disk.
 func (f folder) onCopy(t *testing.T, do func(folder)) {
 	t.Helper()
 	c := f.copy(t)
@@ -361,8 +360,7 @@ func (f folder) replace(t *testing.T, old, text string) {
 // crashHosts are the hosts of crashConfig.
 var crashHosts = []string{"10.0.0.11", "10.0.0.12", "10.0.0.13", "10.0.0.21"}
 
-// kubelets installs the kubelet of a version on every host of the configuration, as a
-// package does.
+// kubelets installs a kubelet version on every host of the configuration, as a package does.
 func (f folder) kubelets(t *testing.T, version string) {
 	t.Helper()
 	config, err := os.ReadFile(filepath.Join(string(f), "main.hcl"))
@@ -376,10 +374,10 @@ func (f folder) kubelets(t *testing.T, version string) {
 	}
 }
 
-// ids are those of this process, of which no two runs have one.
+// ids are the IDs of runs in this process, unique across runs.
 var ids atomic.Int64
 
-// env returns an operator's machine in this process, and all that the command printed there.
+// env returns an operator's environment in this process, and a function that returns the output.
 func (f folder) env(args ...string) (*console.Env, func() string) {
 	var out bytes.Buffer
 	printed := &watched{Writer: &out}
@@ -390,7 +388,7 @@ func (f folder) env(args ...string) (*console.Env, func() string) {
 	}, out.String
 }
 
-// run runs a command in this process and returns its exit code and all that it printed.
+// run runs a command in this process and returns its exit code and its output.
 func (f folder) run(args ...string) (int, string) {
 	env, printed := f.env(args...)
 	return cli.Main(env), printed()
@@ -405,19 +403,19 @@ func (f folder) must(t *testing.T, args ...string) string {
 	return out
 }
 
-// process returns the command in a process of its own.
+// process returns the command in its own process.
 func (f folder) process(program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = string(f)
 	return cmd
 }
 
-// arguments returns those of a command that nobody is asked about.
+// arguments returns the arguments of a command that asks no question.
 func arguments(command string, more ...string) []string {
 	return append(append(strings.Fields(command), "-auto-approve"), more...)
 }
 
-// moments lists the moments of a command that nobody kills.
+// moments lists the moments of a command that runs to its end.
 func (f folder) moments(t *testing.T, command string) []moment {
 	t.Helper()
 	var all []string
@@ -428,7 +426,7 @@ func (f folder) moments(t *testing.T, command string) []moment {
 	}
 	var out []moment
 	for n, what := range all {
-		// Behind the colon there may be an ID, which is another one next time.
+		// After the colon there may be an ID, which differs from run to run.
 		kind, _, _ := strings.Cut(what, ":")
 		at := moment{0, kind}
 		for _, what := range all[:n+1] {
@@ -441,7 +439,7 @@ func (f folder) moments(t *testing.T, command string) []moment {
 	return out
 }
 
-// kill runs a command that is killed at a moment.
+// kill runs a command and kills it at a moment.
 func (f folder) kill(t *testing.T, command string, at moment) {
 	t.Helper()
 	cmd := f.process("kubewright-crash", arguments(command, "-parallelism=1")...)
@@ -452,9 +450,8 @@ func (f folder) kill(t *testing.T, command string, at moment) {
 	}
 }
 
-// killedAt kills the command at a moment and runs it again; once more where it says
-// that something was left alone: while the only control plane is stopped nobody can
-// look at what it serves.
+// killedAt kills the command at a moment and runs it again, and once more if it reports that
+// something was skipped: while the only control plane is stopped it cannot be observed.
 func (f folder) killedAt(t *testing.T, command string, at moment) {
 	t.Helper()
 	f.kill(t, command, at)
@@ -462,7 +459,7 @@ func (f folder) killedAt(t *testing.T, command string, at moment) {
 		t.Errorf("moment %s: the state cannot be read: %v", at, err)
 	}
 	if _, out := f.run("plan"); strings.Contains(out, "outside of kubewright") {
-		t.Errorf("moment %s: what the command itself has done counts as somebody else's:\n%s", at, out)
+		t.Errorf("moment %s: the command's own changes count as drift:\n%s", at, out)
 	}
 	for range 3 {
 		code, out := f.run(arguments(command)...)
@@ -470,7 +467,7 @@ func (f folder) killedAt(t *testing.T, command string, at moment) {
 			t.Errorf("moment %s: the same command again: exit code %d\n%s", at, code, out)
 			return
 		}
-		// What it has started last gets ready.
+		// The components that the command started last become ready.
 		f.must(t, "sim", "edit", crashHosts[0], "time", "1m")
 		if !strings.Contains(out, "Some changes are pending") && !strings.Contains(out, "could not be observed") {
 			break
@@ -482,11 +479,11 @@ func (f folder) killedAt(t *testing.T, command string, at moment) {
 		return
 	}
 	if code, out := f.run("plan", "-detailed-exitcode"); code != 0 || !strings.Contains(out, "No changes.") {
-		t.Errorf("moment %s: it does not converge: exit code %d\n%s", at, code, out)
+		t.Errorf("moment %s: the command does not converge: exit code %d\n%s", at, code, out)
 	}
 }
 
-// wantBlank wants hosts on which nothing ever was.
+// wantBlank checks that the hosts are in their initial state.
 func (f folder) wantBlank(t *testing.T, at moment) {
 	t.Helper()
 	w, err := sim.Open(filepath.Join(string(f), "kubewright.sim.json"))
@@ -496,14 +493,14 @@ func (f folder) wantBlank(t *testing.T, at moment) {
 	fresh := sim.New(1, sim.DefaultProfile())
 	for _, host := range crashHosts {
 		if got, want := w.Listing(host), fresh.Listing(host); got != want {
-			t.Errorf("moment %s: %s is not as it was:\n%s\nwant:\n%s", at, host, got, want)
+			t.Errorf("moment %s: %s is not in its initial state:\n%s\nwant:\n%s", at, host, got, want)
 		}
 	}
 }
 
-// TestDestroyedUnwritten: an apply that founds a cluster and the destroy behind it both
-// lose their last write. The next destroy says what goes, and a further one that nothing
-// is left; so does one of this cluster alone.
+// TestDestroyedUnwritten checks that, after an apply that creates a cluster and the destroy
+// after it both lose their last write, the next destroy lists what it removes and a further
+// one, also one restricted to this cluster, reports that nothing is left.
 func TestDestroyedUnwritten(t *testing.T) {
 	t.Parallel()
 	lost := moment{1, "before rename to kubewright.state.json"}
@@ -512,7 +509,7 @@ func TestDestroyedUnwritten(t *testing.T) {
 	f.kill(t, "destroy", lost)
 	alone := f.copy(t)
 	if code, out := f.run("plan", "-destroy", "-detailed-exitcode"); code != 2 || !strings.Contains(out, "Plan: 0 to add, 0 to change, 1 to destroy.") {
-		t.Errorf("the plan of the rest: exit code %d\n%s", code, out)
+		t.Errorf("the plan of what is left: exit code %d\n%s", code, out)
 	}
 	for _, tt := range []struct {
 		f    folder
@@ -528,8 +525,8 @@ func TestDestroyedUnwritten(t *testing.T) {
 	}
 }
 
-// TestFoundedUnwritten: of an apply whose last write was lost the state does not know what
-// it left on the nodes, so that a refresh-only plan cannot say that this is still there.
+// TestFoundedUnwritten checks that after an apply whose last write was lost a refresh-only
+// plan does not claim to know what that apply left on the nodes.
 func TestFoundedUnwritten(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t, crashConfig)
@@ -538,37 +535,37 @@ func TestFoundedUnwritten(t *testing.T) {
 	out := strings.Join(strings.Fields(f.must(t, "plan", "-refresh-only", "-out=found.kwplan")), " ")
 	for _, want := range []string{"No changes. What the state knows is still so.", "The next apply writes what it finds."} {
 		if !strings.Contains(out, want) {
-			t.Errorf("it does not say %q:\n%s", want, out)
+			t.Errorf("the output does not contain %q:\n%s", want, out)
 		}
 	}
 	if strings.Contains(out, "found what the last apply left") || !strings.Contains(out, `left on node.cp["cp1"], node.cp["cp2"], node.cp["cp3"], node.worker. What`) {
-		t.Errorf("what the last apply left is not known:\n%s", out)
+		t.Errorf("the output does not report what the last apply left:\n%s", out)
 	}
 	if shown := strings.Join(strings.Fields(f.must(t, "show", "found.kwplan")), " "); !strings.Contains(shown, "What the state knows is still so. The state does not know") {
-		t.Errorf("the saved plan does not say it:\n%s", shown)
+		t.Errorf("the saved plan does not report it:\n%s", shown)
 	}
 	if out := f.must(t, "plan"); !strings.Contains(out, "maxPods") {
-		t.Errorf("the plan hides what differs:\n%s", out)
+		t.Errorf("the plan hides the difference:\n%s", out)
 	}
 	f.must(t, "apply", "-auto-approve")
 	if out := f.must(t, "plan", "-refresh-only"); !strings.Contains(out, "Your clusters still match the state.") {
-		t.Errorf("the state knows all of it:\n%s", out)
+		t.Errorf("after the apply the state does not match the clusters:\n%s", out)
 	}
 }
 
-// TestDestroyLeavesForgottenHosts: what the state remembers of a cluster stays there while
-// hosts that it was told to forget hold that cluster.
+// TestDestroyLeavesForgottenHosts checks that the state keeps its records of a cluster while
+// hosts that were removed from the state still hold that cluster.
 func TestDestroyLeavesForgottenHosts(t *testing.T) {
 	t.Parallel()
 	f := foundedFolder(t).copy(t)
 	f.must(t, "state", "rm", "-auto-approve", `node.cp["cp1"]`, `node.cp["cp2"]`, `node.cp["cp3"]`, "node.worker")
 	out := f.must(t, "destroy", "-auto-approve")
 	if !strings.Contains(out, "No changes.") || !strings.Contains(out, "0 destroyed.") || !strings.Contains(f.must(t, "state", "list"), "cluster.prod") {
-		t.Errorf("the cluster runs, and is forgotten:\n%s", out)
+		t.Errorf("the cluster runs but its records are gone:\n%s", out)
 	}
 }
 
-// wantForgotten wants a state that remembers nothing of what was destroyed.
+// wantForgotten checks that the state has no record of what was destroyed.
 func (f folder) wantForgotten(t *testing.T, at moment) {
 	t.Helper()
 	loaded, err := statefile.Load(statefile.DirPaths(string(f)))
@@ -576,6 +573,6 @@ func (f folder) wantForgotten(t *testing.T, at moment) {
 		t.Fatal(err)
 	}
 	if st := loaded.State; len(st.Clusters)+len(st.Nodes)+len(st.Items)+len(st.Unseen) > 0 {
-		t.Errorf("moment %s: the state remembers %d clusters, %d nodes, %d items and %d steps", at, len(st.Clusters), len(st.Nodes), len(st.Items), len(st.Unseen))
+		t.Errorf("moment %s: the state still has %d clusters, %d nodes, %d items and %d steps", at, len(st.Clusters), len(st.Nodes), len(st.Items), len(st.Unseen))
 	}
 }

@@ -15,9 +15,9 @@ import (
 
 const module = "github.com/kubewright/kubewright/"
 
-// allowed is the diagram of imports: which packages of this module a package
-// may import. state ← config ← planner ← executor, providers ← engine ← cmd. Before
-// changing a row to mend a build, ask whether the code lies in the right place.
+// allowed is the import diagram: which packages of this module a package may import.
+// state ← config ← planner ← executor, providers ← engine ← cmd. Before changing a row to fix
+// a build, ask whether the code is in the right package.
 var allowed = map[string][]string{
 	"state":            {"state/cache"},
 	"state/growth":     {}, // for benchmarks
@@ -27,7 +27,7 @@ var allowed = map[string][]string{
 	"state/statefile":  {"state", "state/backend", "state/safefile"},
 	"state/encryption": {"state", "state/safefile"},
 	"state/kubeconfig": {},
-	// One folder per place that keeps a state, and what all of them must do.
+	// One package per kind of backend, and the tests that all of them must pass.
 	"state/backend/backendtest":               {"state/backend"},
 	"state/backend/http/httptestserver":       {},
 	"state/backend/kubernetes/kubernetestest": {},
@@ -40,7 +40,7 @@ var allowed = map[string][]string{
 	"config":                                  {"state", "config/diag", "state/encryption"},
 	"config/artifacts":                        {"state", "config", "config/diag", "state/safefile"},
 	"config/manifest":                         {"state"},
-	// Folders for tests.
+	// Test helpers.
 	"config/artifacts/artifactstest": {},
 	"config/hclconfig":               {"state", "config", "config/diag", "config/manifest", "state/safefile"},
 	"planner":                        {"state", "config/diag"},
@@ -77,6 +77,8 @@ var allowed = map[string][]string{
 	"planner/pipeline":         {"config", "config/diag", "planner", "planner/diff", "planner/drain", "planner/drift", "planner/etcd", "planner/immutable", "planner/kubeadm", "planner/observe", "planner/ownership", "planner/phases", "planner/phases/host", "planner/phases/kubelet", "planner/phases/objects", "planner/phases/pki", "planner/phases/staticpod", "planner/preflight", "planner/provenance", "planner/quorum", "planner/reset", "planner/resolve", "planner/rotation", "planner/sensitive", "planner/topology", "planner/upgrade", "state"},
 	"planner/maintenance":      {"config", "config/diag", "planner", "planner/etcd", "planner/kubeadm", "planner/observe", "planner/phases/host", "planner/phases/objects", "planner/phases/staticpod", "planner/pipeline", "planner/quorum", "planner/resolve", "planner/topology", "state"},
 	"planner/record":           {"config", "config/diag", "planner", "planner/drift", "planner/immutable", "planner/maintenance", "planner/observe", "planner/ownership", "planner/phases", "planner/phases/host", "planner/phases/objects", "planner/phases/pki", "planner/phases/staticpod", "planner/pipeline", "planner/resolve", "planner/rotation", "planner/topology", "planner/upgrade", "state"},
+	// Clusters as values, for tests.
+	"planner/topology/topologytest": {"config", "planner/kubeadm", "planner/resolve", "planner/topology", "state"},
 	// An operator for tests, who keeps the keys of CAs.
 	"planner/phases/pki/pkitest":  {"planner/phases/pki"},
 	"planner/executor":            {"state", "planner", "planner/dag"},
@@ -105,7 +107,7 @@ var allowed = map[string][]string{
 	"providers/bundle":            {"config", "config/artifacts", "state/safefile"},
 	"providers/bundle/bundletest": {"config/artifacts/artifactstest"},
 	"providers/hosttest":          {"state", "planner", "providers"},
-	// What is printed, lowest first. The last one has plans for tests.
+	// Output, lowest first. The last package has plans for tests.
 	"cmd/kubewright/internal/view/ui":        {"config/diag", "planner", "state"},
 	"cmd/kubewright/internal/view/diffview":  {"cmd/kubewright/internal/view/ui", "config", "planner", "state"},
 	"cmd/kubewright/internal/view/schedule":  {"cmd/kubewright/internal/view/ui", "planner", "planner/executor", "state"},
@@ -122,7 +124,7 @@ var allowed = map[string][]string{
 	"cmd/kubewright/internal/view/stateview": {"cmd/kubewright/internal/view/planjson", "cmd/kubewright/internal/view/ui", "state"},
 	"cmd/kubewright/internal/view/listing":   {"cmd/kubewright/internal/view/ui", "config/hclconfig", "planner", "planner/phases/pki", "planner/quorum", "state"},
 	"cmd/kubewright/internal/view/viewtest":  {"cmd/kubewright/internal/view/planview", "cmd/kubewright/internal/view/progress", "cmd/kubewright/internal/view/ui", "config/diag", "planner", "planner/executor", "providers", "state"},
-	// What commands and tests use alike, and the commands.
+	// The engine, which commands and tests share, and the commands.
 	"engine":                            {"config", "engine/hosts", "planner", "planner/drain", "planner/etcd", "planner/executor", "planner/immutable", "planner/maintenance", "planner/ownership", "planner/phases/objects", "planner/phases/staticpod", "planner/pipeline", "planner/quorum", "planner/record", "planner/topology", "providers", "state", "state/backend", "state/statefile"},
 	"engine/hosts":                      {"config", "planner/etcd", "planner/immutable", "planner/kubeadm", "planner/observe", "planner/ownership", "planner/pipeline", "planner/rotation", "planner/topology", "planner/upgrade", "providers", "providers/budget", "providers/etcd", "providers/kube", "providers/local", "providers/pki", "providers/shell", "providers/sim", "providers/ssh", "state"},
 	"cmd/kubewright/internal/access":    {"cmd/kubewright/internal/console", "cmd/kubewright/internal/session", "cmd/kubewright/internal/workspace", "config", "config/diag", "planner", "planner/phases/pki", "providers", "providers/pki", "state", "state/kubeconfig", "state/safefile"},
@@ -136,7 +138,7 @@ var allowed = map[string][]string{
 	"cmd/kubewright/internal/workspace": {"cmd/kubewright/internal/console", "cmd/kubewright/internal/logged", "cmd/kubewright/internal/view/jsonlines", "cmd/kubewright/internal/view/ui", "config", "config/artifacts", "config/diag", "config/hclconfig", "planner/kubeadm", "planner/pipeline", "planner/planfile", "state", "state/backend", "state/backend/http", "state/backend/kubernetes", "state/backend/pg", "state/backend/s3", "state/encryption", "state/safefile", "state/statefile"},
 }
 
-// forbidden are imports from outside that stop at one place.
+// forbidden are imports from outside the module that are allowed in one place only.
 var forbidden = []struct {
 	path string
 	only []string
@@ -145,8 +147,8 @@ var forbidden = []struct {
 	{"github.com/zclconf/go-cty", []string{"config/hclconfig"}},
 	{"golang.org/x/crypto/ssh", []string{"providers/ssh", "providers/ssh/sshtest", "state/encryption"}},
 	{"filippo.io/age", []string{"state/encryption"}},
-	// Of config/manifest the types of the API alone.
-	// It runs programs and opens files that a kubeconfig names: for the operator's own alone.
+	// config/manifest uses the API types only.
+	// clientcmd runs programs and opens files that a kubeconfig names: only for the operator's own.
 	{"k8s.io/client-go/tools/clientcmd", []string{"state/backend/kubernetes"}},
 	{"k8s.io/client-go/kubernetes", []string{"config/manifest", "providers/kube", "state/backend/kubernetes", "state/backend/kubernetes/kubernetestest"}},
 	{"github.com/minio/minio-go/v7", []string{"state/backend/s3"}},
@@ -155,7 +157,7 @@ var forbidden = []struct {
 	{"k8s.io/kubernetes", nil},
 }
 
-// pure packages have no clock, randomness, files, network or goroutines.
+// pure packages use no clock, randomness, files, network or goroutines.
 var pure = []string{
 	"state", "config", "config/manifest", "planner", "planner/dag", "planner/skew", "planner/diff", "planner/quorum", "planner/policy", "planner/kubeadm", "planner/adopt",
 	"planner/topology", "planner/provenance", "planner/sensitive", "planner/resolve", "planner/phases/pki", "planner/phases/host", "planner/phases/staticpod", "planner/phases/kubelet", "planner/phases/objects", "planner/drain", "planner/phases", "planner/preflight", "planner/observe", "planner/etcd", "planner/immutable", "planner/ownership", "planner/upgrade", "planner/drift", "planner/rotation", "planner/reset", "planner/pipeline", "planner/maintenance", "planner/record",
@@ -164,8 +166,8 @@ var pure = []string{
 
 var impure = []string{"os", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "context", "sync"}
 
-// TestPurePackagesHaveNoClock: what they do depends on what they are given alone,
-// and is done when they return.
+// TestPurePackagesHaveNoClock checks that pure packages start no goroutine and read no clock:
+// their results depend on their arguments alone and are complete on return.
 func TestPurePackagesHaveNoClock(t *testing.T) {
 	t.Parallel()
 	for _, pkg := range pure {
@@ -188,7 +190,7 @@ func TestPurePackagesHaveNoClock(t *testing.T) {
 					t.Errorf("%s: package %s is pure and may not start a goroutine", set.Position(n.Pos()), pkg)
 				case *ast.SelectorExpr:
 					if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains(clock, n.Sel.Name) {
-						t.Errorf("%s: package %s is pure and may not ask for the time", set.Position(n.Pos()), pkg)
+						t.Errorf("%s: package %s is pure and may not read the clock", set.Position(n.Pos()), pkg)
 					}
 				}
 				return true
@@ -197,7 +199,7 @@ func TestPurePackagesHaveNoClock(t *testing.T) {
 	}
 }
 
-// clock are the functions of package time that depend on when they are called.
+// clock are the functions of package time whose result depends on when they are called.
 var clock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTicker", "NewTimer"}
 
 func TestImportsFollowTheDiagram(t *testing.T) {
@@ -213,18 +215,18 @@ func TestImportsFollowTheDiagram(t *testing.T) {
 			}
 			for _, f := range forbidden {
 				if (imp == f.path || strings.HasPrefix(imp, f.path+"/")) && !slices.Contains(f.only, pkg) && !strings.HasPrefix(pkg, "cmd/lab") {
-					t.Errorf("package %s may not import %s; it belongs into %v", pkg, imp, f.only)
+					t.Errorf("package %s may not import %s; it belongs in %v", pkg, imp, f.only)
 				}
 			}
 		}
 		if _, listed := allowed[pkg]; !listed && !strings.HasPrefix(pkg, "cmd/") && !strings.HasPrefix(pkg, "providers/ssh/") {
-			t.Errorf("package %s is not in the diagram of imports", pkg)
+			t.Errorf("package %s is missing from the import diagram", pkg)
 		}
 	}
 }
 
-// TestArchitecturePage holds the pictures of the planner and of the output in
-// docs/architecture.md: each row has the packages that import nothing but rows below it.
+// TestArchitecturePage checks the diagrams of the planner and of the output in
+// docs/architecture.md: each row lists the packages that import only rows below it.
 func TestArchitecturePage(t *testing.T) {
 	t.Parallel()
 	const page = "../../docs/architecture.md"
@@ -242,7 +244,7 @@ func TestArchitecturePage(t *testing.T) {
 	want = withPicture(t, want, "output layers", picture("cmd/kubewright/internal/view", output))
 	if want != string(text) {
 		if os.Getenv("UPDATE") == "" {
-			t.Fatal("a picture in docs/architecture.md is not that of the table: UPDATE=1 go test ./cmd/kubewright -run ArchitecturePage")
+			t.Fatal("a diagram in docs/architecture.md does not match the table: UPDATE=1 go test ./cmd/kubewright -run ArchitecturePage")
 		}
 		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -292,7 +294,7 @@ func withPicture(t *testing.T, page, mark, picture string) string {
 	return before + "<!-- " + mark + " -->\n" + picture + "<!-- /" + mark + " -->" + after
 }
 
-// packages lists the imports of every package's ordinary files.
+// packages lists the imports of every package's non-test files.
 func packages(t *testing.T) map[string][]string {
 	t.Helper()
 	root := filepath.Join("..", "..")

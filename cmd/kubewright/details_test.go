@@ -13,14 +13,14 @@ import (
 	"testing"
 )
 
-// detailed are the packages of which each sentence has to stand in a test, and how
-// many sentences are found in each at least. It is those that a user reads in a
-// finding, an error, a note of a plan or the description of an operation.
+// detailed are the packages whose sentences must each be shown by a test, with the minimum
+// number of sentences found in each. They are the sentences that a user reads in a finding,
+// an error, a note of a plan or the description of an operation.
 var detailed = map[string]int{
 	"config": 450, "config/artifacts": 30, "config/hclconfig": 180, "config/manifest": 4,
 	"planner": 50, "planner/quorum": 23, "planner/skew": 12, "planner/adopt": 12, "planner/dag": 3, "planner/executor": 3, "planner/topology": 5, "planner/phases/pki": 95,
 	"planner/phases/host": 10, "planner/phases/staticpod": 55, "planner/phases/kubelet": 12, "planner/phases/objects": 50, "planner/drain": 38,
-	"planner/preflight": 150, "planner/observe": 3, "planner/etcd": 115, "planner/immutable": 9, "planner/ownership": 230, "planner/upgrade": 70, "planner/rotation": 125,
+	"planner/preflight": 150, "planner/observe": 3, "planner/etcd": 114, "planner/immutable": 9, "planner/ownership": 230, "planner/upgrade": 70, "planner/rotation": 125,
 	"planner/reset": 8, "planner/pipeline": 75, "planner/maintenance": 70, "planner/record": 36, "planner/kubeadm": 12, "planner/planfile": 6,
 	"planner/policy": 4,
 	"providers":      60, "providers/bundle": 5, "providers/etcd": 18, "providers/kube": 18, "providers/local": 1, "providers/pki": 18, "providers/sim": 8, "providers/sim/edit": 36, "providers/snapshots": 8,
@@ -30,8 +30,8 @@ var detailed = map[string]int{
 	"cmd/kubewright/internal/view/runreport": 24, "cmd/kubewright/internal/view/jsonlines": 5, "cmd/kubewright/internal/view/stateview": 18, "cmd/kubewright/internal/view/listing": 17,
 }
 
-// unshown are sentences that no test shows, by words of theirs, and why none can. One
-// that a test shows by now, and one that nobody says any more, have to leave the table.
+// unshown are sentences that no test shows, identified by part of their text, with the reason.
+// A sentence that a test now shows, or that the code no longer has, must leave the table.
 var unshown = map[string]string{
 	"path escapes from parent":          "os.Root's own words, which are looked for and not said",
 	"extraneous json object property":   "hcl's own words, which are looked for and not said",
@@ -47,12 +47,12 @@ var unshown = map[string]string{
 	"no controller manager has renewed": "half a minute without a controller manager, which no test waits for",
 }
 
-// unsaidFields are fields whose texts are no finding, and who shows them.
+// unsaidFields are fields whose texts are not findings, and where they are shown.
 var unsaidFields = map[string]string{
 	"Doc": "docs/reference.md, which a test compares",
 }
 
-// pages are files without findings: what they say stands in pages that tests compare,
+// pages are files without findings: their texts are part of pages that tests compare,
 // docs/reference.md, the JSON schema and docs/preflight.md.
 var pages = []string{
 	"config/hclconfig/jsonschema.go", "config/hclconfig/reference.go", "config/hclconfig/schema.go", "config/hclconfig/schema_backend.go",
@@ -61,20 +61,19 @@ var pages = []string{
 	"planner/preflight/checks.go",
 }
 
-// othersWords are files of simulated hosts in which a kubelet, an API server, etcd or a
-// package manager speaks, in the words of the real one: it is those that are compared
-// with what they say on real hosts, and nobody's findings. The packages below
-// providers/sim are such words alone, but for that of its edits. What is said of the
-// simulation itself, how it is edited and kept, stands in the others.
+// othersWords are files of simulated hosts that hold messages of a kubelet, an API server,
+// etcd or a package manager, worded as the real ones: those are compared with the output of
+// real hosts and are not findings. The packages below providers/sim hold only such messages,
+// except for the package of edits. Messages about the simulation itself, how it is edited and
+// stored, are in the other files.
 var othersWords = []string{
 	"access", "api", "apply", "audit", "edit/foreign", "etcd", "faults", "host", "issuer", "kubeconfig", "lease", "pods", "snapshot",
 }
 
-// TestEverySentenceIsShownByATest holds that not only the summary of what a user is
-// told stands in a test, which TestEveryFindingIsShownByATest sees to, but each
-// sentence of it: where, why, and what to do. Four words in a row have to be there, of
-// the longest part of the sentence that is always the same. A way out that nobody ever
-// saw is one that may lead nowhere.
+// TestEverySentenceIsShownByATest checks that a test shows not only the summary of each
+// message, which TestEveryFindingIsShownByATest checks, but each of its sentences: where, why,
+// and what to do. Four consecutive words of the constant part of the sentence must appear. A
+// remedy that no test has shown may not work.
 func TestEverySentenceIsShownByATest(t *testing.T) {
 	t.Parallel()
 	sources, tests := tree(t)
@@ -83,7 +82,7 @@ func TestEverySentenceIsShownByATest(t *testing.T) {
 	for folder, least := range detailed {
 		said := sentencesOf(t, sources[filepath.Join("..", "..", filepath.FromSlash(folder))])
 		if len(said) < least {
-			t.Errorf("only %d sentences were found in %s, and there were %d", len(said), folder, least)
+			t.Errorf("found only %d sentences in %s, want at least %d", len(said), folder, least)
 		}
 		for _, s := range said {
 			excepted := ""
@@ -94,7 +93,7 @@ func TestEverySentenceIsShownByATest(t *testing.T) {
 			}
 			switch shown := read.show(s.text); {
 			case !shown && excepted == "":
-				t.Errorf("%s: no test shows %q. Reach it in a script below testdata/script, or in a test of its package, with all that is said there", s.place, s.text)
+				t.Errorf("%s: no test shows %q. Reach it in a script below testdata/script, or in a test of its package, with the whole message", s.place, s.text)
 			case shown && excepted != "":
 				t.Errorf("%s: a test shows %q: take %q out of the table of exceptions", s.place, s.text, excepted)
 			}
@@ -102,22 +101,22 @@ func TestEverySentenceIsShownByATest(t *testing.T) {
 	}
 	for words := range unshown {
 		if !used[words] {
-			t.Errorf("nothing says %q any more: take it out of the table of exceptions", words)
+			t.Errorf("the code no longer has %q: take it out of the table of exceptions", words)
 		}
 	}
 }
 
-// sentence is the longest part of a sentence that is always the same, as asRead has it.
+// sentence is the longest constant part of a sentence, normalised by asRead.
 type sentence struct{ place, text string }
 
-// sentences are those of one package.
+// sentences are the sentences of one package.
 type sentences struct {
 	set *token.FileSet
 	all []sentence
 }
 
-// sentencesOf returns the sentences in the constants of some files, by place. Words that
-// are fewer than four stand for nothing by themselves: their neighbours do.
+// sentencesOf returns the sentences in the constants of some files, by place. Parts shorter
+// than four words are skipped: the parts next to them identify the sentence.
 func sentencesOf(t *testing.T, files []string) []sentence {
 	t.Helper()
 	s := &sentences{set: token.NewFileSet()}
@@ -136,8 +135,8 @@ func sentencesOf(t *testing.T, files []string) []sentence {
 	return s.all
 }
 
-// collect keeps each text that is put together of constants. It goes on with what
-// stands between them, which may be texts as well.
+// collect keeps each text that is concatenated from constants, and descends into the
+// operands in between, which may be texts as well.
 func (s *sentences) collect(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.ImportSpec:
@@ -149,7 +148,7 @@ func (s *sentences) collect(n ast.Node) bool {
 		key, ok := n.Key.(*ast.Ident)
 		return !ok || unsaidFields[key.Name] == ""
 	case *ast.CallExpr:
-		return !isForNobody(n.Fun)
+		return !isNotPrinted(n.Fun)
 	case *ast.BasicLit:
 		s.add(n, s.together(n))
 	case *ast.BinaryExpr:
@@ -161,9 +160,9 @@ func (s *sentences) collect(n ast.Node) bool {
 	return true
 }
 
-// isForNobody tells what takes texts that no user reads: defects, patterns, and how
-// moments are written.
-func isForNobody(fn ast.Expr) bool {
+// isNotPrinted reports whether a function takes texts that no user reads: defects, patterns,
+// and time layouts.
+func isNotPrinted(fn ast.Expr) bool {
 	if name, ok := fn.(*ast.Ident); ok {
 		return name.Name == "panic"
 	}
@@ -171,7 +170,7 @@ func isForNobody(fn ast.Expr) bool {
 	return ok && (sel.Sel.Name == "MustCompile" || sel.Sel.Name == "Format")
 }
 
-// together returns a text that is put together of constants and others, which are %v in it.
+// together returns a text that is concatenated from constants and other values, which become %v.
 func (s *sentences) together(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.BasicLit:
@@ -190,12 +189,12 @@ func (s *sentences) together(x ast.Expr) string {
 }
 
 var (
-	// anyVerb is what differs in a text from one time to the other.
+	// anyVerb matches a formatting verb.
 	anyVerb = regexp.MustCompile(`%[+#0-9.]*(\[\d\])?[a-zA-Z]`)
-	// sentenceEnd is what stands between two sentences, or their halves.
+	// sentenceEnd matches what separates two sentences, or two clauses.
 	sentenceEnd = regexp.MustCompile(`[.:;]\s+|\n+`)
-	// goesOn is what stands between two parts of a text that is written in Go.
-	goesOn = regexp.MustCompile(`["` + "`" + `]\s*\+\s*["` + "`" + `]`)
+	// continues matches the break within a concatenated Go string.
+	continues = regexp.MustCompile(`["` + "`" + `]\s*\+\s*["` + "`" + `]`)
 )
 
 func (s *sentences) add(n ast.Node, text string) {
@@ -218,21 +217,21 @@ func (s *sentences) add(n ast.Node, text string) {
 	}
 }
 
-// unwritten undoes what scripts, patterns, Go and the frames of findings add to a text.
+// unwritten removes what scripts, patterns, Go and the frames of findings add to a text.
 var unwritten = strings.NewReplacer(`''`, `'`, `\s+`, " ", `\n`, " ", `\t`, " ", `\"`, `"`, `\`, "", "│", " ")
 
 // asRead returns a text without what scripts, patterns, Go and the frames of findings add
-// to it, its words apart by one space.
+// to it, with single spaces between its words.
 func asRead(text string) string {
-	text = unwritten.Replace(goesOn.ReplaceAllString(text, ""))
+	text = unwritten.Replace(continues.ReplaceAllString(text, ""))
 	return strings.ToLower(strings.Join(strings.Fields(text), " "))
 }
 
-// inARow is how many words of a sentence have to stand in a test, one after another.
+// inARow is how many consecutive words of a sentence a test must show.
 const inARow = 4
 
-// shownText is what tests show, as asRead has it, with all its words that stand in a
-// row: there are some thousand sentences, and some megabytes to look for each in.
+// shownText is what tests show, normalised by asRead, with an index of its word sequences:
+// there are some thousand sentences to find in some megabytes of text.
 type shownText struct {
 	text string
 	rows map[string]bool
@@ -253,8 +252,8 @@ func readTests(tests string) shownText {
 	return s
 }
 
-// show reports whether words in a row of a sentence are in the tests. The first and the last
-// of them may have a quote or a comma there, which is not in the sentence.
+// show reports whether the tests have consecutive words of a sentence. In the tests the first
+// and the last word may carry a quote or a comma.
 func (s shownText) show(text string) bool {
 	words := strings.Fields(text)
 	n := min(inARow, len(words))
@@ -266,7 +265,7 @@ func (s shownText) show(text string) bool {
 		slices.ContainsFunc(rows, func(row string) bool { return strings.Contains(s.text, row) })
 }
 
-// TestSentences tells how sentences are found in a source.
+// TestSentences checks how sentences are found in a source.
 func TestSentences(t *testing.T) {
 	t.Parallel()
 	const source = "package p\n" + `

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// link is one in Markdown to something of ours: a file, a heading, or both.
+// link matches a Markdown link to a file of the project, a heading, or both.
 var link = regexp.MustCompile(`\]\(([^()#\s:]*)(?:#([^()\s]*))?\)`)
 
-// TestDocsLinks: what a page of the docs refers to is there, to the heading.
+// TestDocsLinks checks that the files and headings that the pages in docs link to exist.
 func TestDocsLinks(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(examples, "..")
@@ -43,7 +43,7 @@ func TestDocsLinks(t *testing.T) {
 	}
 }
 
-// prose returns a page without the blocks of code in it.
+// prose returns a page without its code blocks.
 func prose(t *testing.T, page string) string {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -53,7 +53,7 @@ func prose(t *testing.T, page string) string {
 	return regexp.MustCompile("(?ms)^ *```.*?^ *```$").ReplaceAllString(string(text), "")
 }
 
-// anchors returns the names of a page's headings, each on a line, as GitHub makes them.
+// anchors returns the anchors of a page's headings, one per line, as GitHub generates them.
 func anchors(t *testing.T, page string) string {
 	t.Helper()
 	out := "\n"
@@ -64,8 +64,7 @@ func anchors(t *testing.T, page string) string {
 	return out
 }
 
-// TestDocsRefusals: each error that the page of tasks lists is one that a script has
-// seen.
+// TestDocsRefusals checks that a script shows each error that the page of tasks lists.
 func TestDocsRefusals(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(examples, "..", "docs", "operations.md"))
@@ -92,7 +91,7 @@ func TestDocsRefusals(t *testing.T) {
 	}
 	for _, m := range errors {
 		if !strings.Contains(seen.String(), "Error: "+m[1]) && !strings.Contains(seen.String(), "stderr '"+m[1]) {
-			t.Errorf("no script sees the error %q", m[1])
+			t.Errorf("no script shows the error %q", m[1])
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
-// exampleNeeds is what an operator brings to an example that holds no secret:
-// files in the folder, and variables as the environment has them.
+// exampleNeeds is what an operator adds to an example that holds no secret: files in the
+// folder, and variables in the form of the environment.
 var exampleNeeds = map[string]func(t *testing.T, o *operator, dir string) (environ []string){
 	"air-gapped": func(t *testing.T, _ *operator, dir string) []string {
 		if err := bringArtifacts(filepath.Join(dir, "artifacts"), "amd64"); err != nil {
@@ -79,7 +79,7 @@ func (o *operator) mustCA(t *testing.T, dir string) {
 	}
 }
 
-// TestExamples takes every example through its life on simulated hosts.
+// TestExamples runs the life cycle of every example on simulated hosts.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	entries, err := os.ReadDir(examples)
@@ -108,11 +108,11 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestExampleScript: the CA that an example offers to try it with fits.
+// TestExampleScript checks that the CA that an example generates for a trial fits.
 func TestExampleScript(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("openssl"); err != nil {
-		t.Skip("there is no openssl here")
+		t.Skip("openssl is not installed")
 	}
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join(examples, "external-ca"))); err != nil {
@@ -131,7 +131,7 @@ func TestExampleScript(t *testing.T) {
 	x.run(0, "plan")
 }
 
-// example is an example in a folder of its own.
+// example is an example in its own folder.
 type example struct {
 	operator
 	t       *testing.T
@@ -139,7 +139,7 @@ type example struct {
 	environ []string
 }
 
-// run runs a command there and wants an exit code.
+// run runs a command in the folder and checks the exit code.
 func (x *example) run(want int, args ...string) string {
 	x.t.Helper()
 	var out bytes.Buffer

@@ -10,9 +10,9 @@ import (
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
-// TestMovedUnderThePlan changes something by hand while the operator reads the
-// plan that is about to overwrite it: the step is refused, what is there stays,
-// and the same command again plans with it.
+// TestMovedUnderThePlan changes by hand what the plan is about to overwrite, while the operator
+// reads that plan: the step is refused, the change stays, and running the same command again
+// plans with it.
 func TestMovedUnderThePlan(t *testing.T) {
 	t.Parallel()
 	founded := foundedFolder(t)
@@ -20,9 +20,9 @@ func TestMovedUnderThePlan(t *testing.T) {
 		name string
 		// old and text change the configuration.
 		old, text string
-		// host and edit are what somebody does meanwhile.
+		// host and edit are the change that another user makes meanwhile.
 		host, edit string
-		// what moved, as the error names it; step is whose it was.
+		// what moved, as the error names it; step is the step that fails.
 		what, step string
 	}{
 		{
@@ -76,7 +76,7 @@ func TestMovedUnderThePlan(t *testing.T) {
 	}
 }
 
-// TestOthersMayChange: what the plan does not overwrite may change meanwhile.
+// TestOthersMayChange checks that an apply succeeds if only what it does not overwrite changes meanwhile.
 func TestOthersMayChange(t *testing.T) {
 	t.Parallel()
 	f := foundedFolder(t)
@@ -90,9 +90,9 @@ func TestOthersMayChange(t *testing.T) {
 	f.must(t, "plan", "-detailed-exitcode")
 }
 
-// TestGatesLookAgain takes etcd, or API servers, from other control planes while
-// the operator reads the plan: right before the act the step is refused, and
-// nothing is changed anywhere.
+// TestGatesLookAgain stops etcd, or API servers, on other control planes while the operator
+// reads the plan: the gate refuses the step right before it runs, and nothing is changed on
+// any host.
 func TestGatesLookAgain(t *testing.T) {
 	t.Parallel()
 	founded := foundedFolder(t)
@@ -144,15 +144,15 @@ func TestGatesLookAgain(t *testing.T) {
 			}
 			for host, was := range before {
 				if now := world.Listing(host); now != was {
-					t.Errorf("%s is not as it was:\n%s\nwant\n%s", host, now, was)
+					t.Errorf("%s has changed:\n%s\nwant\n%s", host, now, was)
 				}
 			}
 		})
 	}
 }
 
-// TestGoneComesBack: a host that was said to be gone for good, and was silent when the
-// plan was made, comes back while the operator reads the plan. It is not taken out.
+// TestGoneComesBack checks that a host that was declared gone for good, and was silent during
+// the plan, is not removed if it comes back while the operator reads the plan.
 func TestGoneComesBack(t *testing.T) {
 	t.Parallel()
 	f := foundedFolder(t)
@@ -170,7 +170,7 @@ func TestGoneComesBack(t *testing.T) {
 			`and the etcd member host-10-0-0-13 answers. Switch the host off; or plan again without declaring it gone`,
 	} {
 		if code != 4 || !strings.Contains(words, want) {
-			t.Errorf("exit code %d, and it does not say %q:\n%s", code, want, out)
+			t.Errorf("exit code %d, and the output does not contain %q:\n%s", code, want, out)
 		}
 	}
 	if out := f.must(t, "plan"); !strings.Contains(out, "stops the kubelet, removes all containers") {
@@ -180,8 +180,8 @@ func TestGoneComesBack(t *testing.T) {
 	f.must(t, "apply", "-auto-approve", flag)
 }
 
-// TestWorkerDiesMeanwhile: another worker dies while the operator reads the plan by which
-// one gets another kubelet. It is not emptied beside that.
+// TestWorkerDiesMeanwhile checks that a worker is not drained for its kubelet upgrade if
+// another worker fails while the operator reads the plan.
 func TestWorkerDiesMeanwhile(t *testing.T) {
 	t.Parallel()
 	f := foundedWith(t, strings.Replace(crashConfig, "  address = \"10.0.0.21\"\n", "  for_each = { w1 = \"10.0.0.21\", w2 = \"10.0.0.22\" }\n  address = each.value\n", 1))
@@ -193,7 +193,7 @@ func TestWorkerDiesMeanwhile(t *testing.T) {
 			`Bring back what is not Ready (kubectl describe node), remove it from the configuration, or raise max_unavailable`,
 	} {
 		if code != 4 || !strings.Contains(words, want) {
-			t.Errorf("exit code %d, and it does not say %q:\n%s", code, want, out)
+			t.Errorf("exit code %d, and the output does not contain %q:\n%s", code, want, out)
 		}
 	}
 	f.edit(t, func(w *sim.World) error {
@@ -205,8 +205,7 @@ func TestWorkerDiesMeanwhile(t *testing.T) {
 	f.must(t, "plan", "-detailed-exitcode")
 }
 
-// runAndMeanwhile runs a command that asks, and says yes after something has
-// happened to the hosts.
+// runAndMeanwhile runs a command that asks for approval, and answers yes after changing the hosts.
 func (f folder) runAndMeanwhile(t *testing.T, meanwhile func(*sim.World) error, args ...string) (int, string) {
 	t.Helper()
 	env, printed := f.env(args...)
@@ -220,20 +219,19 @@ func (f folder) runAndMeanwhile(t *testing.T, meanwhile func(*sim.World) error, 
 	return cli.Main(env), printed()
 }
 
-// answersYes has a command ask, and be told yes after something has happened.
+// answersYes answers yes to a command's question, after calling after.
 func answersYes(env *console.Env, after func()) {
 	env.Stdin, env.Interactive = strings.NewReader("yes\n"), true
 	once(env, "Enter a value:", after)
 }
 
-// once does something when a command has printed a text.
+// once calls then when a command has printed a text.
 func once(env *console.Env, text string, then func()) {
 	out := env.Stdout.(*watched)
 	out.at, out.then = text, then
 }
 
-// TestNotSeenAgain: when the look at the end of an apply is refused the user is told,
-// and the apply is complete all the same.
+// TestNotSeenAgain checks that an apply whose final verification fails is complete, and warns.
 func TestNotSeenAgain(t *testing.T) {
 	t.Parallel()
 	f := foundedFolder(t)
@@ -251,7 +249,7 @@ func TestNotSeenAgain(t *testing.T) {
 		"run kubewright plan to see whether anything is left to do", "Apply complete!",
 	} {
 		if code != 0 || !strings.Contains(words, want) {
-			t.Errorf("exit code %d, and it does not say %q:\n%s", code, want, out)
+			t.Errorf("exit code %d, and the output does not contain %q:\n%s", code, want, out)
 		}
 	}
 	f.edit(t, func(w *sim.World) error { w.ClearFaults(); return nil })

@@ -8,7 +8,7 @@ import (
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
-// edit changes something on the folder's simulated hosts by hand.
+// edit changes the folder's simulated hosts by hand.
 func (f folder) edit(t *testing.T, change func(*sim.World) error) {
 	t.Helper()
 	w, err := sim.Open(filepath.Join(string(f), "kubewright.sim.json"))
@@ -23,9 +23,9 @@ func (f folder) edit(t *testing.T, change func(*sim.World) error) {
 	}
 }
 
-// TestSeatIsDown: the control plane through which the cluster is spoken to has
-// lost its API server, or etcd. The plan sees the cluster through another one,
-// puts right exactly that, and apply does.
+// TestSeatIsDown checks that, when the control plane through which the cluster is reached has
+// lost its API server or etcd, the plan observes the cluster through another one and repairs
+// exactly that component.
 func TestSeatIsDown(t *testing.T) {
 	t.Parallel()
 	founded := foundedFolder(t)
@@ -43,15 +43,15 @@ func TestSeatIsDown(t *testing.T) {
 				t.Fatalf("exit code %d\n%s", code, out)
 			}
 			if out := f.must(t, "apply", "-auto-approve"); !strings.Contains(out, "[1/1] "+tt.step) {
-				t.Errorf("it is not the one step %s:\n%s", tt.step, out)
+				t.Errorf("the apply is not the one step %s:\n%s", tt.step, out)
 			}
 			f.must(t, "plan", "-detailed-exitcode")
 		})
 	}
 }
 
-// TestSeatStopsServing: while a change is made, the control plane that serves it
-// stops doing so. Another one serves the rest.
+// TestSeatStopsServing checks that, when the control plane that serves a change becomes
+// unreachable, another one serves the rest.
 func TestSeatStopsServing(t *testing.T) {
 	t.Parallel()
 	f := foundedFolder(t)
@@ -69,8 +69,8 @@ func TestSeatStopsServing(t *testing.T) {
 	f.must(t, "plan", "-detailed-exitcode")
 }
 
-// TestAnotherClusterIsNotAsked: a control plane that holds another CA by now does
-// not speak for the cluster whose own one is silent.
+// TestAnotherClusterIsNotAsked checks that a control plane that now holds another CA is not
+// used to reach the cluster when the cluster's own control plane does not answer.
 func TestAnotherClusterIsNotAsked(t *testing.T) {
 	t.Parallel()
 	f := foundedFolder(t)
@@ -85,11 +85,11 @@ func TestAnotherClusterIsNotAsked(t *testing.T) {
 	})
 	_, out := f.run("plan")
 	if !strings.Contains(strings.Join(strings.Fields(out), " "), "the API did not answer") {
-		t.Errorf("the API was asked through a host that does not hold the cluster's CA:\n%s", out)
+		t.Errorf("the API was reached through a host that does not hold the cluster's CA:\n%s", out)
 	}
 }
 
-// TestRestoreHasToKnow: an etcd that cannot be asked is not taken for one that is gone.
+// TestRestoreHasToKnow checks that a restore is refused when etcd cannot be queried.
 func TestRestoreHasToKnow(t *testing.T) {
 	t.Parallel()
 	f := foundedFolder(t)
@@ -102,10 +102,10 @@ func TestRestoreHasToKnow(t *testing.T) {
 	words := strings.Join(strings.Fields(out), " ")
 	for _, want := range []string{
 		"Error: Cannot tell whether etcd answers", "Nothing is restored over a cluster that may work: node.cp[\"cp1\"]: ",
-		"Nothing was changed. Put right what keeps etcd from being asked there, and run the same command again.",
+		"Nothing was changed. Fix what keeps etcd from being asked there, and run the same command again.",
 	} {
 		if code != 1 || !strings.Contains(words, want) {
-			t.Errorf("exit code %d, and it does not say %q:\n%s", code, want, out)
+			t.Errorf("exit code %d, and the output does not contain %q:\n%s", code, want, out)
 		}
 	}
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
-// shared is one fleet of simulated hosts with several operators, each with a
-// copy of configuration and state.
+// shared is one fleet of simulated hosts with several operators, each with a copy of the
+// configuration and the state.
 type shared struct {
 	t     *testing.T
 	world *sim.World
 	from  folder
 }
 
-// newShared returns a cluster that runs, and a change to it that nobody has applied.
+// newShared returns a running cluster and a change to it that is not applied yet.
 func newShared(t *testing.T) *shared {
 	t.Helper()
 	f := changedFolder(t)
@@ -31,7 +31,7 @@ func newShared(t *testing.T) *shared {
 	return &shared{t, w, f}
 }
 
-// operator is somebody's command over the shared hosts.
+// operator returns a command of the named operator on the shared hosts.
 func (s *shared) operator(f folder, who string, args ...string) (*console.Env, func() string) {
 	env, printed := f.env(args...)
 	env.Who = who
@@ -57,8 +57,8 @@ func stateOf(t *testing.T, f folder) string {
 	return string(b)
 }
 
-// TestTwoOperators: while one applies, another with a copy of the state is told
-// so and changes nothing.
+// TestTwoOperators checks that, during an apply, another operator with a copy of the state is
+// refused with the reason and changes nothing.
 func TestTwoOperators(t *testing.T) {
 	t.Parallel()
 	s := newShared(t)
@@ -79,7 +79,7 @@ func TestTwoOperators(t *testing.T) {
 		t.Fatalf("exit code %d, met %v\n%s", code, met, printed())
 	}
 	if stateOf(t, grace) != before {
-		t.Error("the state of the one who was refused has changed")
+		t.Error("the state of the refused operator has changed")
 	}
 	if l := s.world.Leases(); len(l) != 0 {
 		t.Errorf("the lease was not given back: %v", l)
@@ -87,8 +87,8 @@ func TestTwoOperators(t *testing.T) {
 	s.want(ada, "ada@laptop", 0, "No changes.", "plan", "-detailed-exitcode")
 }
 
-// TestPlannedSideBySide: of two who have planned the same, the one who says yes
-// first acts. The other's plan is refused by the first thing that it meets.
+// TestPlannedSideBySide checks that of two operators with the same plan the one who approves
+// first applies it, and that the other's plan is refused at its first conflict.
 func TestPlannedSideBySide(t *testing.T) {
 	t.Parallel()
 	s := newShared(t)
@@ -112,13 +112,12 @@ func TestPlannedSideBySide(t *testing.T) {
 	}
 	out := strings.Join(strings.Fields(printed()), " ")
 	if !strings.Contains(out, "planned at the same time") && !strings.Contains(out, "changed since the plan was made") {
-		t.Errorf("it is not said why:\n%s", printed())
+		t.Errorf("the output does not say why:\n%s", printed())
 	}
 	s.want(ada, "ada@laptop", 0, "No changes.", "plan", "-detailed-exitcode")
 }
 
-// TestFoundedSideBySide: of two who are about to found on the same blank hosts
-// one does.
+// TestFoundedSideBySide checks that only one of two operators bootstraps on the same blank hosts.
 func TestFoundedSideBySide(t *testing.T) {
 	t.Parallel()
 	s := &shared{t, sim.New(1, sim.DefaultProfile()), newFolder(t, crashConfig)}
@@ -132,8 +131,8 @@ func TestFoundedSideBySide(t *testing.T) {
 	s.want(ada, "ada@laptop", 0, "No changes.", "plan", "-detailed-exitcode")
 }
 
-// TestFoundedAtOnce: who is about to found, and meets a host that another one has begun
-// with, takes none of those that the other has not reached yet.
+// TestFoundedAtOnce checks that a bootstrap that finds a host on which another one has
+// started claims none of the hosts that the other has not reached yet.
 func TestFoundedAtOnce(t *testing.T) {
 	t.Parallel()
 	s := &shared{t, mustOpen(t), newFolder(t, crashConfig)}
@@ -151,7 +150,7 @@ func TestFoundedAtOnce(t *testing.T) {
 	out := strings.Join(strings.Fields(printed()), " ")
 	for _, want := range []string{"it belongs to the state with lineage", "Apply stopped: ", "Another run has begun, or was let in."} {
 		if code != 1 || !strings.Contains(out, want) {
-			t.Errorf("exit code %d, and it does not say %q\n%s", code, want, printed())
+			t.Errorf("exit code %d, and the output does not contain %q\n%s", code, want, printed())
 		}
 	}
 	if effects != 0 {
@@ -160,7 +159,7 @@ func TestFoundedAtOnce(t *testing.T) {
 	s.want(ada, "ada@laptop", 0, "No changes.", "plan", "-detailed-exitcode")
 }
 
-// pausing is a command that holds still once it has printed a text, until it is ended.
+// pausing is a command that pauses after printing a text, until it is ended.
 type pausing struct {
 	env         *console.Env
 	said        func() string
@@ -175,7 +174,7 @@ func (s *shared) pausing(at string, f folder, who string, args ...string) *pausi
 	return p
 }
 
-// begin returns when the command has printed the text.
+// begin starts the command and returns when it has printed the text.
 func (p *pausing) begin(t *testing.T) {
 	t.Helper()
 	go func() { p.ended <- cli.Main(p.env) }()
@@ -187,7 +186,7 @@ func (p *pausing) begin(t *testing.T) {
 	}
 }
 
-// end lets the command go on, and wants it to succeed.
+// end lets the command continue and requires that it succeeds.
 func (p *pausing) end(t *testing.T) {
 	t.Helper()
 	close(p.over)
@@ -196,7 +195,7 @@ func (p *pausing) end(t *testing.T) {
 	}
 }
 
-// mustOpen returns an empty world with a file, which is saved behind every command.
+// mustOpen returns an empty world with a file, which is saved after every command.
 func mustOpen(t *testing.T) *sim.World {
 	t.Helper()
 	w, err := sim.Open(filepath.Join(t.TempDir(), "world"))
@@ -206,8 +205,8 @@ func mustOpen(t *testing.T) *sim.World {
 	return w
 }
 
-// TestTwoAdopters: two who have adopted the same cluster have two states, and most of
-// its hosts know neither. While the one changes it the other does not.
+// TestTwoAdopters checks that, when two operators have imported the same cluster into two
+// states, which most of its hosts do not know, one is refused while the other changes it.
 func TestTwoAdopters(t *testing.T) {
 	t.Parallel()
 	s := newShared(t)
@@ -236,9 +235,8 @@ func TestTwoAdopters(t *testing.T) {
 	s.want(ada, "ada@laptop", 0, "No changes.", "plan", "-detailed-exitcode")
 }
 
-// TestLeaseOfTheDead: the claim of a run that was killed is no difference; the
-// one who ran it goes on at once, others when it has shown no sign of life for
-// a while.
+// TestLeaseOfTheDead checks that the lease of a killed run is not drift: the operator who ran
+// it continues at once, others after the lease has expired.
 func TestLeaseOfTheDead(t *testing.T) {
 	t.Parallel()
 	s := newShared(t)
@@ -281,8 +279,8 @@ func TestLeaseOfTheDead(t *testing.T) {
 	}
 }
 
-// TestLeaseOfTheDeadIsKnown: whoever looks first, and does nothing, does not take from
-// the next apply that the run which holds the claim was killed.
+// TestLeaseOfTheDeadIsKnown checks that a plan, and an apply without approval, leave it to the
+// next apply to take over the lease of a killed run.
 func TestLeaseOfTheDeadIsKnown(t *testing.T) {
 	t.Parallel()
 	ada := newShared(t).from
@@ -300,8 +298,8 @@ func TestLeaseOfTheDeadIsKnown(t *testing.T) {
 	}
 }
 
-// TestLeaseLost: a run whose claim somebody has ended begins no further step, and its
-// exit code says that another one holds the cluster.
+// TestLeaseLost checks that a run whose lease another operator has taken starts no further
+// step, and that its exit code reports that the cluster is held by another run.
 func TestLeaseLost(t *testing.T) {
 	t.Parallel()
 	for want, more := range map[int][]string{1: nil, 5: {"-detailed-exitcode"}} {
@@ -324,7 +322,7 @@ func TestLeaseLost(t *testing.T) {
 	}
 }
 
-// TestNothingToDoClaimsNothing: an apply without steps has no effect on anything.
+// TestNothingToDoClaimsNothing checks that an apply without steps has no effect on any host.
 func TestNothingToDoClaimsNothing(t *testing.T) {
 	t.Parallel()
 	s := newShared(t)

@@ -19,7 +19,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
 )
 
-// openers are the functions that open a file by its name, whatever that leads to.
+// openers are the functions that open a file by its name, whatever the name leads to.
 var openers = map[string][]string{
 	"os":                            {"Open", "OpenFile", "OpenRoot", "Create", "CreateTemp", "ReadFile", "WriteFile", "Truncate", "Rename", "DirFS", "CopyFS"},
 	"io/ioutil":                     {"ReadFile", "WriteFile", "TempFile"},
@@ -29,7 +29,7 @@ var openers = map[string][]string{
 	"github.com/gofrs/flock":        {"New", "NewRW"},
 }
 
-// direct are the places that may open files themselves, and why.
+// direct are the places that may open files directly, and why.
 var direct = map[string]string{
 	"state/safefile":                         "is what all others use",
 	"state/statefile/fsys.go":                "opens a folder to sync it",
@@ -39,8 +39,8 @@ var direct = map[string]string{
 	"cmd/kubewright/internal/console/ask.go": "opens the terminal",
 }
 
-// TestFilesAreOpenedSafely: package safefile alone opens files of the operator's. Folders
-// for tests, and the lab's machines, are of those who run them.
+// TestFilesAreOpenedSafely checks that only package safefile opens files of the operator. Test
+// helpers and the lab are exempt: they open files of the developer who runs them.
 func TestFilesAreOpenedSafely(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}
@@ -67,7 +67,7 @@ func TestFilesAreOpenedSafely(t *testing.T) {
 	}
 	for name := range direct {
 		if !used[name] {
-			t.Errorf("%s opens no file itself: take it off the list", name)
+			t.Errorf("%s opens no file directly: remove it from the list", name)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func opened(t *testing.T, path string) (out []string) {
 	return out
 }
 
-// traps are what can have a file's name without being one, by what is said of it.
+// traps create something other than a regular file under a file's name, by description.
 var traps = map[string]func(path, victim string) error{
 	"a symbolic link": func(path, victim string) error { return os.Symlink(victim, path) },
 	"a dangling link": func(path, victim string) error { return os.Symlink(victim+".none", path) },
@@ -120,18 +120,18 @@ var traps = map[string]func(path, victim string) error{
 	"a device": func(path, _ string) error { return syscall.Mknod(path, syscall.S_IFCHR|0o600, 1<<8|5) },
 }
 
-// touched is a file that commands use. The arguments of each have FILE for its name.
+// touched is a file that commands use. In the arguments of each command FILE stands for its name.
 type touched struct {
 	file     string
 	commands []string
-	// variables of the environment, with FILE as well.
+	// variables are environment variables; FILE stands for the name as well.
 	variables map[string]string
-	// followed: links to files are followed, as the file is only read. folders: a folder of
-	// that name is another thing.
+	// followed means that links to the file are followed, because it is only read; folders that a
+	// folder of that name is legitimate.
 	followed, folders bool
-	// config is more of the configuration.
+	// config is added to the configuration.
 	config string
-	// holds is what the file holds that a link leads to; {} by itself.
+	// holds is the content of the file that a link leads to; the default is {}.
 	holds string
 }
 
@@ -168,8 +168,8 @@ var touchedFiles = map[string]touched{
 	"bundle sum": {file: "artifacts/SHA256SUMS", commands: []string{"bundle -dir=artifacts"}},
 }
 
-// TestFilesThatAreNone: whatever has a file's name, a command that uses it ends, names it,
-// and changes nothing that a link leads to.
+// TestFilesThatAreNone checks that a command whose file is something other than a regular
+// file ends, names it, and changes nothing that a link leads to.
 func TestFilesThatAreNone(t *testing.T) {
 	t.Parallel()
 	base := foundedFolder(t)
@@ -183,7 +183,7 @@ func TestFilesThatAreNone(t *testing.T) {
 	}
 }
 
-// sprung has each command use a trap.
+// sprung runs each command against a trap.
 func (f touched) sprung(t *testing.T, dir folder, is string, trap func(path, victim string) error) {
 	path, victim := filepath.Join(string(dir), f.file), filepath.Join(t.TempDir(), "victim")
 	holds := cmp.Or(f.holds, "{}\n")
@@ -209,16 +209,16 @@ func (f touched) sprung(t *testing.T, dir folder, is string, trap func(path, vic
 		}
 		info, err := os.Stat(victim)
 		if b, readErr := os.ReadFile(victim); err != nil || readErr != nil || string(b) != holds || info.Mode().Perm() != 0o640 {
-			t.Fatalf("kubewright %s has left %v, %q of the victim", command, info, b)
+			t.Fatalf("kubewright %s left %v, and %q in the victim", command, info, b)
 		}
 		if left, _ := os.ReadDir(filepath.Dir(victim)); len(left) != 1 {
-			t.Fatalf("kubewright %s has made %v", command, left)
+			t.Fatalf("kubewright %s created %v", command, left)
 		}
 	}
 }
 
-// TestFoldersThatAreNone: a link in the place of a folder of kubewright's own is not gone
-// through, and nothing is written where every user can replace it.
+// TestFoldersThatAreNone checks that a link in place of one of kubewright's folders is not
+// followed, and that nothing is written where every user can replace it.
 func TestFoldersThatAreNone(t *testing.T) {
 	t.Parallel()
 	base := foundedFolder(t)
@@ -261,7 +261,7 @@ func TestFoldersThatAreNone(t *testing.T) {
 					t.Errorf("exit code %d\n%s", code, out)
 				}
 				if made, _ := os.ReadDir(elsewhere); len(made) != 0 {
-					t.Errorf("it has made %v", made)
+					t.Errorf("the command created %v", made)
 				}
 			})
 		})

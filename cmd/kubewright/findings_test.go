@@ -14,16 +14,16 @@ import (
 	"testing"
 )
 
-// untested are the summaries of errors and warnings that no test shows, and why.
-// One that a test shows by now has to leave the table.
+// untested are the summaries of errors and warnings that no test shows, and why. A summary
+// that a test now shows must leave the table.
 var untested = map[string]string{}
 
-// exceptions are the tests that have texts as exceptions, and show none.
+// exceptions are the tests that list texts as exceptions and do not show them.
 var exceptions = []string{"cmd/kubewright/findings_test.go", "cmd/kubewright/details_test.go", "cmd/kubewright/internal/cli/said_test.go"}
 
-// TestEveryFindingIsShownByATest holds that what a user can be told stands in a test:
-// the summary of each error and warning, in a script, a golden file or a unit test.
-// A finding that nobody ever saw is one that may be wrong, unclear or impossible.
+// TestEveryFindingIsShownByATest checks that a script, a golden file or a unit test shows the
+// summary of each error and warning. A finding that no test has shown may be wrong, unclear
+// or impossible.
 func TestEveryFindingIsShownByATest(t *testing.T) {
 	t.Parallel()
 	sources, tests := tree(t)
@@ -34,25 +34,25 @@ func TestEveryFindingIsShownByATest(t *testing.T) {
 		}
 	}
 	if len(summaries) < 100 {
-		t.Fatalf("only %d summaries were found", len(summaries))
+		t.Fatalf("found only %d summaries", len(summaries))
 	}
 	for summary, place := range summaries {
 		shown, excepted := strings.Contains(tests, summary), untested[summary] != ""
 		switch {
 		case !shown && !excepted:
-			t.Errorf("%s: no test shows %q. Reach it in a script below testdata/script, or in a test of its package, with what it says of where, why and what to do", place, summary)
+			t.Errorf("%s: no test shows %q. Reach it in a script below testdata/script, or in a test of its package, with its place, reason and remedy", place, summary)
 		case shown && excepted:
 			t.Errorf("%s: a test shows %q: take it out of the table of exceptions", place, summary)
 		}
 	}
 	for summary := range untested {
 		if summaries[summary] == "" {
-			t.Errorf("nothing says %q any more: take it out of the table of exceptions", summary)
+			t.Errorf("the code no longer has %q: take it out of the table of exceptions", summary)
 		}
 	}
 }
 
-// tree reads the ordinary sources of kubewright by package, and the text of all its tests.
+// tree reads the non-test sources of kubewright by package, and the text of all its tests.
 func tree(t *testing.T) (sources map[string][]string, tests string) {
 	t.Helper()
 	root := filepath.Join("..", "..")
@@ -78,7 +78,7 @@ func tree(t *testing.T) (sources map[string][]string, tests string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Scripts have quotes doubled and patterns, Go has escapes.
+	// Scripts double quotes and use patterns, Go uses escapes.
 	return sources, strings.NewReplacer(`''`, `'`, `\?`, `?`, `\.`, `.`, `\"`, `"`).Replace(text.String())
 }
 
@@ -87,12 +87,12 @@ type findings struct {
 	t         *testing.T
 	set       *token.FileSet
 	constants map[string]string
-	// takers are the functions with a parameter of the name summary, and where it stands.
+	// takers are the functions with a parameter named summary, and its position.
 	takers    map[string]int
 	summaries map[string]string
 }
 
-// summariesOf returns the constant summaries in the files of a package, and where each stands.
+// summariesOf returns the constant summaries in the files of a package, and the place of each.
 func summariesOf(t *testing.T, files []string) map[string]string {
 	t.Helper()
 	f := findings{t: t, set: token.NewFileSet(), constants: map[string]string{}, takers: map[string]int{}, summaries: map[string]string{}}
@@ -114,14 +114,14 @@ func summariesOf(t *testing.T, files []string) map[string]string {
 	return f.summaries
 }
 
-// speaks reports whether a file imports the package of findings, or is of it.
+// speaks reports whether a file imports the package of findings, or belongs to it.
 func (f *findings) speaks(file *ast.File) bool {
 	return file.Name.Name == "diag" || file.Name.Name == "config" || slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool {
 		return i.Path.Value == strconv.Quote(module+"config/diag") || i.Path.Value == `"github.com/hashicorp/hcl/v2"`
 	})
 }
 
-// learn keeps the package's constants, and who takes a summary.
+// learn records the package's constants, and the functions that take a summary.
 func (f *findings) learn(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.GenDecl:
@@ -146,7 +146,7 @@ func (f *findings) learn(n ast.Node) bool {
 
 func (f *findings) constant(spec *ast.ValueSpec) {
 	for i, name := range spec.Names {
-		if i < len(spec.Values) && name.Name != "summary" { // of a function, which is in its file
+		if i < len(spec.Values) && name.Name != "summary" { // local constants are resolved by declared
 			if text, ok := literal(spec.Values[i]); ok {
 				f.constants[name.Name] = text
 			}
@@ -166,7 +166,7 @@ func (f *findings) taker(name string, fn *ast.FuncType) {
 	}
 }
 
-// collect keeps what is given as a summary: to who takes one, and in structures.
+// collect records what is given as a summary, in calls and in struct literals.
 func (f *findings) collect(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.CallExpr:
@@ -187,7 +187,7 @@ func (f *findings) collect(n ast.Node) bool {
 	return true
 }
 
-// takes tells which argument of a function is a summary.
+// takes returns the position of a function's summary argument.
 func (f *findings) takes(fn ast.Expr) (at int, ok bool) {
 	switch fn := fn.(type) {
 	case *ast.Ident:
@@ -201,8 +201,8 @@ func (f *findings) takes(fn ast.Expr) (at int, ok bool) {
 	return at, ok
 }
 
-// summary keeps a summary that is a constant. Others are somebody else's: a
-// parameter, or what hcl says.
+// summary records a summary that is a constant. Other expressions are parameters, or messages
+// of the hcl library.
 func (f *findings) summary(x ast.Expr) {
 	text, ok := literal(x)
 	if name, isName := x.(*ast.Ident); isName {
@@ -216,7 +216,7 @@ func (f *findings) summary(x ast.Expr) {
 	}
 }
 
-// declared returns the constant that a name stands for in its file.
+// declared returns the constant that a name refers to in its file.
 func declared(name *ast.Ident) (string, bool) {
 	if name.Obj == nil || name.Obj.Kind != ast.Con {
 		return "", false

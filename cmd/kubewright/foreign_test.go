@@ -38,10 +38,10 @@ node "worker" {
 }
 `
 
-// badMark is what root on a host can make of its marks.
+// badMark is a host mark that root on the host has manipulated.
 type badMark struct {
 	name, edit string
-	// title is that of the finding; planned reports whether a plan goes on, with a warning.
+	// title is the title of the finding; planned reports whether a plan continues with a warning.
 	title   string
 	planned bool
 }
@@ -60,8 +60,8 @@ var badMarks = []badMark{
 	{"a token below zero", "mark token=-9223372036854775808", "Run token is invalid", true},
 }
 
-// TestForeignWorker: a worker whose marks are bad, in whatever way, keeps the others from
-// nothing when a flag leaves it out. Once it is repaired nothing is left of that.
+// TestForeignWorker checks that a worker with bad marks, of any kind, does not affect the other
+// nodes if a flag leaves it out, and that no trace remains after it is repaired.
 func TestForeignWorker(t *testing.T) {
 	t.Parallel()
 	base := newFolder(t, foreignConfig)
@@ -80,7 +80,7 @@ func TestForeignWorker(t *testing.T) {
 				f.replace(t, "maxPods = 100", "maxPods = 99")
 				code, out := f.run(slices.Concat([]string{"apply", "-auto-approve"}, given)...)
 				if !strings.Contains(out, bad.title) {
-					t.Errorf("it is not said what is wrong:\n%s", out)
+					t.Errorf("the output does not say what is wrong:\n%s", out)
 				}
 				if refused := !bad.planned && given == nil; refused {
 					words := strings.Join(strings.Fields(out), " ")
@@ -94,7 +94,7 @@ func TestForeignWorker(t *testing.T) {
 				f.setMarks(t, "10.0.0.21", good)
 				f.must(t, "apply", "-auto-approve")
 				if out := f.must(t, "plan", "-detailed-exitcode"); strings.Contains(out, "Warning") {
-					t.Errorf("something is left of it:\n%s", out)
+					t.Errorf("traces of the bad mark are left:\n%s", out)
 				}
 				f.withoutTraces(t, "")
 				f.wantSameAs(t, base)
@@ -103,14 +103,14 @@ func TestForeignWorker(t *testing.T) {
 	}
 }
 
-// TestForeignControlPlane: what a control plane shows decides what is safe on the others:
-// no flag leaves it out.
+// TestForeignControlPlane checks that no flag leaves out a control plane with bad marks, because
+// its condition decides what is safe on the others.
 func TestForeignControlPlane(t *testing.T) {
 	t.Parallel()
 	base := newFolder(t, foreignConfig)
 	base.must(t, "apply", "-auto-approve")
 	for _, bad := range badMarks {
-		if bad.planned || bad.edit == "mark node=node.cp" { // which it is
+		if bad.planned || bad.edit == "mark node=node.cp" { // the host's actual node
 			continue
 		}
 		f := base.copy(t)
@@ -124,7 +124,7 @@ func TestForeignControlPlane(t *testing.T) {
 	}
 }
 
-// marks returns what kubewright left on a simulated host, as the world's file has it.
+// marks returns kubewright's marks on a simulated host, as the world's file stores them.
 func (f folder) marks(t *testing.T, host string) string {
 	t.Helper()
 	return f.world(t).MarksJSON(host)
@@ -135,7 +135,7 @@ func (f folder) setMarks(t *testing.T, host, marks string) {
 	f.edit(t, func(w *sim.World) error { return w.SetMarksJSON(host, marks) })
 }
 
-// withoutTraces wants nothing of the bad marks in the state nor on any other host.
+// withoutTraces checks that no trace of the bad marks is in the state or on any other host.
 func (f folder) withoutTraces(t *testing.T, but string) {
 	t.Helper()
 	texts := map[string]string{"the state": stateOf(t, f)}
@@ -154,8 +154,8 @@ func (f folder) withoutTraces(t *testing.T, but string) {
 	}
 }
 
-// wantSameAs wants the state to know the same nodes and clusters, and of each node the
-// same items, as that of another folder.
+// wantSameAs checks that the state has the same nodes, clusters and items per node as the
+// state of another folder.
 func (f folder) wantSameAs(t *testing.T, other folder) {
 	t.Helper()
 	load := func(f folder) *state.State {

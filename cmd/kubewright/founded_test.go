@@ -15,20 +15,20 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
 )
 
-// founding is what the first apply of a configuration leaves in its folder, for
-// all tests that begin behind it and do not look at what it printed.
+// founding is what the first apply of a configuration leaves in its folder. Tests that start
+// from an applied configuration and do not check that apply's output share it.
 type founding struct {
 	once  sync.Once
 	files map[string][]byte
-	// ids is how many IDs it took.
+	// ids is the number of IDs that the apply used.
 	ids int
 	err error
 }
 
-// foundings are those of this process, by configuration.
+// foundings are the foundings of this process, by configuration.
 var foundings sync.Map
 
-// found applies a configuration, in the simulated world's present, unless that was done before.
+// found applies a configuration at the time of the simulated world, once per process.
 func found(config string) (*founding, error) {
 	entry, _ := foundings.LoadOrStore(config, &founding{})
 	f := entry.(*founding)
@@ -45,7 +45,7 @@ func (f *founding) apply(config string) error {
 	if err := os.WriteFile(filepath.Join(dir, "main.hcl"), []byte(config), 0o600); err != nil {
 		return err
 	}
-	env, printed := folder(dir).env("apply", "-auto-approve", "-parallelism=1") // so that pods are where they are every time
+	env, printed := folder(dir).env("apply", "-auto-approve", "-parallelism=1") // for a deterministic placement of pods
 	env.Now = func() time.Time { return simulated }
 	env.NewID = func() string { f.ids++; return fmt.Sprintf("%032x", f.ids) }
 	if code := cli.Main(env); code != 0 {
@@ -70,8 +70,7 @@ func (f *founding) write(dir string) error {
 	return nil
 }
 
-// putFounded leaves in a script's folder what a first apply of the main.hcl there
-// would leave.
+// putFounded puts into a script's folder what a first apply of its main.hcl leaves.
 func putFounded(ts *testscript.TestScript, _ bool, _ []string) {
 	if had, err := filepath.Glob(ts.MkAbs("kubewright.s*.json")); len(had) > 0 || err != nil || ts.Getenv("NOW") != simulated.Format(time.RFC3339) {
 		ts.Fatalf("a first apply belongs where nothing was applied, at its time: %v %v", had, err)
@@ -102,7 +101,7 @@ func foundedFolder(t *testing.T) folder {
 	return foundedWith(t, crashConfig)
 }
 
-// blankFolder returns a folder with crashConfig, and hosts that know nothing of it.
+// blankFolder returns a folder with crashConfig, and hosts in their initial state.
 func blankFolder(t *testing.T) folder {
 	t.Helper()
 	return newFolder(t, crashConfig)
@@ -123,7 +122,7 @@ func raisedFolder(t *testing.T) folder {
 	return raisedFrom(t, "1.35.8", crashConfig)
 }
 
-// raisedTwiceFolder returns a cluster that is about to be upgraded over a version between.
+// raisedTwiceFolder returns a cluster that is about to be upgraded by two minor versions.
 func raisedTwiceFolder(t *testing.T) folder {
 	t.Helper()
 	return raisedFrom(t, "1.34.9", crashConfig)
@@ -148,8 +147,8 @@ func raisedOneFolder(t *testing.T) folder {
 	return raisedFrom(t, "1.35.8", oneConfig)
 }
 
-// tunedOneFolder returns a cluster of one control plane whose etcd is about to get
-// another argument.
+// tunedOneFolder returns a cluster of one control plane whose etcd is about to get another
+// argument.
 func tunedOneFolder(t *testing.T) folder {
 	t.Helper()
 	f := foundedWith(t, oneConfig)
@@ -157,17 +156,17 @@ func tunedOneFolder(t *testing.T) folder {
 	return f
 }
 
-// rolesFolder returns a cluster in which a worker is about to become a control plane,
-// and a control plane about to leave.
+// rolesFolder returns a cluster in which a worker is about to become a control plane and a
+// control plane is about to be removed.
 func rolesFolder(t *testing.T) folder {
 	t.Helper()
 	f := foundedFolder(t)
-	f.replace(t, "role    = \"worker\"", "role    = \"control-plane\"") // one comes, as another host
+	f.replace(t, "role    = \"worker\"", "role    = \"control-plane\"") // the worker becomes a control plane
 	f.replace(t, `cp1 = "10.0.0.11", `, "")
 	return f
 }
 
-// after returns a foundedFolder some time later.
+// after returns a constructor of a foundedFolder whose clock is advanced by d.
 func after(d string) func(t *testing.T) folder {
 	return func(t *testing.T) folder {
 		t.Helper()

@@ -11,9 +11,9 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// TestStateGoneMeanwhile: a state file that somebody removes while an apply runs is not
-// rebuilt from what that run alone has done. All of it is kept aside, and good to be put
-// back.
+// TestStateGoneMeanwhile checks that a state file that is removed during an apply is not
+// rebuilt from the changes of that run alone. The run keeps its complete state aside, and
+// plan accepts that file as the state again.
 func TestStateGoneMeanwhile(t *testing.T) {
 	t.Parallel()
 	f := changedFolder(t).copy(t)
@@ -35,7 +35,7 @@ func TestStateGoneMeanwhile(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, printed())
 	}
 	if f.has("kubewright.state.json") {
-		t.Error("a state was made of a part of it")
+		t.Error("a partial state was written")
 	}
 	if code, out := f.run("plan"); code != 1 || !strings.Contains(out, "Error: State file is missing") {
 		t.Errorf("without a state: exit code %d\n%s", code, out)
@@ -44,17 +44,17 @@ func TestStateGoneMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code, out := f.run("plan", "-detailed-exitcode"); code != 0 || !strings.Contains(out, "No changes.") {
-		t.Errorf("with what was kept aside: exit code %d\n%s", code, out)
+		t.Errorf("with the state that was kept aside: exit code %d\n%s", code, out)
 	}
 }
 
-// TestFirstLineUnwritten: a first apply whose journal takes no line has begun nothing, and
-// says that the journal cannot be written; the same command again founds the cluster.
+// TestFirstLineUnwritten checks that a first apply that cannot write to its journal starts no
+// step and reports the error, and that the same command then bootstraps the cluster.
 func TestFirstLineUnwritten(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]fullFile{
 		"the write": {unwritten: 1},
-		"the sync":  {unsynced: 2}, // the first is that of the journal that is opened
+		"the sync":  {unsynced: 2}, // the first sync is that of opening the journal
 	} {
 		f := newFolder(t, crashConfig)
 		env, printed := f.env(arguments("apply")...)
@@ -65,7 +65,7 @@ func TestFirstLineUnwritten(t *testing.T) {
 			t.Errorf("%s: exit code %d\n%s", name, code, printed())
 		}
 		if name == "the write" && f.has("kubewright.state.json") {
-			t.Errorf("%s: a state was made of nothing", name)
+			t.Errorf("%s: a state was written although no step ran", name)
 		}
 		if code, out := f.run(arguments("apply")...); code != 0 || !strings.Contains(out, "Apply complete!") {
 			t.Errorf("%s: the same command again: exit code %d\n%s", name, code, out)
@@ -73,7 +73,7 @@ func TestFirstLineUnwritten(t *testing.T) {
 	}
 }
 
-// fullFS is a disk on which the journal finds no room.
+// fullFS is a disk without room for the journal.
 type fullFS struct {
 	statefile.FS
 	journal *fullFile
@@ -88,8 +88,7 @@ func (f fullFS) Open(name string) (statefile.File, error) {
 	return f.journal, nil
 }
 
-// fullFile fails a write and a sync, those that come when so many have been counted; 0
-// fails none.
+// fullFile fails the nth write or the nth sync; 0 fails none.
 type fullFile struct {
 	statefile.File
 	unwritten, unsynced int

@@ -16,10 +16,10 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// hangsAt names the pipe on which a process hangs.
+// hangsAt names the variable with the pipe on which a process hangs.
 const hangsAt = "KUBEWRIGHT_TEST_HANGS_AT"
 
-// hang opens a pipe without a writer: no interrupt ends that.
+// hang opens a pipe without a writer, which no interrupt ends.
 func hang() {
 	os.Stderr.WriteString("hangs\n")
 	_, _ = os.Open(os.Getenv(hangsAt))
@@ -33,8 +33,8 @@ func (hungFS) ReadFile(string) ([]byte, error) {
 	return nil, errors.New("it has an end")
 }
 
-// runHung is the command in a process that hangs, at one of its moments or when it reads
-// the state, and says when an interrupt has taken effect.
+// runHung is the command in a process that hangs at one of its moments, or when it reads the
+// state, and reports when an interrupt has taken effect.
 func runHung() {
 	env := console.System(os.Args[1:])
 	if os.Getenv(momentAt) != "" {
@@ -46,7 +46,7 @@ func runHung() {
 	os.Exit(cli.Main(env))
 }
 
-// TestSecondInterrupt: the second interrupt ends the process, whatever it is and whatever
+// TestSecondInterrupt checks that a second interrupt of any kind ends the process, wherever it
 // hangs.
 func TestSecondInterrupt(t *testing.T) {
 	t.Parallel()
@@ -78,7 +78,7 @@ func TestSecondInterrupt(t *testing.T) {
 			}
 			cmd := f.process("kubewright-hung", tt.args...)
 			cmd.Env = append(os.Environ(), hangsAt+"="+pipe, momentAt+"="+tt.at)
-			stdin, stdinErr := cmd.StdinPipe() // which has no end
+			stdin, stdinErr := cmd.StdinPipe() // kept open: stdin never ends
 			stderr, stderrErr := cmd.StderrPipe()
 			if err := errors.Join(stdinErr, stderrErr, cmd.Start()); err != nil {
 				t.Fatal(err)
@@ -92,7 +92,7 @@ func TestSecondInterrupt(t *testing.T) {
 						return
 					}
 					if err != nil {
-						t.Fatalf("%q is not said: %v", want, err)
+						t.Fatalf("%q is missing in the output: %v", want, err)
 					}
 				}
 			}
@@ -117,8 +117,8 @@ func TestSecondInterrupt(t *testing.T) {
 	}
 }
 
-// TestSecondInterruptUnread: a process that waits for a reader of what it prints is
-// ended as well.
+// TestSecondInterruptUnread checks that a second interrupt also ends a process whose output
+// is not read.
 func TestSecondInterruptUnread(t *testing.T) {
 	t.Parallel()
 	cmd := newFolder(t, fmt.Sprintf("output \"a\" {\n  value = [for i in range(1000) : %q]\n}\n", strings.Repeat("x", 1000))).process("kubewright-process", "console")
@@ -128,14 +128,14 @@ func TestSecondInterruptUnread(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	// It has begun, and there is more to say than a pipe holds.
+	// The command is running, and its output exceeds the pipe's buffer.
 	if _, err := io.ReadFull(stdout, make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(cmd.Process.Signal(os.Interrupt), cmd.Process.Signal(syscall.SIGTERM)); err != nil {
 		t.Fatal(err)
 	}
-	state, err := cmd.Process.Wait() // nobody reads
+	state, err := cmd.Process.Wait() // while the pipe is full
 	if err != nil || state.ExitCode() != 130 {
 		t.Errorf("%v, %v", state, err)
 	}

@@ -19,13 +19,12 @@ import (
 	"github.com/kubewright/kubewright/providers/ssh/sshtest"
 )
 
-// stations are a host, two that may be passed on the way to it, and an operator with
-// a home and a folder. The host has nothing to say: what import would find there is
-// of no concern here.
+// stations are a host, two bastions on the way to it, and an operator with a home and a
+// folder. The host answers no command: these tests do not cover what import finds there.
 type stations struct {
 	home, dir          string
 	outer, inner, host *sshtest.Server
-	// secret is what the operator types where a passphrase is asked for; asked tells for which.
+	// secret is the passphrase that the operator types; asked is the prompt.
 	secret, asked string
 }
 
@@ -59,13 +58,13 @@ func newStations(t *testing.T) *stations {
 	return s
 }
 
-// filled has the servers' addresses and the folder in a text.
+// filled replaces the placeholders for the servers' addresses and the folder in a text.
 func (s *stations) filled(text string) string {
 	return strings.NewReplacer("OUTER", s.outer.Addr(), "INNER", s.inner.Addr(), "HOST", s.host.Addr(), "DIR", s.dir,
 		"PORT", fmt.Sprint(s.host.Port()), "GATE", fmt.Sprint(s.outer.Port())).Replace(text)
 }
 
-// known writes a file in which these servers are known.
+// known writes a known_hosts file with these servers.
 func (s *stations) known(t *testing.T, file string, servers ...*sshtest.Server) {
 	t.Helper()
 	var b strings.Builder
@@ -75,7 +74,7 @@ func (s *stations) known(t *testing.T, file string, servers ...*sshtest.Server) 
 	write(t, file, b.String())
 }
 
-// runs is import, and returns what it says.
+// runs runs import and returns its output.
 func (s *stations) runs(t *testing.T, args string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -96,20 +95,20 @@ func (s *stations) runs(t *testing.T, args string) string {
 	return strings.Join(strings.Fields(out.String()), " ")
 }
 
-// TestImportOverSSH: import reaches the host of its command line by the way that its
-// flags say, and as whoever they say. The operator's account is that of the process:
-// so the cases are not run at once.
+// TestImportOverSSH checks that import reaches the host of its command line by the route, and
+// as the user, that its flags define. The operator's account is that of the process, so the
+// cases do not run in parallel.
 func TestImportOverSSH(t *testing.T) {
 	const conf = "Host cp1\n HostName 127.0.0.1\n Port PORT\n User core\n IdentityFile DIR/key\n UserKnownHostsFile DIR/known\n ProxyJump gate\n" +
 		"Host gate\n HostName 127.0.0.1\n Port GATE\n User jump\n UserKnownHostsFile DIR/known\n"
 	for _, c := range []struct {
 		name, args string
-		// own and other are ~/.ssh/config and a file in the same form.
+		// own is ~/.ssh/config, other a file in the same format.
 		own, other, secret string
-		// unseen: nobody knows the bastions.
+		// unseen means that the bastions are in no known_hosts file.
 		unseen bool
-		// says is what import says; users are those of the ways stations, and none is
-		// the host's where it was not reached.
+		// says is expected in import's output. outer, inner and host are the users who log in at the
+		// stations; empty means that the station is not reached.
 		says, outer, inner, host string
 	}{
 		{name: "key and known host", args: "import -private-key=key -known-hosts=known ssh://core@HOST", host: "core"},
@@ -146,7 +145,7 @@ func TestImportOverSSH(t *testing.T) {
 	}
 }
 
-// want runs import and wants that it says something, and who has logged in where.
+// want runs import and checks its output and the logins at each station.
 func (s *stations) want(t *testing.T, args, says, outer, inner, host string) {
 	t.Helper()
 	if host != "" {
@@ -154,7 +153,7 @@ func (s *stations) want(t *testing.T, args, says, outer, inner, host string) {
 	}
 	out := s.runs(t, args)
 	if !strings.Contains(out, says) {
-		t.Errorf("it does not say %q:\n%s", says, out)
+		t.Errorf("the output does not contain %q:\n%s", says, out)
 	}
 	for _, at := range []struct {
 		name   string

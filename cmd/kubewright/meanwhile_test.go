@@ -13,9 +13,9 @@ import (
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
-// TestMemberGoneMeanwhile: while the API server of a control plane takes its time to
-// stop, another member of etcd goes down. The step is refused in the gate's words before
-// etcd is stopped, and says how it leaves the node.
+// TestMemberGoneMeanwhile checks that, when another etcd member fails while the API server of
+// a control plane stops, the gate refuses the step before etcd is stopped, and the error
+// reports the condition of the node.
 func TestMemberGoneMeanwhile(t *testing.T) {
 	t.Parallel()
 	f := foundedFolder(t)
@@ -37,7 +37,7 @@ func TestMemberGoneMeanwhile(t *testing.T) {
 	out := strings.Join(strings.Fields(printed()), " ")
 	for _, part := range []string{
 		"refused: etcd has 3 voters of which 2 are healthy (not host-10-0-0-12); this step would leave 1, quorum is 2. Bring host-10-0-0-12 back first",
-		"Etcd goes on here; kube-apiserver was stopped for this step and starts again as it was. The same command goes on from there",
+		"Etcd keeps running here; kube-apiserver was stopped for this step and starts again as it was. The same command continues from there",
 	} {
 		if code != 4 || !strings.Contains(out, part) {
 			t.Fatalf("exit code %d, and %q is not in\n%s", code, part, out)
@@ -48,8 +48,8 @@ func TestMemberGoneMeanwhile(t *testing.T) {
 	f.must(t, "plan", "-detailed-exitcode")
 }
 
-// TestGateInterrupted: a second interrupt ends the waiting of a gate, here for a member of etcd
-// that goes down before the step is carried out, and nothing is asked after it.
+// TestGateInterrupted checks that a second interrupt ends a gate's wait, here for a failed etcd
+// member, and that no host is queried after it.
 func TestGateInterrupted(t *testing.T) {
 	t.Parallel()
 	f := foundedFolder(t)
@@ -83,7 +83,7 @@ func TestGateInterrupted(t *testing.T) {
 			select {
 			case <-ctx.Done():
 			case <-time.After(time.Minute):
-				t.Error("the gate goes on waiting")
+				t.Error("the gate continues to wait")
 			}
 		}
 		return w, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// offersConfig has something of every kind that somebody may change outside.
+// offersConfig has a setting of every kind that can be changed outside of kubewright.
 const offersConfig = `
 cluster "prod" {
   kubernetes_version     = "1.36.3"
@@ -79,17 +79,16 @@ node "w2" {
 }
 `
 
-// The sentences behind offers that say what the next apply does all the same.
+// These sentences after an offer say what the next apply changes regardless.
 const (
-	tellsKubelet = "The next apply tells its kubelet as well, which registers the node with its taints, and restarts it. No pod is touched by that."
+	tellsKubelet = "The next apply also writes them to its kubelet, which registers the node with its taints, and restarts it. No pod is affected."
 	bringsToAll  = "The next apply brings it to all control planes, and writes it into kubeadm-config."
-	takesConfig  = "What is said there is said of all nodes: the next apply takes it from the others, and from kubelet-config."
-	takesFromAll = "What is said there is said of all nodes: the next apply takes it from the others."
+	takesConfig  = "That setting applies to all nodes: the next apply takes it from the others, and from kubelet-config."
+	takesFromAll = "That setting applies to all nodes: the next apply takes it from the others."
 )
 
-// offers are kinds of what somebody may change outside and a refresh-only plan offers
-// something about: on which host, how, which of the sentences stands behind the offer,
-// and what of the cluster the next plan changes then.
+// offers are outside changes for which a refresh-only plan offers configuration: the host, the
+// edits, the sentence after the offer, and what the next plan still changes in the cluster.
 var offers = map[string]struct {
 	host  string
 	edits []string
@@ -123,12 +122,12 @@ var offers = map[string]struct {
 	"object of an addon":       {"10.0.0.11", []string{"object ConfigMap default/app set data.a=c"}, "", nil},
 	"object of an addon gone":  {"10.0.0.11", []string{"object ConfigMap default/app delete"}, "", nil},
 	"kubelet-config":           {"10.0.0.11", []string{"DOCUMENT|kubelet-config|kubelet|maxPods: 100|maxPods: 90"}, "", nil},
-	"kube-proxy":               {"10.0.0.11", []string{`DOCUMENT|kube-proxy|config.conf|mode: nftables|mode: iptables`}, "", []string{"stale_files"}}, // its pods take up what is there
+	"kube-proxy":               {"10.0.0.11", []string{`DOCUMENT|kube-proxy|config.conf|mode: nftables|mode: iptables`}, "", []string{"stale_files"}}, // its pods pick up the current configuration
 }
 
-// TestOffersAreEnough: who does what a refresh-only plan offers, for whatever kind of
-// change that there is an offer for, has a configuration that agrees with it. What the
-// next apply does elsewhere all the same was said, and nothing else is left to do.
+// TestOffersAreEnough checks that, for every kind of change that has an offer, the configuration
+// agrees with the hosts after the offer is followed. Other changes of the next apply are
+// announced, and nothing else is left to do.
 func TestOffersAreEnough(t *testing.T) {
 	t.Parallel()
 	base := newFolder(t, offersConfig)
@@ -152,7 +151,7 @@ func TestOffersAreEnough(t *testing.T) {
 				}
 			}
 			if said != c.says {
-				t.Errorf("of the next apply is said %q, want %q", said, c.says)
+				t.Errorf("the plan says %q of the next apply, want %q", said, c.says)
 			}
 			code, plan := f.run("plan", "-detailed-exitcode")
 			if len(c.then) == 0 && (code != 0 || !strings.Contains(plan, "No changes.")) || len(c.then) > 0 && code != 2 && code != 3 {
@@ -183,8 +182,8 @@ func (f folder) text(t *testing.T) string {
 	return string(b)
 }
 
-// outside changes a host by hand, as sim edit does. FLAGS OLD NEW changes the flags of
-// its kubelet, and DOCUMENT NAME KEY OLD NEW a text in a ConfigMap.
+// outside changes a host by hand, as sim edit does. FLAGS OLD NEW changes the flags of its
+// kubelet, and DOCUMENT NAME KEY OLD NEW changes a text in a ConfigMap.
 func (f folder) outside(t *testing.T, host, edit string) {
 	t.Helper()
 	words := strings.Split(edit, "|")
@@ -217,7 +216,7 @@ func (f folder) outside(t *testing.T, host, edit string) {
 	f.must(t, "sim", "edit", host, edit)
 }
 
-// world returns the simulated one.
+// world returns the simulated world.
 func (f folder) world(t *testing.T) *sim.World {
 	t.Helper()
 	w, err := sim.Open(filepath.Join(string(f), "kubewright.sim.json"))
@@ -227,7 +226,7 @@ func (f folder) world(t *testing.T) *sim.World {
 	return w
 }
 
-// accept does to the configuration what the offers of a refresh-only plan say.
+// accept applies the offers of a refresh-only plan to the configuration.
 func (f folder) accept(t *testing.T, out string) {
 	t.Helper()
 	lines := strings.Split(f.text(t), "\n")
@@ -240,7 +239,7 @@ func (f folder) accept(t *testing.T, out string) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				lines[n-1] = "" // what it says has a line of its own in this configuration
+				lines[n-1] = "" // each setting is on its own line in this configuration
 			}
 			continue
 		}
@@ -272,13 +271,13 @@ var (
 	inPlace  = regexp.MustCompile(` # in the place of that at main\.hcl:(\d+)$`)
 )
 
-// offer is a paragraph below a change, and the lines of the configuration in it.
+// offer is a paragraph below a change, with the configuration lines in it.
 type offer struct {
 	sentence string
 	lines    []string
 }
 
-// offersIn returns those in a plan.
+// offersIn returns the offers in a plan.
 func offersIn(out string) []offer {
 	var all []offer
 	var o offer
@@ -298,9 +297,8 @@ func offersIn(out string) []offer {
 	return all
 }
 
-// merged puts offered lines into the block that begins at a line: in the place of what it
-// says of the same, or beside that. Whatever is said has a line of its own in this
-// configuration.
+// merged inserts offered lines into the block that begins at a line, replacing lines with the
+// same subject. Each setting is on its own line in this configuration.
 func merged(lines []string, at int, offered []string) []string {
 	lines = slices.Clone(lines)
 	if place := inPlace.FindStringSubmatch(offered[0]); place != nil {
@@ -333,8 +331,8 @@ func merged(lines []string, at int, offered []string) []string {
 	return lines
 }
 
-// subject returns what a line of the configuration is about: the name of an attribute, or the
-// head of a block.
+// subject returns the subject of a configuration line: the name of an attribute, or the head
+// of a block.
 func subject(line string) string {
 	name, _, _ := strings.Cut(line, "=")
 	name, _, _ = strings.Cut(name, "{")

@@ -17,8 +17,8 @@ import (
 
 var askedHost = regexp.MustCompile(`msg="asking host" host=(\S+) for=("[^"]*"|\S+)`)
 
-// TestPlanAsksEachHostOnce: a plan that finds nothing to do connects to each host
-// once and sends it one request. API and etcd are looked at through one of them.
+// TestPlanAsksEachHostOnce checks that a plan that finds nothing to do connects to each host
+// once and sends it one request. API and etcd are observed through one of the hosts.
 func TestPlanAsksEachHostOnce(t *testing.T) {
 	t.Parallel()
 	env, printed := foundedFolder(t).env("plan", "-detailed-exitcode", "-parallelism=1")
@@ -32,12 +32,12 @@ func TestPlanAsksEachHostOnce(t *testing.T) {
 	}
 	for _, host := range crashHosts {
 		if want := []string{"connection", "observation"}; !slices.Equal(asked[host], want) {
-			t.Errorf("%s was asked for %q, want %q", host, asked[host], want)
+			t.Errorf("%s got requests for %q, want %q", host, asked[host], want)
 		}
 		delete(asked, host)
 	}
 	if len(asked) > 0 {
-		t.Errorf("others were asked: %v", asked)
+		t.Errorf("unexpected hosts got requests: %v", asked)
 	}
 	for _, what := range []string{`msg="asked API" .*for=observation`, `msg="asked etcd" .*for=members`} {
 		if lines := regexp.MustCompile(".*"+what+".*").FindAllString(printed(), -1); len(lines) != 1 {
@@ -46,9 +46,9 @@ func TestPlanAsksEachHostOnce(t *testing.T) {
 	}
 }
 
-// TestNothingCallsKubeadm: what is done to hosts is done by the scripts of
-// providers/shell, from operations that are data, and neither calls kubeadm. That
-// phases know its name, in what they render and what they tell, is another matter.
+// TestNothingCallsKubeadm checks that neither the scripts of providers/shell, which make all
+// changes on hosts, nor the operations, which are data, call kubeadm. Phases may mention its
+// name in what they render and print.
 func TestNothingCallsKubeadm(t *testing.T) {
 	t.Parallel()
 	scripts, err := filepath.Glob("../../providers/shell/scripts/*.sh")
@@ -65,7 +65,7 @@ func TestNothingCallsKubeadm(t *testing.T) {
 			t.Errorf("%s calls kubeadm", path)
 		}
 	}
-	names := []string{"kubeadm-certs", "Proxy for managing TTL for the kubeadm-certs secret"} // of Secrets
+	names := []string{"kubeadm-certs", "Proxy for managing TTL for the kubeadm-certs secret"} // names of Secrets
 	for _, pkg := range []string{"planner", "planner/diff", "planner/quorum", "planner/skew", "planner/executor", "providers", "providers/shell", "providers/ssh", "providers/local", "providers/kube", "providers/etcd", "providers/pki"} {
 		for _, text := range stringsOf(t, pkg) {
 			if strings.Contains(text, "kubeadm") && !slices.Contains(names, text) {
@@ -75,7 +75,7 @@ func TestNothingCallsKubeadm(t *testing.T) {
 	}
 }
 
-// stringsOf returns the string literals of a package's ordinary files.
+// stringsOf returns the string literals of a package's non-test files.
 func stringsOf(t *testing.T, pkg string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(pkg), "*.go"))

@@ -12,16 +12,16 @@ import (
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
-// TestOnError: what a step that fails means for those that do not need it, as
-// -on-error says; whatever it is, the same command goes on from there.
+// TestOnError checks what each value of -on-error does with the steps that do not depend on a
+// failed one, and that the same command continues after the failure in every case.
 func TestOnError(t *testing.T) {
 	t.Parallel()
 	from := changedFolder(t)
 	from.replace(t, `kubernetes_version     = "1.36.3"`, "kubernetes_version = \"1.36.3\"\n  kubelet { config = { maxPods = 200 } }")
 	for _, tt := range []struct {
 		flag string
-		// done are the nodes of which steps are done behind the failure: on the control
-		// planes all have begun by then, on the worker none has.
+		// done are the nodes with steps that complete after the failure: by then steps on all
+		// control planes have started, and none on the worker.
 		done string
 	}{
 		{"", "cp2 cp3 worker"}, {"-on-error=continue", "cp2 cp3 worker"}, {"-on-error=finish-node", "cp2 cp3"}, {"-on-error=stop", ""},
@@ -57,7 +57,7 @@ func TestOnError(t *testing.T) {
 				done = append(done, m[1]+m[2])
 			}
 			if got := strings.Join(slices.Compact(done), " "); !found || got != tt.done {
-				t.Errorf("behind the failure something is done on %q, want %q\n%s", got, tt.done, printed())
+				t.Errorf("after the failure steps are done on %q, want %q\n%s", got, tt.done, printed())
 			}
 			f.must(t, "apply", "-auto-approve")
 			f.must(t, "plan", "-detailed-exitcode")

@@ -13,7 +13,7 @@ import (
 )
 
 // manySettings are settings of many kinds for the cluster of crashConfig, and
-// apiServerSettings those in its block of the API server.
+// apiServerSettings are settings for its api_server block.
 const (
 	manySettings = `
   proxy_env = merge({ HTTPS_PROXY = "http://proxy:3128" }, { NO_PROXY = "10.0.0.0/8" })
@@ -87,8 +87,8 @@ const (
 `
 )
 
-// TestServerOfOwnControlPlane: where a control plane speaks to its own API server, the
-// line of its address says so, and not that of the shared endpoint.
+// TestServerOfOwnControlPlane checks that, where a component uses the API server of its own
+// control plane, the origin is the line of that node's address, not of the shared endpoint.
 func TestServerOfOwnControlPlane(t *testing.T) {
 	t.Parallel()
 	f := foundedFolder(t)
@@ -110,18 +110,17 @@ func TestServerOfOwnControlPlane(t *testing.T) {
 			}
 			servers++
 			if line := a.Origin.Line; line == 0 || !strings.Contains(lines[line-1], "address  = each.value") {
-				t.Errorf("%s is said to come from line %d", c.Address, line)
+				t.Errorf("%s has line %d as its origin", c.Address, line)
 			}
 		}
 	}
 	if servers == 0 {
-		t.Error("no server is planned")
+		t.Error("the plan changes no server")
 	}
 }
 
-// TestEveryValueHasItsLine: each value that a plan changes comes with the file and
-// the line of the configuration that asks for it, and with the default that it is where
-// the configuration does not.
+// TestEveryValueHasItsLine checks that each value that a plan changes has an origin: the file
+// and line of the configuration that sets it, or the default that applies.
 func TestEveryValueHasItsLine(t *testing.T) {
 	t.Parallel()
 	f := foundedFolder(t)
@@ -152,7 +151,7 @@ func TestEveryValueHasItsLine(t *testing.T) {
 				said = strings.TrimSpace(lines[origin.Line])
 			}
 			if other, ok := got[value]; ok && other != said {
-				t.Errorf("%s is said to come from %q on one node, and from %q on another", value, said, other)
+				t.Errorf("%s has the origin %q on one node and %q on another", value, said, other)
 			}
 			got[value] = said
 		}
@@ -171,13 +170,13 @@ func TestEveryValueHasItsLine(t *testing.T) {
 	}
 	for value := range lineOf {
 		if _, ok := got[value]; !ok {
-			t.Errorf("%s is not planned", value)
+			t.Errorf("the plan does not change %s", value)
 		}
 	}
 }
 
-// lineOf are the lines of the values that TestEveryValueHasItsLine has planned, and
-// the defaults of the others.
+// lineOf maps the values that TestEveryValueHasItsLine plans to their configuration lines, or
+// to their defaults.
 var lineOf = map[string]string{
 	"apiserver dns_names":                                                                `cert_sans = ["api.example.com", "api.example.org"]`,
 	"app data.a":                                                                         `addon "app" {`,

@@ -22,15 +22,15 @@ import (
 	"github.com/kubewright/kubewright/state/backend/s3"
 )
 
-// placed is two operators whose state is at a place that both reach.
+// placed is two operators whose state is in a backend that both reach.
 type placed struct {
 	*shared
 	environment map[string]string
-	// place is the same, as another run reaches it.
+	// place is the same backend, as another run reaches it.
 	place backend.Backend
 }
 
-// as is somebody's command.
+// as runs a command of the named operator.
 func (p *placed) as(f folder, who string, args ...string) (int, string) {
 	env, printed := p.operator(f, who, args...)
 	env.Getenv = func(name string) string { return p.environment[name] }
@@ -45,7 +45,7 @@ func (p *placed) want(f folder, who string, code int, text string, args ...strin
 	}
 }
 
-// kept returns what the place has.
+// kept returns the stored state.
 func (p *placed) kept() string {
 	p.t.Helper()
 	o, err := p.place.Read(context.Background())
@@ -55,20 +55,20 @@ func (p *placed) kept() string {
 	return string(o.Data)
 }
 
-// seal has the state encrypted.
+// seal adds an encryption block for the state.
 func (p *placed) seal(block string) string {
 	p.t.Helper()
 	id, err := age.GenerateX25519Identity()
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	file := newFolder(p.t, id.String()+"\n") // main.hcl is a name as any other
+	file := newFolder(p.t, id.String()+"\n") // the file name main.hcl is arbitrary here
 	p.environment["KUBEWRIGHT_AGE_IDENTITY"] = string(file) + "/main.hcl"
 	return strings.Replace(block, "kubewright {\n", fmt.Sprintf("kubewright {\n  encryption {\n    recipients = [%q]\n  }\n", id.Recipient()), 1)
 }
 
-// works takes a state at its place through its life: from init on, in two folders,
-// with the lock in somebody's hands, encrypted or not.
+// works runs the life cycle of a state in its backend: init, apply and destroy from two
+// folders, with the lock held by another run, encrypted or not.
 func (p *placed) works(block string, sealed bool) {
 	t := p.t
 	t.Helper()
@@ -82,7 +82,7 @@ func (p *placed) works(block string, sealed bool) {
 	p.want(ada, "ada@laptop", 0, "Saved the plan to", "plan", "-out=plan.kwplan")
 	p.want(ada, "ada@laptop", 0, "Apply complete!", "apply", "-auto-approve", "plan.kwplan")
 	if ada.has("kubewright.state.json") || strings.HasPrefix(p.kept(), "-----BEGIN AGE ENCRYPTED FILE-----") != sealed {
-		t.Errorf("the state is here, or as it should not be at its place:\n%.80s", p.kept())
+		t.Errorf("the state is stored locally, or in the wrong form in its backend:\n%.80s", p.kept())
 	}
 	p.want(ada, "ada@laptop", 0, "No changes.", "plan", "-detailed-exitcode")
 	p.want(ada, "ada@laptop", 1, "It was applied already", "apply", "plan.kwplan")
@@ -95,15 +95,15 @@ func (p *placed) works(block string, sealed bool) {
 	grace.replace(t, "maxPods = 110", "maxPods = 120")
 	p.want(grace, "grace@desk", 2, "Plan: 0 to add", "plan", "-detailed-exitcode")
 	p.want(grace, "grace@desk", 0, "Apply complete!", "apply", "-auto-approve")
-	p.want(ada, "ada@laptop", 2, "Plan: 0 to add", "plan", "-detailed-exitcode") // back to what is written here
+	p.want(ada, "ada@laptop", 2, "Plan: 0 to add", "plan", "-detailed-exitcode") // this folder's configuration reverts the change
 	p.want(ada, "ada@laptop", 0, "Destroy complete!", "destroy", "-auto-approve")
 	p.want(grace, "grace@desk", 0, "is not locked", "lock", "status")
 }
 
-// backendOf is the block in a configuration that says where the state is.
+// backendOf matches the backend block of a configuration.
 var backendOf = regexp.MustCompile(`(?s)\n  backend "[a-z0-9]+" \{.*?\}\n`)
 
-// moves takes the state from its place into a file, and back.
+// moves migrates the state from its backend to a file, and back.
 func (p *placed) moves(f folder, block string, sealed bool) {
 	t := p.t
 	t.Helper()
@@ -113,14 +113,14 @@ func (p *placed) moves(f folder, block string, sealed bool) {
 	p.want(f, "grace@desk", 0, "Copied the state to", "init", "-migrate-state", "-force-copy")
 	p.want(f, "grace@desk", 0, "No changes.", "plan", "-detailed-exitcode")
 	if text, err := os.ReadFile(filepath.Join(string(f), "kubewright.state.json")); err != nil || !sealed && string(text) != kept {
-		t.Errorf("%v: the file is not what the place kept:\n%.80s", err, text)
+		t.Errorf("%v: the file differs from the stored state:\n%.80s", err, text)
 	}
 	f.replace(t, local, block)
 	p.want(f, "grace@desk", 0, p.place.String(), "init", "-migrate-state", "-force-copy")
 	p.want(f, "grace@desk", 0, "No changes.", "plan", "-detailed-exitcode")
 }
 
-// locked has another run hold the lock.
+// locked checks commands while another run holds the lock.
 func (p *placed) locked(f folder) {
 	t := p.t
 	t.Helper()

@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state/backend/http/httptestserver"
 )
 
-// newFronted returns a team whose server is behind a front.
+// newFronted returns a team whose server is reached through a front.
 func newFronted(t *testing.T) (*team, *httptestserver.Front) {
 	t.Helper()
 	server := httptestserver.New(t)
@@ -22,7 +22,7 @@ func newFronted(t *testing.T) (*team, *httptestserver.Front) {
 	return newTeamAt(t, server), front
 }
 
-// listing returns what is on the hosts.
+// listing returns the content of the hosts.
 func (m *team) listing() string {
 	all := ""
 	for _, host := range crashHosts {
@@ -31,8 +31,8 @@ func (m *team) listing() string {
 	return all
 }
 
-// TestApplyBehindRedirects: a server that redirects is an error before anything is
-// done on a host, which names the address; state and journal stay as they are.
+// TestApplyBehindRedirects checks that a server that redirects is an error that names the
+// address, before anything is done on a host; state and journal are unchanged.
 func TestApplyBehindRedirects(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusMovedPermanently, http.StatusTemporaryRedirect} {
@@ -68,8 +68,8 @@ func TestApplyBehindRedirects(t *testing.T) {
 	}
 }
 
-// TestLostWrite: a write that is redirected, or answered and not stored, is an error;
-// the journal holds what was done, and the next run goes on from it.
+// TestLostWrite checks that a write that is redirected, or acknowledged but not stored, is an
+// error; the journal holds what was done, and the next run continues from it.
 func TestLostWrite(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -96,23 +96,25 @@ func TestLostWrite(t *testing.T) {
 			c.breaks(m, front)
 			m.want(m.from, "ada@laptop", 1, c.want, "apply", "-auto-approve")
 			if string(m.server.State()) != state || !m.from.has("kubewright.journal") || !m.from.has("kubewright.errored.state.json") {
-				t.Error("the journal was emptied, or the state is not aside")
+				t.Error("the journal was emptied, or the state was not kept aside")
 			}
 			c.mends(m, front)
 			m.want(m.from, "ada@laptop", 0, "", "apply", "-auto-approve")
 			if m.from.has("kubewright.journal") || m.from.has("kubewright.errored.state.json") {
-				t.Error("files of the failure are left")
+				t.Error("files of the failed write are left")
 			}
 			m.want(m.from.other(t), "grace@desk", 0, "No changes.", "plan", "-detailed-exitcode")
 		})
 	}
 }
 
-// TestCredentialsOfBranches: whoever changes the configuration, and what else a branch
-// may hold, gets no request with the password of the environment.
+// TestCredentialsOfBranches checks that a changed configuration, or other files of a branch,
+// cannot direct a request with the password of the environment to another server.
 func TestCredentialsOfBranches(t *testing.T) {
 	t.Parallel()
-	evil := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("it got %s %s", r.Method, r.URL) }))
+	evil := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("the attacker's server got %s %s", r.Method, r.URL)
+	}))
 	t.Cleanup(evil.Close)
 	for name, change := range map[string]func(t *testing.T, m *team, f folder){
 		"address": func(t *testing.T, m *team, f folder) {
@@ -152,9 +154,9 @@ func TestCredentialsOfBranches(t *testing.T) {
 	}
 }
 
-// TestCredentialsInTheOpen: a password that others on the way can read is a warning on
-// stderr, and a finding with -json; one of PostgreSQL is not sent to a server of the
-// configuration alone.
+// TestCredentialsInTheOpen checks that a password sent without TLS is a warning on stderr, and
+// a finding with -json, and that the password for PostgreSQL is not sent to a server that
+// only the configuration names.
 func TestCredentialsInTheOpen(t *testing.T) {
 	t.Parallel()
 	const address = "http://states.example.com/x"

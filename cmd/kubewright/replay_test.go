@@ -8,8 +8,8 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/trace"
 )
 
-// TestReplay leads on simulated hosts the life that was led on real ones, and wants
-// the same plans: else what is simulated is not what hosts do.
+// TestReplay runs on simulated hosts the life cycle that was recorded on real ones and checks
+// that the plans are the same: otherwise the simulation differs from real hosts.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	place := trace.Place{
@@ -17,7 +17,7 @@ func TestReplay(t *testing.T) {
 		Addresses: map[string]string{"cp1": "10.77.0.11", "cp2": "10.77.0.12", "cp3": "10.77.0.13", "w1": "10.77.0.21", "w2": "10.77.0.22"},
 	}
 	r := replayer{t, place, folder(t.TempDir())}
-	for name := range place.Addresses { // as hosts of a lab are called
+	for name := range place.Addresses { // the host names of the lab
 		r.Do(trace.Deed{Host: name, Edit: []string{"hardware", "hostname=" + name}})
 	}
 	life, err := trace.Lead(place, r)
@@ -29,7 +29,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// replayer leads a life on simulated hosts.
+// replayer runs a life cycle on simulated hosts.
 type replayer struct {
 	t *testing.T
 	trace.Place
@@ -40,7 +40,8 @@ func (r replayer) Do(d trace.Deed) {
 	r.must(r.t, append([]string{"sim", "edit", r.Addresses[d.Host]}, d.Edit...)...)
 }
 
-// Write lets time pass as well, in which what the act before has restarted gets ready.
+// Write writes the configuration and advances the clock, so that what the previous act has
+// restarted becomes ready.
 func (r replayer) Write(configuration string) {
 	r.Do(trace.Deed{Host: "cp1", Edit: []string{"time", "2m"}})
 	if err := os.WriteFile(filepath.Join(string(r.folder), "main.hcl"), []byte(configuration), 0o600); err != nil {

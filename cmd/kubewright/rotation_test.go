@@ -17,8 +17,8 @@ import (
 // rotateAll rotates every CA of crashConfig's cluster, and its service account keys.
 var rotateAll = []string{"-replace=cluster.prod/ca", "-replace=cluster.prod/front-proxy-ca", "-replace=cluster.prod/etcd-ca", "-replace=cluster.prod/service-account"}
 
-// trustWatch looks after each effect whether everybody trusts everybody, unless
-// nobody can, and lets the effect with a number fail.
+// trustWatch checks after each effect that every component trusts every other one, unless it
+// is blind, and fails the effect with number failAt.
 type trustWatch struct {
 	mu       sync.Mutex
 	blind    bool
@@ -72,8 +72,8 @@ func (f folder) cas(t *testing.T, host string) []string {
 	})
 }
 
-// wantRotated wants other CAs than before, the same on all control planes, and
-// nothing else of them.
+// wantRotated checks that every CA is new, that all control planes have the same CAs, and
+// that no further files of CAs are left.
 func (f folder) wantRotated(t *testing.T, before folder) {
 	t.Helper()
 	was, now := before.cas(t, crashHosts[0]), f.cas(t, crashHosts[0])
@@ -87,7 +87,7 @@ func (f folder) wantRotated(t *testing.T, before folder) {
 	}
 	for _, host := range crashHosts[1:3] {
 		if other := f.cas(t, host); !slices.Equal(other, now) {
-			t.Errorf("%s has others:\n%s", host, strings.Join(other, "\n"))
+			t.Errorf("%s has other files of CAs:\n%s", host, strings.Join(other, "\n"))
 		}
 	}
 }
@@ -104,8 +104,8 @@ func (f folder) keys(t *testing.T, host string) []string {
 	})
 }
 
-// wantNewKeys lets a day and more pass, and wants an apply to drop the old
-// service account key on all control planes, also when it is cut short.
+// wantNewKeys advances the clock by more than a day and checks that an apply, also an
+// interrupted one, drops the old service account key on all control planes.
 func (f folder) wantNewKeys(t *testing.T, before folder, failAt int) {
 	t.Helper()
 	f.must(t, "sim", "edit", crashHosts[0], "time", "26h")
@@ -118,7 +118,7 @@ func (f folder) wantNewKeys(t *testing.T, before folder, failAt int) {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 	if len(w.distrust) > 0 {
-		t.Errorf("while the old key is dropped:\n%s", strings.Join(w.distrust, "\n"))
+		t.Errorf("distrust while the old key is dropped:\n%s", strings.Join(w.distrust, "\n"))
 	}
 	if out := f.must(t, "plan", "-detailed-exitcode"); strings.Contains(out, "Rotation") {
 		t.Errorf("the rotation has not ended:\n%s", out)
@@ -129,14 +129,14 @@ func (f folder) wantNewKeys(t *testing.T, before folder, failAt int) {
 	}
 	for _, host := range crashHosts[1:3] {
 		if other := f.keys(t, host); !slices.Equal(other, now) {
-			t.Errorf("%s has others:\n%s", host, strings.Join(other, "\n"))
+			t.Errorf("%s has other keys:\n%s", host, strings.Join(other, "\n"))
 		}
 	}
 }
 
-// TestNobodyDistrusts rotates all CAs and keys, and looks at every moment whether every
-// component trusts what every other one shows. Cut short at moments, the
-// rotation goes on with an ordinary apply, and nobody distrusts anybody either.
+// TestNobodyDistrusts rotates all CAs and keys and checks at every moment that every component
+// trusts the certificates of every other one. A rotation that is interrupted continues with
+// an ordinary apply, again without any distrust.
 func TestNobodyDistrusts(t *testing.T) {
 	t.Parallel()
 	founded := foundedFolder(t)
@@ -147,7 +147,7 @@ func TestNobodyDistrusts(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	if len(w.distrust) > 0 {
-		t.Fatalf("while it is rotated:\n%s", strings.Join(w.distrust, "\n"))
+		t.Fatalf("distrust during the rotation:\n%s", strings.Join(w.distrust, "\n"))
 	}
 	whole.must(t, "plan", "-detailed-exitcode")
 	whole.wantRotated(t, founded)
@@ -162,7 +162,7 @@ func TestNobodyDistrusts(t *testing.T) {
 	if os.Getenv("KUBEWRIGHT_LONG") != "" {
 		stride = 1
 	}
-	moments := []int{w.effects - 4} // when the files of the rotation are taken away
+	moments := []int{w.effects - 4} // when the files of the rotation are removed
 	for n := stride / 2; n < w.effects; n += stride {
 		moments = append(moments, n)
 	}
@@ -175,23 +175,23 @@ func TestNobodyDistrusts(t *testing.T) {
 				t.Fatalf("exit code %d\n%s", code, out)
 			}
 			cut.failAt = 0
-			// Without the flag: what was begun goes on.
+			// Without the flag: a rotation that has begun continues.
 			if code, out := f.underWatch(cut, "apply", "-auto-approve"); code != 0 {
 				t.Errorf("exit code %d\n%s", code, out)
 			}
 			if len(cut.distrust) > 0 {
-				t.Errorf("cut short at effect %d:\n%s", n, strings.Join(cut.distrust, "\n"))
+				t.Errorf("interrupted at effect %d, distrust:\n%s", n, strings.Join(cut.distrust, "\n"))
 			}
 			f.must(t, "plan", "-detailed-exitcode")
-			if n > w.effects/16 { // before that there may be no new CA yet, and nothing was begun
+			if n > w.effects/16 { // earlier there may be no new CA yet, so the rotation has not begun
 				f.wantRotated(t, founded)
 			}
 		})
 	}
 }
 
-// wantReplacedAtOnce lets all CAs end, replaces them cut short at some moments,
-// and wants everybody to trust everybody in the end.
+// wantReplacedAtOnce lets all CAs expire, replaces them in runs that are interrupted at some
+// moments, and checks that every component trusts every other one at the end.
 func (f folder) wantReplacedAtOnce(t *testing.T) {
 	t.Helper()
 	f.must(t, "sim", "edit", crashHosts[0], "time", "88000h")
@@ -212,10 +212,10 @@ func (f folder) wantReplacedAtOnce(t *testing.T) {
 		n := max(2, w.effects*part/parts)
 		cut := f.copy(t)
 		if code, out := cut.underWatch(&trustWatch{blind: true, failAt: n}, append(apply, "-parallelism=1")...); code != 1 {
-			t.Fatalf("cut short at %d: exit code %d\n%s", n, code, out)
+			t.Fatalf("interrupted at %d: exit code %d\n%s", n, code, out)
 		}
 		if code, out := cut.run("apply", "-auto-approve"); code == 1 {
-			// Not all of them were made: the message names those.
+			// Not all CAs were created: the message names the ones that are missing.
 			var again []string
 			for _, flag := range rotateAll[:3] {
 				if strings.Contains(out, flag) {
@@ -223,15 +223,15 @@ func (f folder) wantReplacedAtOnce(t *testing.T) {
 				}
 			}
 			if code, out := cut.run(append([]string{"apply", "-auto-approve"}, again...)...); len(again) == 0 || code != 0 {
-				t.Fatalf("cut short at %d, %v: exit code %d\n%s", n, again, code, out)
+				t.Fatalf("interrupted at %d, %v: exit code %d\n%s", n, again, code, out)
 			}
 		}
 		cut.wantTrust(t)
 	}
 }
 
-// wantTrust wants what the API keeps to be put right by an apply at most, and
-// everybody to trust everybody.
+// wantTrust checks that one apply at most corrects the objects in the API, and that every
+// component then trusts every other one.
 func (f folder) wantTrust(t *testing.T) {
 	t.Helper()
 	f.must(t, "apply", "-auto-approve")
@@ -241,6 +241,6 @@ func (f folder) wantTrust(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := world.Distrust(); len(d) > 0 {
-		t.Errorf("in the end:\n%s", strings.Join(d, "\n"))
+		t.Errorf("distrust at the end:\n%s", strings.Join(d, "\n"))
 	}
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestPlanOfAnotherVersion: a plan that another version has made is refused with
-// the names of both, before any host is looked at.
+// TestPlanOfAnotherVersion checks that a plan made by another version is refused with both
+// versions, before any host is observed.
 func TestPlanOfAnotherVersion(t *testing.T) {
 	t.Parallel()
 	f := changedFolder(t)
@@ -39,13 +39,13 @@ func TestPlanOfAnotherVersion(t *testing.T) {
 	code, out := f.run("apply", "plan.kwplan")
 	want := "Error: Saved plan is stale It was made by kubewright 0.0.9, and this is " + console.Version + ". Nothing was changed. Plan again, and have that plan reviewed."
 	if words := strings.Join(strings.Fields(strings.NewReplacer("│", "", "╷", "", "╵", "").Replace(out)), " "); code != 1 || words != want {
-		t.Errorf("exit code %d, and it is said\n%s", code, out)
+		t.Errorf("exit code %d, and the output is\n%s", code, out)
 	}
 	if stateOf(t, f) != before || listing(t, f) != world {
-		t.Error("something was changed all the same")
+		t.Error("the refused plan changed something")
 	}
 	if _, out := f.run("show", "plan.kwplan"); !strings.Contains(out, "Plan: ") {
-		t.Errorf("it cannot be read any more:\n%s", out)
+		t.Errorf("the plan can no longer be shown:\n%s", out)
 	}
 }
 
@@ -61,10 +61,10 @@ func keyOf(t *testing.T, f folder) state.Key {
 	return state.NewKey(st.Key)
 }
 
-// TestSavedPlanThatSomebodyChanged: a saved plan whose content is not what was planned is
-// refused, whether it says otherwise what becomes of something, or only what is done.
-// Without the state's key it is not authentic; with it, it is no plan that anybody would
-// make now.
+// TestSavedPlanThatSomebodyChanged checks that a saved plan that was modified is refused,
+// whether the modification affects a planned value or only the operations. Without the
+// state's key the plan is not authentic; with it, the plan is stale, because it differs from
+// what would be planned now.
 func TestSavedPlanThatSomebodyChanged(t *testing.T) {
 	t.Parallel()
 	from := changedFolder(t)
@@ -120,14 +120,14 @@ func TestSavedPlanThatSomebodyChanged(t *testing.T) {
 				t.Errorf("%s: exit code %d, want 4, %q and %q\n%s", name, code, by.summary, by.want, out)
 			}
 			if stateOf(t, f) != before || listing(t, f) != world {
-				t.Errorf("%s: something was changed all the same", name)
+				t.Errorf("%s: the refused plan changed something", name)
 			}
 		}
 	}
 }
 
-// TestSavedPlanOfOtherBytes: what a host's file holds that is no UTF-8 is in the saved plan
-// as it was planned: the digest stays what it was, and the plan can be applied.
+// TestSavedPlanOfOtherBytes checks that file content that is not UTF-8 is stored in the saved
+// plan unchanged: the digest stays the same, and the plan can be applied.
 func TestSavedPlanOfOtherBytes(t *testing.T) {
 	t.Parallel()
 	from := foundedFolder(t)
@@ -151,7 +151,7 @@ func TestSavedPlanOfOtherBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if digest := planfile.Digest(saved.Plan); !strings.Contains(made, digest) {
-			t.Errorf("%s: the digest of the saved plan is %s; planned was\n%s", path, digest, made)
+			t.Errorf("%s: the digest of the saved plan is %s; the plan was\n%s", path, digest, made)
 		}
 		if out := f.must(t, "show", "plan.kwplan"); !strings.Contains(out, shown) {
 			t.Errorf("%s: the plan does not show %s:\n%s", path, shown, out)
@@ -160,13 +160,13 @@ func TestSavedPlanOfOtherBytes(t *testing.T) {
 			t.Errorf("%s: exit code %d\n%s", path, code, out)
 		}
 		if out := f.must(t, "plan"); !strings.Contains(out, "No changes.") {
-			t.Errorf("%s: still to be changed\n%s", path, out)
+			t.Errorf("%s: changes are left\n%s", path, out)
 		}
 	}
 }
 
-// TestSealedWithoutQuestions: who says -input=false is not asked for the passphrase
-// of the key that decrypts the state, by no command that reads it.
+// TestSealedWithoutQuestions checks that with -input=false no command that reads the state
+// asks for the passphrase of the key that decrypts it.
 func TestSealedWithoutQuestions(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t, "")

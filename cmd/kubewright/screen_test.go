@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
 )
 
-// twoPlanes has a warning, which goes to stdout: two members of etcd are no more
+// twoPlanes has a warning, which goes to stdout: two etcd members tolerate no more failures
 // than one.
 const twoPlanes = `
 cluster "prod" {
@@ -28,7 +28,7 @@ node "cp" {
 }
 `
 
-// streams runs the command on streams of these widths; 0 is no terminal.
+// streams runs the command on streams of these widths; 0 means no terminal.
 func (f folder) streams(environment map[string]string, out, err int, args ...string) (stdout, stderr string) {
 	var o, e bytes.Buffer
 	env, _ := f.env(args...)
@@ -45,8 +45,8 @@ func (f folder) streams(environment map[string]string, out, err int, args ...str
 	return o.String(), e.String()
 }
 
-// TestColour: each stream is coloured when it is a terminal, unless somebody has
-// said something else; -no-color and NO_COLOR are the last words.
+// TestColour checks that each stream is coloured if it is a terminal, unless the environment
+// says otherwise; -no-color and NO_COLOR take precedence.
 func TestColour(t *testing.T) {
 	t.Parallel()
 	const terminal, pipe = 80, 0
@@ -57,7 +57,7 @@ func TestColour(t *testing.T) {
 		environment set
 		noColor     bool
 		out, err    int
-		// whether stdout and stderr are coloured.
+		// colours is whether stdout and stderr are coloured.
 		colours [2]bool
 	}{
 		{"two pipes", nil, false, pipe, pipe, [2]bool{false, false}},
@@ -92,8 +92,8 @@ func TestColour(t *testing.T) {
 	}
 }
 
-// TestDrawnAnew: only a terminal that can move its cursor, and on which no log is
-// written in between, has parts that are redrawn.
+// TestDrawnAnew checks that output is redrawn only on a terminal that can move its cursor and
+// to which no log is written.
 func TestDrawnAnew(t *testing.T) {
 	t.Parallel()
 	from := changedFolder(t)
@@ -101,7 +101,7 @@ func TestDrawnAnew(t *testing.T) {
 		name        string
 		environment map[string]string
 		width       int
-		anew        bool
+		redrawn     bool
 	}{
 		{"a terminal", nil, 80, true},
 		{"a terminal without colours", map[string]string{"NO_COLOR": "1"}, 80, true},
@@ -112,16 +112,16 @@ func TestDrawnAnew(t *testing.T) {
 	} {
 		stdout, _ := from.copy(t).streams(tt.environment, tt.width, tt.width, "apply", "-auto-approve")
 		if !strings.Contains(stdout, ": done after") && !strings.Contains(stdout, "done\x1b[0m after") && !strings.Contains(stdout, "done\x1b[m after") {
-			t.Errorf("%s: nothing was applied:\n%s", tt.name, stdout)
+			t.Errorf("%s: the apply did not run:\n%s", tt.name, stdout)
 		}
-		if anew := strings.Contains(stdout, "\x1b[J") || strings.Contains(stdout, "\x1b[0J"); anew != tt.anew {
-			t.Errorf("%s: drawn anew: %v\n%q", tt.name, anew, stdout)
+		if redrawn := strings.Contains(stdout, "\x1b[J") || strings.Contains(stdout, "\x1b[0J"); redrawn != tt.redrawn {
+			t.Errorf("%s: redrawn: %v\n%q", tt.name, redrawn, stdout)
 		}
 	}
 }
 
-// TestWidth: prose takes the room that its own stream has, and 80 columns where
-// that is no terminal.
+// TestWidth checks that prose fills the width of its own stream, or 80 columns if the stream
+// is not a terminal.
 func TestWidth(t *testing.T) {
 	t.Parallel()
 	warns, wrong := newFolder(t, twoPlanes), newFolder(t, strings.Replace(twoPlanes, "1.36.3", "1.99.9", 1))
@@ -135,7 +135,7 @@ func TestWidth(t *testing.T) {
 	}
 }
 
-// fills wants a text whose longest line has no room left for one more word.
+// fills checks that the longest line of a text has no room for one more word.
 func fills(t *testing.T, what, text string, width int) {
 	t.Helper()
 	const longestWord = 24
@@ -148,7 +148,7 @@ func fills(t *testing.T, what, text string, width int) {
 	}
 }
 
-// fullDisk takes so many bytes and no more.
+// fullDisk accepts a limited number of bytes.
 type fullDisk struct{ room int }
 
 func (d *fullDisk) Write(b []byte) (int, error) {
@@ -160,8 +160,8 @@ func (d *fullDisk) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestOutputIsLost: no command succeeds whose output could not be written, and it is
-// said once, on stderr.
+// TestOutputIsLost checks that a command whose output cannot be written fails, and reports
+// that once, on stderr.
 func TestOutputIsLost(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t, twoPlanes)
@@ -184,7 +184,7 @@ func TestOutputIsLost(t *testing.T) {
 		{0, "plan -json"},
 		{100, "plan -json -detailed-exitcode"},
 		{0, "plan -detailed-exitcode"},
-		{1000, "apply -auto-approve"}, // a plan that nobody could read is not carried out
+		{1000, "apply -auto-approve"}, // a plan that could not be printed is not applied
 		{len(f.must(t, "plan")) + 500, "apply -auto-approve"},
 		{0, "show"},
 		{0, "state list"},
@@ -199,6 +199,6 @@ func TestOutputIsLost(t *testing.T) {
 		}
 	}
 	if out := f.must(t, "plan"); !strings.Contains(out, "No changes.") {
-		t.Errorf("the apply, whose plan was told and of which not all was told, was not carried out to its end:\n%s", out)
+		t.Errorf("the apply whose plan was printed in full, but not its own output, did not complete:\n%s", out)
 	}
 }

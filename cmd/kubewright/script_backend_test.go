@@ -20,7 +20,7 @@ import (
 	"github.com/kubewright/kubewright/state/backend/http/httptestserver"
 )
 
-// serveState serves a state until the test ends, as GitLab does where its name is given.
+// serveState serves a state until the test ends; with an argument, as GitLab does.
 func serveState(t *testing.T) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, _ bool, args []string) {
 		s := httptestserver.New(t)
@@ -40,18 +40,18 @@ func serveState(t *testing.T) func(*testscript.TestScript, bool, []string) {
 	}
 }
 
-// served writes what the server of serve keeps into a file.
+// served writes the state on the server of serve to a file.
 func served(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), of(ts).server.State(), 0o600))
 }
 
-// plant replaces what the server of serve keeps by a file.
+// plant replaces the state on the server of serve with a file.
 func plant(ts *testscript.TestScript, _ bool, args []string) {
 	of(ts).server.Put([]byte(ts.ReadFile(args[0])))
 }
 
-// holdRemotely takes the lock of what serveState serves for another run. It may be
-// somebody who means ill: what he writes there has escapes as in Go.
+// holdRemotely takes the lock of the state of serveState for another run. Its arguments may be
+// hostile: they can contain Go escapes.
 func holdRemotely(ts *testscript.TestScript, _ bool, args []string) {
 	for i := range args {
 		text, err := strconv.Unquote(`"` + args[i] + `"`)
@@ -67,7 +67,7 @@ func holdRemotely(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 }
 
-// serveBucket serves a bucket until the test ends, in which files lie.
+// serveBucket serves a bucket with files until the test ends.
 func serveBucket(t *testing.T) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, _ bool, args []string) {
 		memory := s3mem.New()

@@ -16,10 +16,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// simulated is when a simulated world begins.
+// simulated is the time at which a simulated world begins.
 var simulated = time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC)
 
-// makeCA makes a CA: NAME.crt and NAME.key.
+// makeCA creates a CA: NAME.crt and NAME.key.
 func (o *operator) makeCA(t testing.TB, dir, name string) error {
 	ca := pkitest.NewCA(t, name, "ECDSA", simulated.Add(-time.Hour))
 	if o.cas == nil {
@@ -32,9 +32,9 @@ func (o *operator) makeCA(t testing.TB, dir, name string) error {
 	return os.WriteFile(filepath.Join(dir, name+".key"), ca.Key, 0o600)
 }
 
-// supply signs, with a CA made before, all that the configuration in the folder
-// wants to be supplied, from two days before the simulated world to a moment.
-// With names only those.
+// supply signs, with an existing CA, every certificate that the configuration in the folder
+// requires as supplied, valid from two days before the simulated world until a given time. With
+// names it signs only those.
 func (o *operator) supply(t testing.TB, dir, name string, until time.Time, only ...string) error {
 	cfg, diags := hclconfig.Load(hclconfig.Options{Dir: dir, ToolVersion: "0.1.0"})
 	if diags.HasErrors() {

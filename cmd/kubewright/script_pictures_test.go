@@ -11,9 +11,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// isPictured keeps the pages of tasks honest: the block there that holds the text
-// is what was printed last, but for what a line with … alone leaves out. What is
-// otherwise in a script, as folders are, is told as FROM=TO.
+// isPictured checks the pages of tasks: the code block that contains the text is the last
+// output, except for what a line with only … leaves out. A pair FROM=TO replaces what differs
+// in a script, such as folders.
 func isPictured(ts *testscript.TestScript, _ bool, args []string) {
 	printed := "\n" + ts.ReadFile("stdout") + "\n" + ts.ReadFile("stderr") + "\n"
 	for _, pair := range args[1:] {
@@ -28,7 +28,7 @@ func isPictured(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	if len(shown) != 1 {
-		ts.Fatalf("%d pictures of the docs hold %q", len(shown), args[0])
+		ts.Fatalf("%d code blocks of the docs contain %q", len(shown), args[0])
 	}
 	for _, part := range leftOut.Split("\n"+shown[0], -1) {
 		if _, behind, ok := strings.Cut(part, "\n$ "); ok { // the command
@@ -36,23 +36,23 @@ func isPictured(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		part = eachTime.ReplaceAllString("\n"+strings.Trim(part, "\n")+"\n", "·")
 		if !strings.Contains(printed, part) {
-			ts.Fatalf("the docs show something else than\n%s\nnamely\n%s", printed, part)
+			ts.Fatalf("the docs differ from the output\n%s\nthey show\n%s", printed, part)
 		}
 	}
 }
 
-// eachTime is what is another one each time: digests, IDs, and which member of
-// etcd was asked and how far it had come.
+// eachTime matches what differs from run to run: digests, IDs, and the queried etcd member
+// with its revision.
 var eachTime = regexp.MustCompile(`\b(cp[0-9], revision [0-9]+|[0-9a-f]{12,})\b`)
 
-// leftOut is a line that stands for others.
+// leftOut is a line that stands for lines left out.
 var leftOut = regexp.MustCompile(`\n *…(\n|$)`)
 
 // pictured are the pages of tasks.
 var pictured = []string{"operations.md", "packages.md", "air-gapped.md"}
 
-// pictures returns the blocks of these pages that show what kubewright prints, and not
-// what somebody writes.
+// pictures returns the blocks of these pages that show kubewright's output, without those that
+// show input.
 func pictures(t interface{ Fatalf(string, ...any) }) []string {
 	var out []string
 	for _, page := range pictured {
@@ -70,10 +70,10 @@ func pictures(t interface{ Fatalf(string, ...any) }) []string {
 	return out
 }
 
-// typed are blocks of what is typed.
+// typed matches blocks of input.
 var typed = regexp.MustCompile(`^(kubewright|kubectl|curl|mkdir) `)
 
-// TestPictures: each picture of the pages of tasks is held against what is printed.
+// TestPictures checks that a script compares each output block of the pages of tasks.
 func TestPictures(t *testing.T) {
 	scripts, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
 	if err != nil || len(scripts) == 0 {
@@ -91,7 +91,7 @@ func TestPictures(t *testing.T) {
 	}
 	for _, block := range pictures(t) {
 		if !slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(block, text) }) {
-			t.Errorf("no script holds this picture against what is printed:\n%s", block)
+			t.Errorf("no script compares this block with the output:\n%s", block)
 		}
 	}
 }

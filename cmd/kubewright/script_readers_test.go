@@ -10,9 +10,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// planSchema is the documented schema of a plan. That it is one is for the tests of planjson,
-// which read it with a package that knows the schema of schemas: it compiles that at each
-// start, and hundreds of processes start from this program of tests.
+// planSchema is the documented schema of a plan. The tests of planjson check that the schema is
+// valid, with a package that knows the meta-schema: that package compiles it at each start, and
+// this test program starts hundreds of processes.
 var planSchema = sync.OnceValues(func() (*jsonschema.Resolved, error) {
 	text, err := os.ReadFile(filepath.Join(examples, "..", "docs", "plan.schema.json"))
 	if err != nil {
@@ -25,7 +25,7 @@ var planSchema = sync.OnceValues(func() (*jsonschema.Resolved, error) {
 	return schema.Resolve(nil)
 })
 
-// followsSchema checks that stdout is a plan as programs are told it is.
+// followsSchema checks that stdout is a plan that conforms to the documented schema.
 func followsSchema(ts *testscript.TestScript, _ bool, _ []string) {
 	schema, err := planSchema()
 	ts.Check(err)

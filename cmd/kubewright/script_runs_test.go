@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// poisonState gives a state another run token, as an earlier version took one over that a
-// host reported.
+// poisonState gives a state another run token, as an earlier version that accepted a host's
+// token did.
 func poisonState(ts *testscript.TestScript, _ bool, args []string) {
 	st, err := statefile.Decode(statefile.NewPaths(ts.MkAbs(args[0])), args[0], []byte(ts.ReadFile(args[0])))
 	ts.Check(err)

@@ -33,69 +33,69 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// TestMain lets tests run the command as a process of its own, for shells and
-// where it is killed; in scripts it runs in this process.
+// TestMain lets tests run the command in its own process, for shells and in order to kill it;
+// in scripts it runs in this process.
 func TestMain(m *testing.M) {
-	// A process that is built with the race detector waits a second when it ends,
-	// for races in what still runs then: in those that tests start nothing does.
+	// A process built with the race detector waits a second at exit for races in goroutines that
+	// are still running; the processes that tests start have none.
 	if err := os.Setenv(raceOptions, noWaiting); err != nil {
 		panic(err)
 	}
 	testscript.Main(m, map[string]func(){
 		"kubewright-process": func() { os.Exit(cli.Main(console.System(os.Args[1:]))) },
 		"kubewright-killed":  runKilled, "kubewright-crash": runCrash, "kubewright-signal": runSignal, "kubewright-unread": runUnread, "kubewright-stopped": runStopped, "kubewright-held": runHeld, "kubewright-hung": runHung,
-		// What the pages pipe through jq is tried wherever Go is.
+		// The jq filters of the pages are tested wherever Go is installed.
 		"jq": func() { os.Exit(jq.Run()) },
 	})
 }
 
-// What processes that tests start get in their environment.
+// These variables are set for the processes that tests start.
 const (
 	raceOptions = "GORACE"
 	noWaiting   = "atexit_sleep_ms=0"
 )
 
-// TestScripts runs testdata/script/*.txtar over simulated hosts. UPDATE=1
-// rewrites what they compare with. Beside testscript's own commands there are
+// TestScripts runs testdata/script/*.txtar over simulated hosts. UPDATE=1 rewrites their golden
+// sections. Besides testscript's own commands there are
 //
-//	kubewright ARG…       run the command; ! expects that it fails
+//	kubewright ARG…       run the command; ! expects failure
 //	code N                the last exit code was N
-//	example NAME          put an example's main.hcl here
+//	example NAME          copy an example's main.hcl here
 //	artifacts DIR ARCH [containerd-VERSION | images-VERSION]...
-//	                      put small artifacts for such hosts into a folder, images of
-//	                      another version of Kubernetes beside the others
+//	                      create small artifacts for hosts of ARCH in a folder, with the images of
+//	                      another version of Kubernetes besides the others
 //	publish               serve releases and images for bundle at $PLACE
-//	quickstart            put the quickstart's main.hcl here
-//	founded               leave here what a first apply of main.hcl leaves, without its output
+//	quickstart            copy the quickstart's main.hcl here
+//	founded               create what a first apply of main.hcl leaves here, without its output
 //	answer TEXT…          the next kubewright can ask, and gets these answers
-//	secret TEXT           the next kubewright can ask, and gets this where nothing is shown
-//	jsonlines             the last stdout has nothing but JSON objects, one per line
-//	picture TEXT F=T…     the picture in the docs that holds this text is what was printed last,
-//	                      with T instead of F
-//	planschema            the last stdout is a plan as docs/plan.schema.json says
+//	secret TEXT           the next kubewright can ask with a hidden prompt, and gets this answer
+//	jsonlines             the last stdout has only JSON objects, one per line
+//	picture TEXT F=T…     the code block in the docs that contains TEXT is the last output, with T
+//	                      instead of F
+//	planschema            the last stdout is a plan that conforms to docs/plan.schema.json
 //	feed FILE             the next kubewright reads this file on stdin
 //	clock TEXT TIME       the operator's clock shows TIME once the next kubewright has printed TEXT
-//	replace TEXT FILE NEW FILE becomes what NEW is once the next kubewright has printed TEXT
-//	agekey NAME           make a key of age: the private one in NAME.key, the public one in $NAME
+//	replace TEXT FILE NEW FILE becomes a copy of NEW once the next kubewright has printed TEXT
+//	agekey NAME           generate an age key: the private key in NAME.key, the public key in $NAME
 //	interrupt TEXT        the next kubewright is interrupted once it has printed TEXT
 //	meanwhile TEXT HOST EDIT…
-//	                      somebody edits a simulated host, as sim edit does, once the next
-//	                      kubewright has printed TEXT
-//	readme                the README's first picture is the end of the last stdout
-//	mode FILE BITS        a file has these permissions
-//	edit FILE OLD NEW     replace OLD, which must be there, by NEW (\n is a line break)
+//	                      edit a simulated host, as sim edit does, once the next kubewright has
+//	                      printed TEXT
+//	readme                the README's first code block is the end of the last stdout
+//	mode FILE BITS        the file has these permissions
+//	edit FILE OLD NEW     replace OLD, which must be there, with NEW (\n is a line break)
 //	serve                 serve a state at $STATE_URL, to user ann with password secret
 //	served FILE, plant FILE
-//	                      write what is kept there into a file, or replace it by one
+//	                      write the served state to a file, or replace it with one
 //	remotelock ID [WHO OPERATION]
-//	                      hold the lock there as the run with this ID does, which is $HOLDER then
+//	                      hold the lock of the served state as the run with this ID, and set $HOLDER
 //	bucket FILE…          serve the bucket "states" at $BUCKET_URL, with these files in it
 //	lock FILE, unlock     hold a state's lock as another run does
-//	poison FILE TOKEN     the state in a file has another run token
-//	ca NAME               make a CA: NAME.crt and NAME.key, and $NAME in capitals, in base64
-//	supply CA DATE [FILE…] sign what certificates.supplied has to hold, until that day
+//	poison FILE TOKEN     set another run token in the state in FILE
+//	ca NAME               create a CA: NAME.crt and NAME.key, and $NAME in upper case, in base64
+//	supply CA DATE [FILE…] sign what certificates.supplied requires, valid until DATE
 //
-// The environment variable NOW is what the operator's clock shows.
+// The environment variable NOW is the time of the operator's clock.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -127,7 +127,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// operator is who types the commands of one script.
+// operator is the user who runs the commands of one script.
 type operator struct {
 	answers     []string
 	secret      *string
@@ -196,7 +196,7 @@ func runCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// makeAgeKey makes a pair of keys.
+// makeAgeKey generates a key pair.
 func makeAgeKey(ts *testscript.TestScript, _ bool, args []string) {
 	id, err := age.GenerateX25519Identity()
 	ts.Check(err)
@@ -204,8 +204,8 @@ func makeAgeKey(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], id.Recipient().String())
 }
 
-// watched is a stream that several goroutines may write to, and that does
-// something once a text has gone by.
+// watched is a stream that several goroutines may write to, and that calls a function once a
+// text has been written.
 type watched struct {
 	io.Writer
 	at   string
@@ -229,7 +229,7 @@ func (w *watched) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// onlyJSON checks that stdout is for programs alone.
+// onlyJSON checks that stdout consists of machine-readable JSON lines.
 func onlyJSON(ts *testscript.TestScript, _ bool, _ []string) {
 	lines := strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\n"), "\n")
 	for _, line := range lines {
@@ -243,8 +243,7 @@ func onlyJSON(ts *testscript.TestScript, _ bool, _ []string) {
 	}
 }
 
-// keepDigest sets DIGEST to the digest of the plan that plan -json has printed,
-// as it is shown to people.
+// keepDigest sets DIGEST to the short digest of the plan that plan -json has printed.
 func keepDigest(ts *testscript.TestScript, _ bool, _ []string) {
 	for line := range strings.Lines(ts.ReadFile("stdout")) {
 		var l struct{ Plan struct{ Digest string } }
@@ -256,7 +255,7 @@ func keepDigest(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Fatalf("no line has a plan with a digest")
 }
 
-// isPicture keeps the README honest: what it shows is what is printed.
+// isPicture checks that the plan in the README is the printed one.
 func isPicture(ts *testscript.TestScript, _ bool, _ []string) {
 	readme, err := os.ReadFile(filepath.Join(examples, "..", "README.md"))
 	ts.Check(err)
@@ -279,16 +278,15 @@ func putQuickstart(ts *testscript.TestScript, neg bool, _ []string) {
 	putExample(ts, neg, []string{"quickstart"})
 }
 
-// siteImage is one that the artifacts of tests hold beside Kubernetes' own.
+// siteImage is an image of the test artifacts besides those of Kubernetes.
 const siteImage = "registry.example.internal/network:1.0"
 
 func makeArtifacts(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(bringArtifacts(ts.MkAbs(args[0]), args[1], args[2:]...))
 }
 
-// bringArtifacts puts everything that a bare host of the architecture needs
-// into a folder; containerd is another one where it is named, and images of other
-// versions come along.
+// bringArtifacts creates a folder with everything that a bare host of the architecture needs;
+// others name another version of containerd, or versions whose images are added.
 func bringArtifacts(dir, arch string, others ...string) error {
 	imagesOf := func(version string) []string {
 		return kubeadm.Images(kubeadm.Input{Cluster: config.NewCluster("prod", version), Node: &config.Node{Role: config.ControlPlane}, Facts: &state.Facts{}})
@@ -358,14 +356,14 @@ func (o *operator) release() {
 	o.held = nil
 }
 
-// runKilled is the command in a process that ends without a word, as by kill
-// -9 or a loss of power, once it has printed the text in KILLED_AT.
+// runKilled is the command in a process that ends without output, as after kill -9 or a loss of
+// power, once it has printed the text in KILLED_AT.
 func runKilled() {
 	env := console.System(os.Args[1:])
 	env.OpenWorld = func(path string) (*sim.World, error) {
 		w, err := sim.Open(path)
 		if err == nil {
-			// What was done to hosts stays done then, as on real ones.
+			// What was done to hosts persists then, as on real ones.
 			w.Durable = os.Getenv("KILLED_DURABLE") != ""
 		}
 		return w, err

@@ -25,17 +25,17 @@ import (
 	"github.com/kubewright/kubewright/state/backend/http/httptestserver"
 )
 
-// password is one of a backend, with all in it that has to be written in another
-// way in an address, in JSON and in HTML.
+// password is a backend's password with every character that an address, JSON or HTML has to
+// escape.
 var password = `c4n@ry/b?ck#nd:"<&>` + rand.Text()[:12]
 
-// slashed is one with which no address can be understood when it is written there as it is.
+// slashed is a password that makes an address invalid unless it is escaped.
 var slashed = "canary/" + rand.Text()[:12]
 
-// sessionToken is one of S3's, serviceToken one of Kubernetes'.
+// sessionToken belongs to S3, serviceToken to Kubernetes.
 var sessionToken, serviceToken = marker(), marker()
 
-// newKeeper returns a folder with a small cluster, whose state a backend keeps.
+// newKeeper returns a folder with a small cluster whose state is in a backend.
 func newKeeper(t *testing.T, block string) *vault {
 	t.Helper()
 	v := &vault{T: t, dir: t.TempDir(), values: map[string]string{}, env: map[string]string{}}
@@ -46,7 +46,7 @@ func newKeeper(t *testing.T, block string) *vault {
 	return v
 }
 
-// identity returns a private key of age, and the block that encrypts to it.
+// identity returns an encryption block for a new age key, which it hides and sets in the environment.
 func (v *vault) identity() string {
 	v.Helper()
 	id, err := age.GenerateX25519Identity()
@@ -62,8 +62,8 @@ func (v *vault) identity() string {
 	return fmt.Sprintf("  encryption {\n    recipients = [%q]\n  }\n", id.Recipient())
 }
 
-// TestSecretsOfBackends: what opens the place of a state, and what decrypts it, is
-// in nothing that is printed, kept here, or kept there.
+// TestSecretsOfBackends checks that the credentials of a backend and the key that decrypts the
+// state are in no output, in no local file, and not in the backend.
 func TestSecretsOfBackends(t *testing.T) {
 	t.Parallel()
 	for name, serve := range map[string]func(*vault) (block string, kept func() string){
@@ -105,7 +105,7 @@ func TestSecretsOfBackends(t *testing.T) {
 			}
 			v.noChanges()
 			if !strings.HasPrefix(kept(), "-----BEGIN AGE ENCRYPTED FILE-----") {
-				t.Errorf("the server keeps %s", kept())
+				t.Errorf("the server's state is %s", kept())
 			}
 			v.search("the server", kept())
 			v.run(1, "plan", "-backend-config=pasword="+password)
@@ -155,14 +155,14 @@ const (
 	kubernetesBlock = "kubewright {\n  backend \"kubernetes\" {\n    secret_suffix = \"prod\"\n  }\n}\n"
 )
 
-// login returns an address with the password in it, as it has to be written there.
+// login returns an address with the escaped password in it.
 func login(address string) string {
 	scheme, rest, _ := strings.Cut(address, "://")
 	return scheme + "://" + url.UserPassword("ann", password).String() + "@" + rest
 }
 
-// echo returns a server that refuses, and says all that it was asked with: once plainly,
-// once so that the password is where an answer may be cut off.
+// echo returns a server that refuses each request and repeats its content in the answer: once
+// plainly, and once so that the password is where an answer may be truncated.
 func echo(t *testing.T, start func(http.Handler) *httptest.Server, status int) string {
 	t.Helper()
 	s := start(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -178,7 +178,7 @@ func echo(t *testing.T, start func(http.Handler) *httptest.Server, status int) s
 	return s.URL
 }
 
-// echoDatabase returns a PostgreSQL that refuses, and says which password it got.
+// echoDatabase returns a PostgreSQL server that refuses logins and repeats the password.
 func echoDatabase(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -200,10 +200,10 @@ func echoDatabase(t *testing.T) string {
 	return "postgres://" + l.Addr().String() + "/states?sslmode=require"
 }
 
-// refuseLogin asks for the password as it is, which is sent over TLS alone.
+// refuseLogin requests the password in plain text, which is sent over TLS only.
 func refuseLogin(c net.Conn, config *tls.Config) {
 	defer c.Close()
-	if _, err := pgproto3.NewBackend(c, c).ReceiveStartupMessage(); err != nil { // which asks for TLS
+	if _, err := pgproto3.NewBackend(c, c).ReceiveStartupMessage(); err != nil { // the client requests TLS
 		return
 	}
 	if _, err := c.Write([]byte("S")); err != nil {
@@ -226,9 +226,9 @@ func refuseLogin(c net.Conn, config *tls.Config) {
 	}
 }
 
-// nobody returns an address where nobody listens, and nobody else can until the test ends: it is
-// that of a client.
-func nobody(t *testing.T) string {
+// unusedAddress returns an address without a listener, which also no other process can take until the
+// test ends: it is the local address of an open client connection.
+func unusedAddress(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewServer(nil)
 	c, err := net.Dial("tcp", s.Listener.Addr().String())
@@ -242,7 +242,7 @@ func nobody(t *testing.T) string {
 	return "http://" + c.LocalAddr().String()
 }
 
-// kubeconfigOf writes a kubeconfig outside of the configuration.
+// kubeconfigOf writes a kubeconfig outside the configuration folder.
 func kubeconfigOf(t *testing.T, server, proxy, user string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -255,12 +255,12 @@ func kubeconfigOf(t *testing.T, server, proxy, user string) string {
 	return file
 }
 
-// TestSecretsOfBackendsInErrors: a place that refuses and says the password again,
-// one that is not there, and one whose address is wrong, are told without it.
+// TestSecretsOfBackendsInErrors checks that no error contains a secret: neither of a backend that
+// repeats the password in its refusal, nor of an unreachable one, nor of an invalid address.
 func TestSecretsOfBackendsInErrors(t *testing.T) {
 	t.Parallel()
 	plain, encrypted := httptest.NewServer, httptest.NewTLSServer
-	refusing, failing, absent := echo(t, plain, 401), echo(t, plain, 500), nobody(t)
+	refusing, failing, absent := echo(t, plain, 401), echo(t, plain, 500), unusedAddress(t)
 	token := fmt.Sprintf(`"token": %q`, serviceToken)
 	for name, c := range map[string]struct {
 		block string
@@ -277,13 +277,13 @@ func TestSecretsOfBackendsInErrors(t *testing.T) {
 		"s3, password in it":     {s3Block(login("https://s3.example.com")), nil, "has a user or a password in it"},
 		"s3, wrong address":      {s3Block("https://ann:" + slashed + "@s3"), nil, "is no URL"},
 		"pg refuses":             {pgBlock, map[string]string{"PG_CONN_STR": login(echoDatabase(t))}, "28P01"},
-		"pg is not there":        {pgBlock, map[string]string{"PG_CONN_STR": login(strings.Replace(nobody(t), "http", "postgres", 1) + "/states")}, "can be reached"},
+		"pg is not there":        {pgBlock, map[string]string{"PG_CONN_STR": login(strings.Replace(unusedAddress(t), "http", "postgres", 1) + "/states")}, "can be reached"},
 		"pg, wrong address":      {pgBlock, map[string]string{"PG_CONN_STR": "postgres://ann:" + slashed + "@db/states"}, "cannot be understood"},
 		"pg, an address cut off": {pgBlock, map[string]string{"PG_CONN_STR": "postgres://ann:12#" + password + "@db/states"}, "cannot be understood"},
 		"pg, on one line":        {"kubewright {\n  backend \"pg\" { conn_str = \"postgres://ann:" + strings.ReplaceAll(password, `"`, `\"`) + "@db:port/x\" }\n}\n", nil, "cannot be understood"},
 		"kubernetes refuses":     {kubernetesBlock, map[string]string{"KUBERNETES_CONFIG_PATH": kubeconfigOf(t, echo(t, encrypted, 401), "", token)}, "get, create and update"},
 		"kubernetes is not there": {
-			kubernetesBlock, map[string]string{"KUBERNETES_CONFIG_PATH": kubeconfigOf(t, login(nobody(t)), "", token)}, "can be reached",
+			kubernetesBlock, map[string]string{"KUBERNETES_CONFIG_PATH": kubeconfigOf(t, login(unusedAddress(t)), "", token)}, "can be reached",
 		},
 		"kubernetes, password in its address": {kubernetesBlock, map[string]string{"KUBERNETES_CONFIG_PATH": kubeconfigOf(t, login(echo(t, encrypted, 403)), "", "")}, "get, create and update"},
 		"kubernetes, wrong address":           {kubernetesBlock, map[string]string{"KUBERNETES_CONFIG_PATH": kubeconfigOf(t, "https://ann:"+slashed+"@api", "", token)}, "no URL"},
@@ -309,8 +309,8 @@ func TestSecretsOfBackendsInErrors(t *testing.T) {
 	}
 }
 
-// TestSecretsOfTheEnvironment: what libraries read of the environment and of the
-// home is told no more than what kubewright reads itself.
+// TestSecretsOfTheEnvironment checks that secrets that libraries read from the environment and
+// the home directory stay as hidden as those that kubewright reads itself.
 func TestSecretsOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	database := echoDatabase(t)
@@ -331,7 +331,7 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 		"AWS":        {s3Block(echo(t, httptest.NewServer, 405)), "can be reached", []string{"AWS_ACCESS_KEY_ID=AKTEST", "AWS_SECRET_ACCESS_KEY=" + password, "AWS_SESSION_TOKEN=" + sessionToken}},
 		".aws":       {s3Block(echo(t, httptest.NewServer, 405)), "can be reached", nil},
 		"a proxy":    {httpBlock("http://states.example.com/x"), "407", []string{"HTTP_PROXY=" + login(echo(t, httptest.NewServer, 407))}},
-		"no proxy":   {httpBlock("http://states.example.com/x"), "can be reached", []string{"HTTP_PROXY=" + login(nobody(t))}},
+		"no proxy":   {httpBlock("http://states.example.com/x"), "can be reached", []string{"HTTP_PROXY=" + login(unusedAddress(t))}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -349,9 +349,8 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// TestSecretsOfFiles: a secret that is written where it can be, in the backend's
-// block, a file of variables, or with sensitive(), and one that does not belong
-// there, are not shown with what else is wrong on their line.
+// TestSecretsOfFiles checks that a secret in the backend block, in a variables file or in
+// sensitive(), and one in a wrong place, is not shown with another error on its line.
 func TestSecretsOfFiles(t *testing.T) {
 	t.Parallel()
 	const secret = "canary-l1teral"
@@ -379,7 +378,7 @@ func TestSecretsOfFiles(t *testing.T) {
 		"settings, of another name":    {"team.backend", "pasword = \"" + secret + "\"\n", "Unknown setting", []string{"init", "-backend-config=team.backend"}},
 		"settings that are not closed": {"team.backend", "password = \"" + secret + "\n", "", []string{"init", "-backend-config=team.backend"}},
 		"a mirror":                     {"a.hcl", "", "is no address", []string{"bundle", "-kubernetes-version=1.36.3", "-from-kubernetes=http://ann:" + slashed + "@mirror"}},
-		"a mirror that is not there":   {"a.hcl", "", "connection refused", []string{"bundle", "-kubernetes-version=1.36.3", "-from-kubernetes=" + login(nobody(t))}},
+		"a mirror that is not there":   {"a.hcl", "", "connection refused", []string{"bundle", "-kubernetes-version=1.36.3", "-from-kubernetes=" + login(unusedAddress(t))}},
 		"a mirror that refuses":        {"a.hcl", "", "403 Forbidden", []string{"bundle", "-kubernetes-version=1.36.3", "-from-kubernetes=" + login(echo(t, httptest.NewServer, 403))}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -411,8 +410,8 @@ func TestSecretsOfFiles(t *testing.T) {
 	}
 }
 
-// TestLoginsInAddresses: the password in the address of a proxy is a secret also
-// where nobody says so.
+// TestLoginsInAddresses checks that the password in the address of a proxy is treated as a
+// secret also where it is not marked as sensitive.
 func TestLoginsInAddresses(t *testing.T) {
 	t.Parallel()
 	v := newKeeper(t, "")
@@ -423,14 +422,14 @@ func TestLoginsInAddresses(t *testing.T) {
 	v.run(0, "apply", "-auto-approve")
 	world, err := os.ReadFile(filepath.Join(v.dir, "kubewright.sim.json"))
 	if err != nil || !bytes.Contains(world, []byte("c4n%40ry")) {
-		t.Errorf("it did not get to the host: %v", err)
+		t.Errorf("the password did not reach the host: %v", err)
 	}
 	v.noChanges()
 	v.run(0, "show", "-json")
 	v.run(0, "state", "show", "node.solo/control-plane")
 }
 
-// protected is the key of an operator, and its passphrase.
+// protected is an operator's key with a passphrase.
 const (
 	protected  = "protected_ed25519"
 	passphrase = "open sesame"
@@ -454,8 +453,8 @@ func protectedKey(t *testing.T, dir string) (file string, public ssh.PublicKey, 
 	return filepath.Join(dir, protected), public, line
 }
 
-// TestPassphrases: those of the keys of hosts and of the state are typed, right or
-// wrong, and nowhere else.
+// TestPassphrases checks that the passphrases of the keys for hosts and for the state, right or
+// wrong, are in no output.
 func TestPassphrases(t *testing.T) {
 	t.Parallel()
 	file, public, line := protectedKey(t, t.TempDir())
@@ -491,7 +490,7 @@ func TestPassphrases(t *testing.T) {
 	}
 }
 
-// refusingHost returns an SSH server that lets the key in, and nothing be done.
+// refusingHost returns an SSH server that accepts the key and rejects every channel.
 func refusingHost(t *testing.T, key ssh.PublicKey) (port string) {
 	t.Helper()
 	host, err := ssh.ParsePrivateKey([]byte(newKey(t)))

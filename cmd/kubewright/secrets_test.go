@@ -23,8 +23,7 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// canaries makes secrets of every way in which one gets to a host or the API, other
-// ones each time.
+// canaries generates new secrets for every path by which a secret reaches a host or the API.
 func canaries() map[string]string {
 	made := map[string]string{
 		"proxy": "canary:" + marker(), "node": strings.ToLower(marker()), // part of a domain
@@ -36,7 +35,7 @@ func canaries() map[string]string {
 	return made
 }
 
-// marker returns a text that nothing has but the secret that it was made for.
+// marker returns a unique text to use as a secret.
 func marker() string { return "canary-" + rand.Text()[:12] }
 
 const secretsConfig = `
@@ -143,25 +142,24 @@ output "token" {
 }
 `
 
-// vault is a folder with a configuration full of secrets, and everything that
-// was printed so far.
+// vault is a folder with a configuration full of secrets, and the whole output so far.
 type vault struct {
 	*testing.T
 	dir    string
 	values map[string]string
-	// secrets are all that there have ever been.
+	// secrets are all secrets so far, including replaced ones.
 	secrets hosttest.Secrets
 	ids     int
-	// env is the environment besides the variables, typed what is asked for on the
-	// terminal, inputs are files of the user's that are not searched.
+	// env is the environment besides the variables, typed is the answer to a prompt on the
+	// terminal, and inputs are the user's own files, which are not searched.
 	env    map[string]string
 	typed  string
 	inputs []string
-	// logged is how much logs have had, and journaled how much the journal.
+	// logged and journaled are the sizes of all logs and of the journal so far.
 	logged, journaled int
 }
 
-// anyCode is the exit code of a command that may fail or not.
+// anyCode accepts any exit code.
 const anyCode = -1
 
 func newVault(t *testing.T) *vault {
@@ -186,7 +184,7 @@ func (v *vault) write(name, text string) {
 	}
 }
 
-// renew gives every secret that a cluster can have changed another value.
+// renew gives another value to every secret that can be changed in a cluster.
 func (v *vault) renew() {
 	for name, value := range canaries() {
 		v.set(name, value)
@@ -195,16 +193,16 @@ func (v *vault) renew() {
 	v.set("certs", fmt.Sprintf("%x", sha256.Sum256([]byte(rand.Text()))))
 }
 
-// set gives a variable its value.
+// set sets a variable.
 func (v *vault) set(name, value string) {
 	v.values[name] = value
 	v.secrets.Hide("variable "+name, value)
 }
 
-// hide has a text searched for, in the forms in which it may get out.
+// hide adds a text to search for, in every form in which it may leak.
 func (v *vault) hide(value string) { v.secrets.Hide("a secret", value) }
 
-// run runs the command, and looks for secrets in all that it prints and leaves.
+// run runs the command and searches its output and its files for secrets.
 func (v *vault) run(code int, args ...string) string {
 	v.Helper()
 	var stdout, stderr bytes.Buffer
@@ -232,8 +230,8 @@ func (v *vault) run(code int, args ...string) string {
 	return text
 }
 
-// searchedFS looks for secrets in all that is written of state and journal, also in
-// what is gone again when the command ends.
+// searchedFS searches everything that is written to state and journal, including what is
+// removed before the command ends.
 type searchedFS struct {
 	statefile.FS
 	v *vault
@@ -263,7 +261,7 @@ func (f searchedFile) WriteAt(b []byte, off int64) (int, error) {
 	return f.File.WriteAt(b, off)
 }
 
-// everything is the log of one command, at the level that has the most.
+// everything is the log of one command at the most verbose level.
 const everything = "everything.log"
 
 func (v *vault) getenv(name string) string {
@@ -276,7 +274,7 @@ func (v *vault) getenv(name string) string {
 	return v.env[name]
 }
 
-// searchLog wants a log, in which searchFiles has found nothing.
+// searchLog checks that there is a log; searchFiles has searched it.
 func (v *vault) searchLog() {
 	v.Helper()
 	path := filepath.Join(v.dir, everything)
@@ -297,7 +295,7 @@ func (v *vault) search(where, text string) {
 	}
 }
 
-// searchFiles looks into everything but the configuration and the hosts.
+// searchFiles searches all files except the configuration and the hosts.
 func (v *vault) searchFiles(after string) {
 	v.Helper()
 	err := filepath.WalkDir(v.dir, func(path string, d fs.DirEntry, err error) error {
@@ -313,8 +311,8 @@ func (v *vault) searchFiles(after string) {
 	}
 }
 
-// TestSecretsStay takes a cluster with secrets everywhere through its life: no
-// command shows one, and none is kept.
+// TestSecretsStay runs the life cycle of a cluster with secrets everywhere: no command prints
+// or stores one.
 func TestSecretsStay(t *testing.T) {
 	t.Parallel()
 	v := newVault(t)
@@ -331,10 +329,10 @@ func TestSecretsStay(t *testing.T) {
 	before := v.logged
 	v.run(0, "apply", "-auto-approve", "-json-into=events.json")
 	if v.logged-before < 100_000 {
-		t.Errorf("the log of an apply has %d bytes: too few to have everything", v.logged-before)
+		t.Errorf("the log of an apply has %d bytes: too few to be complete", v.logged-before)
 	}
 	if v.journaled < 10_000 {
-		t.Errorf("the journal of an apply had %d bytes: too few to have everything", v.journaled)
+		t.Errorf("the journal of an apply had %d bytes: too few to be complete", v.journaled)
 	}
 	world, err := os.ReadFile(filepath.Join(v.dir, "kubewright.sim.json"))
 	if err != nil {
@@ -343,7 +341,7 @@ func TestSecretsStay(t *testing.T) {
 	for name := range canaries() {
 		secret := v.values[name]
 		if !bytes.Contains(world, []byte(secret)) && !bytes.Contains(world, []byte(base64.StdEncoding.EncodeToString([]byte(secret)))) {
-			t.Errorf("secret %s did not get to any host", name)
+			t.Errorf("secret %s did not reach any host", name)
 		}
 	}
 	v.noChanges()
@@ -362,32 +360,32 @@ func TestSecretsStay(t *testing.T) {
 	}
 	v.run(1, "output", "-raw", "token")
 
-	// Every secret becomes another: the plan says so of each, and no more.
+	// Every secret changes: the plan reports each change, and nothing else.
 	v.renew()
 	plan = v.run(0, "plan")
 	for _, want := range []string{"bootstrap-token-abcdef", "kubeadm-certs", "oidc-client-id", "TOKEN", "ETCD_TOKEN", "HTTPS_PROXY", "staticPodURLHeader", "clusterDomain", "example.com/token", "example.com/secret", "password"} {
 		if !strings.Contains(plan, want) {
-			t.Errorf("the plan does not speak of %s:\n%s", want, plan)
+			t.Errorf("the plan does not mention %s:\n%s", want, plan)
 		}
 	}
 	if strings.Contains(plan, "user") || strings.Contains(plan, "maxPods") {
-		t.Errorf("the plan speaks of what stays:\n%s", plan)
+		t.Errorf("the plan mentions unchanged values:\n%s", plan)
 	}
 	v.run(0, "plan", `-explain=node.cp["cp1"]/control-plane`, "-out=change.kwplan")
 	v.readers("change.kwplan")
 	v.explains("change.kwplan")
 	v.run(0, "graph", "-html")
 	v.run(0, "graph", "-format=mermaid")
-	// A digest without a key would tell whether a short secret was guessed.
+	// A digest without a key would let a reader verify guesses of a short secret.
 	asJSON := v.run(0, "plan", "-json")
 	if strings.Contains(asJSON, `kube-apiserver.yaml":"sha256:`) || strings.Contains(asJSON, `Secret/default/db":"sha256:`) {
-		t.Errorf("the plan holds digests of what is secret:\n%s", asJSON)
+		t.Errorf("the plan contains digests of secrets:\n%s", asJSON)
 	}
 	v.run(0, "apply", "-auto-approve")
 	v.noChanges()
 }
 
-// readers looks into each form of a saved plan.
+// readers prints a saved plan in each format.
 func (v *vault) readers(plan string) {
 	v.Helper()
 	v.run(0, "show", "-full", plan)
@@ -396,7 +394,7 @@ func (v *vault) readers(plan string) {
 	}
 }
 
-// explains looks into why a saved plan has what it has, at all that has a secret.
+// explains explains every part of a saved plan that has a secret.
 func (v *vault) explains(plan string) {
 	v.Helper()
 	said := ""
@@ -407,7 +405,7 @@ func (v *vault) explains(plan string) {
 		said += v.run(0, "show", "-explain="+address, plan)
 	}
 	if !strings.Contains(said, "(sensitive value)") || !strings.Contains(said, "oidc-client-id") {
-		v.Errorf("the explanations speak of no secret:\n%s", said)
+		v.Errorf("the explanations mention no secret:\n%s", said)
 	}
 }
 
@@ -418,14 +416,14 @@ func (v *vault) noChanges() {
 	}
 }
 
-// TestSecretsDrift: what somebody changed by hand around a secret is shown
-// without it, and put right.
+// TestSecretsDrift checks that drift next to a secret is shown without the secret, and is
+// corrected.
 func TestSecretsDrift(t *testing.T) {
 	t.Parallel()
 	v := newVault(t)
 	v.run(0, "apply", "-auto-approve")
 	for _, edit := range []string{
-		// Another value, the secret in another place, what cannot be parsed, and what is gone.
+		// Another value, the secret in another place, a value that cannot be parsed, and a lost value.
 		"10.77.0.11 file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg oidc-client-id=else",
 		"10.77.0.12 file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg oidc-username-claim=" + v.values["argument"],
 		"10.77.0.21 yaml /var/lib/kubelet/config.yaml set clusterDomain=else",
@@ -437,7 +435,7 @@ func TestSecretsDrift(t *testing.T) {
 	text := v.run(0, "plan")
 	for _, want := range []string{"oidc-client-id", "oidc-username-claim", "clusterDomain", "staticPodURL", "password", "(sensitive value)"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the plan does not speak of %s:\n%s", want, text)
+			t.Errorf("the plan does not mention %s:\n%s", want, text)
 		}
 	}
 	v.run(0, "plan", "-json")
@@ -447,11 +445,11 @@ func TestSecretsDrift(t *testing.T) {
 		v.run(0, "show", "-explain="+address, "mend.kwplan")
 	}
 	v.run(0, "plan", "-refresh-only", "-json")
-	// What would accept the drift is offered as configuration, without the secret.
+	// The configuration that would accept the drift is offered without the secret.
 	text = v.run(0, "plan", "-refresh-only", "-out=drift.kwplan")
 	for _, want := range []string{"oidc-username-claim", "clusterDomain", "staticPodURL"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("what has changed outside does not speak of %s:\n%s", want, text)
+			t.Errorf("the drift does not mention %s:\n%s", want, text)
 		}
 	}
 	v.readers("drift.kwplan")
@@ -459,7 +457,7 @@ func TestSecretsDrift(t *testing.T) {
 	v.run(0, "show", "-explain=node.worker", "drift.kwplan")
 	v.run(0, "apply", "-refresh-only", "-auto-approve")
 	if text := v.run(0, "plan", "-refresh-only"); !strings.Contains(text, "No changes.") {
-		t.Errorf("what was taken over is told again:\n%s", text)
+		t.Errorf("accepted drift is reported again:\n%s", text)
 	}
 	v.run(0, "plan")
 	v.run(0, "apply", "-auto-approve")

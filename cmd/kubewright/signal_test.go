@@ -23,11 +23,11 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// runSignal is the command in a process that sends itself real signals at one
-// of its moments, and goes on when the command has said that it heard them.
+// runSignal is the command in a process that sends itself real signals at one of its moments,
+// and continues when the command has acknowledged them.
 func runSignal() {
 	env := console.System(os.Args[1:])
-	env.AbortGrace = time.Hour // it ends by itself, on a busy machine as well
+	env.AbortGrace = time.Hour // the command ends by itself, even on a busy machine
 	heard := &spoken{Writer: os.Stdout}
 	heard.changed = sync.NewCond(&heard.mu)
 	env.Stdout = heard
@@ -42,7 +42,7 @@ func runSignal() {
 	})))
 }
 
-// spoken is a stream on which a text can be waited for.
+// spoken is a stream that lets a test wait for a text.
 type spoken struct {
 	io.Writer
 	mu      sync.Mutex
@@ -66,14 +66,14 @@ func (s *spoken) wait(text string) {
 	}
 }
 
-// TestSignals sends SIGINT and SIGTERM to the command while it works: the first
-// lets the step that runs end and starts nothing, the second stops it where it
-// is; the state is true and the same command goes on.
+// TestSignals sends SIGINT and SIGTERM to the command while it works: the first lets the
+// running step finish and starts no other, the second interrupts that step. The state is
+// accurate, and the same command continues.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, signals string
-		// finishes: the step that ran when the signal came is done.
+		// finishes means that the step that was running at the signal completes.
 		finishes bool
 	}{
 		{"one interrupt", "INT", true},
@@ -85,7 +85,7 @@ func TestSignals(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			if tt.signals == "HUP" && signal.Ignored(syscall.SIGHUP) {
-				t.Skip("SIGHUP is ignored here, as below nohup, and so it is by all that is started here")
+				t.Skip("SIGHUP is ignored, as under nohup, and child processes inherit that")
 			}
 			f := blankFolder(t)
 			cmd := f.process("kubewright-signal", "apply", "-auto-approve", "-parallelism=1")
@@ -103,8 +103,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// runUnread is the command in a process that at one of its moments says so on
-// stderr, and goes on when it has got a line.
+// runUnread is the command in a process that reports one of its moments on stderr, and
+// continues when it reads a line.
 func runUnread() {
 	os.Exit(cli.Main(atMoment(console.System(os.Args[1:]), func() {
 		os.Stderr.WriteString("now\n")
@@ -112,8 +112,8 @@ func runUnread() {
 	})))
 }
 
-// TestUnread: when nobody reads any more what an apply prints, its steps go on:
-// the one that runs is not left in the middle.
+// TestUnread checks that an apply whose output is no longer read continues: the running step
+// is not interrupted.
 func TestUnread(t *testing.T) {
 	t.Parallel()
 	f := blankFolder(t)
@@ -134,16 +134,16 @@ func TestUnread(t *testing.T) {
 	said, readErr := io.ReadAll(lines)
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != 1 || errors.Join(writeErr, readErr) != nil {
-		t.Errorf("exit code %d: nobody is told that the output was lost: %v\n%s", code, errors.Join(writeErr, readErr), said)
+		t.Errorf("exit code %d, or the process could not be followed: %v\n%s", code, errors.Join(writeErr, readErr), said)
 	}
 	f.must(t, "plan", "-detailed-exitcode")
 }
 
-// inTheFirstStep is in the middle of the first that changes a host.
+// inTheFirstStep is in the middle of the first step that changes a host.
 var inTheFirstStep = moment{1, "before effect: issue_certificate /etc/kubernetes/pki/apiserver-kubelet-client"}
 
-// wantStopped wants a state that was written and a journal that is empty, and
-// in what was printed one step that ran when the signal came, and none behind it.
+// wantStopped checks that the state is written and the journal is empty, and that the output
+// has at most the step that ran at the signal, and none after it.
 func (f folder) wantStopped(t *testing.T, finishes bool, out string) {
 	t.Helper()
 	loaded, err := statefile.Load(statefile.DirPaths(string(f)))
@@ -158,24 +158,24 @@ func (f folder) wantStopped(t *testing.T, finishes bool, out string) {
 	}
 	_, behind, _ := strings.Cut(out, "Interrupted. ")
 	if done := strings.Count(behind, ": done after"); done > 1 || (done == 1) != finishes {
-		t.Errorf("%d steps were done behind the first signal\n%s", done, out)
+		t.Errorf("%d steps were done after the first signal\n%s", done, out)
 	}
 	for _, said := range []string{": interrupted after", "Error: Step interrupted", " done, 1 interrupted, "} {
 		if strings.Contains(behind, said) == finishes {
-			t.Errorf("%q is said, or is not\n%s", said, out)
+			t.Errorf("%q is printed, or is missing\n%s", said, out)
 		}
 	}
 	for _, untrue := range []string{"failed", "context canceled"} {
 		if strings.Contains(behind, untrue) {
-			t.Errorf("%q, and nothing has failed\n%s", untrue, out)
+			t.Errorf("the output contains %q, although nothing has failed\n%s", untrue, out)
 		}
 	}
 	if !strings.Contains(out, "kubewright apply") {
-		t.Errorf("it is not said how to go on:\n%s", out)
+		t.Errorf("the output does not say how to continue:\n%s", out)
 	}
 }
 
-// TestInterruptedPlan: who interrupts before anything is changed gets no plan.
+// TestInterruptedPlan checks that a command interrupted before any change makes no plan.
 func TestInterruptedPlan(t *testing.T) {
 	t.Parallel()
 	for _, command := range [][]string{{"plan"}, {"apply", "-auto-approve"}, {"destroy", "-auto-approve"}, {"graph"}} {
@@ -185,7 +185,7 @@ func TestInterruptedPlan(t *testing.T) {
 		env.Interrupts = interrupts
 		env.OpenWorld = func(path string) (*sim.World, error) {
 			interrupts <- os.Interrupt
-			interrupts <- os.Interrupt // taken only when the first has done what it does
+			interrupts <- os.Interrupt // received only after the first has taken effect
 			return sim.Open(path)
 		}
 		if code := cli.Main(env); code != 130 || !strings.Contains(printed(), "Error: Interrupted") {
@@ -197,7 +197,7 @@ func TestInterruptedPlan(t *testing.T) {
 	}
 }
 
-// endless is a stream that nobody closes. It does something once somebody waits for it.
+// endless is a stream without an end. It calls a function on each read.
 type endless func()
 
 func (e endless) Read([]byte) (int, error) {
@@ -205,7 +205,7 @@ func (e endless) Read([]byte) (int, error) {
 	select {}
 }
 
-// TestInterruptedInput: a command that reads what nobody ends is interrupted.
+// TestInterruptedInput checks that a command that reads an endless input can be interrupted.
 func TestInterruptedInput(t *testing.T) {
 	t.Parallel()
 	for _, command := range [][]string{{"fmt", "-"}, {"state", "push", "-"}} {
@@ -218,8 +218,8 @@ func TestInterruptedInput(t *testing.T) {
 	}
 }
 
-// TestTerminated: who is asked to terminate, and works on something that does not
-// end, stops it by itself when its time is over.
+// TestTerminated checks that a command that gets SIGTERM while a step hangs interrupts that step
+// itself after its grace period.
 func TestTerminated(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t, crashConfig)
@@ -250,15 +250,15 @@ func TestTerminated(t *testing.T) {
 	}
 	for _, want := range []string{"What runs has 1ms to end", `waiting for node.cp["cp1"]/certs: issue certificate`} {
 		if !strings.Contains(printed(), want) {
-			t.Errorf("%q is not said:\n%s", want, printed())
+			t.Errorf("%q is missing in the output:\n%s", want, printed())
 		}
 	}
 	f.must(t, "apply", "-auto-approve")
 }
 
-// interrupted is an apply that gets signals in the middle of its first step, one after the
-// other as the command has heard them, and whose hosts are told of each look that comes
-// after the last one; without any, of those behind the last step.
+// interrupted is an apply that gets signals in the middle of its first step, each after the
+// command has acknowledged the previous one. Its hosts call look for each observation after
+// the last signal, or after the last step if there is no signal.
 type interrupted struct {
 	env     *console.Env
 	printed func() string
@@ -305,8 +305,8 @@ func newInterrupted(f folder, args []string, sent []os.Signal, look func(ctx con
 	return i
 }
 
-// TestHurry: a run that is stopped at once, or by a SIGTERM behind which a SIGKILL comes,
-// writes its state and asks no host anything before, as one may not answer any more.
+// TestHurry checks that a run that is stopped at once, or by a SIGTERM that a SIGKILL may
+// follow, writes its state without another query to a host, because a host may not answer.
 func TestHurry(t *testing.T) {
 	t.Parallel()
 	for name, sent := range map[string][]os.Signal{
@@ -321,7 +321,7 @@ func TestHurry(t *testing.T) {
 				return errors.New("no answer")
 			})
 			if code := cli.Main(i.env); code != 130 || looks.Load() > 0 {
-				t.Errorf("exit code %d, and %d looks at hosts\n%s", code, looks.Load(), i.printed())
+				t.Errorf("exit code %d, and %d observations of hosts\n%s", code, looks.Load(), i.printed())
 			}
 			f.wantStopped(t, len(sent) == 1, i.printed())
 			f.must(t, "apply", "-auto-approve")
@@ -330,9 +330,8 @@ func TestHurry(t *testing.T) {
 	}
 }
 
-// TestInterruptedLook: the look at all hosts that ends an apply is ended by an interrupt,
-// behind an interrupted run as behind one that has done everything, also while it waits
-// for what runs again.
+// TestInterruptedLook checks that an interrupt ends the final verification, after an interrupted
+// run as well as after a complete one, also while it waits for components to restart.
 func TestInterruptedLook(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -340,7 +339,7 @@ func TestInterruptedLook(t *testing.T) {
 		code int
 		says string
 	}{
-		"of a stopped run":  {[]os.Signal{os.Interrupt}, 130, "it looks at the hosts first and plans what is left"},
+		"of a stopped run":  {[]os.Signal{os.Interrupt}, 130, "it observes the hosts first and plans what is left"},
 		"of a complete run": {nil, 0, "Final verification was interrupted All steps are done and the state is saved, but the hosts were not re-checked"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -357,10 +356,10 @@ func TestInterruptedLook(t *testing.T) {
 			})
 			code := cli.Main(i.env)
 			if out := strings.Join(strings.Fields(i.printed()), " "); code != tt.code || !strings.Contains(out, tt.says) {
-				t.Errorf("exit code %d, and it does not say %q\n%s", code, tt.says, i.printed())
+				t.Errorf("exit code %d, and the output does not contain %q\n%s", code, tt.says, i.printed())
 			}
 			if err := <-ended; !errors.Is(err, context.Canceled) {
-				t.Errorf("the look ended by itself: %v", err)
+				t.Errorf("the observation ended by itself: %v", err)
 			}
 			f.must(t, "apply", "-auto-approve")
 			f.must(t, "plan", "-detailed-exitcode")

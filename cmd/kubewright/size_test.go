@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// The budget: what is longer does more than one thing. Lines are those of the files that
-// are no tests.
+// The budget: a unit beyond it does more than one thing. Lines are counted in non-test files.
 const (
 	maxFunction = 70
 	maxFile     = 600
@@ -19,8 +18,8 @@ const (
 	maxMethods  = 40
 )
 
-// Packages over the budget, with the lines that they may have, and types with the methods
-// that they may have. Both lists only shrink, except for the rows of config and
+// These are packages over the budget with their maximum number of lines, and types with their
+// maximum number of methods. Both lists only shrink, except for the rows of config and
 // config/hclconfig.
 var (
 	largePackages = map[string]int{"config": 5950, "config/hclconfig": 9100}
@@ -34,7 +33,7 @@ func TestFunctionsAndFilesKeepTheirSize(t *testing.T) {
 	}
 }
 
-// sources lists the Go files of the project that are no tests.
+// sources lists the non-test Go files of the project.
 func sources(t *testing.T, root string) []string {
 	t.Helper()
 	var out []string
@@ -56,8 +55,8 @@ func sources(t *testing.T, root string) []string {
 	return out
 }
 
-// TestPackagesAndTypesKeepTheirSize: a package has a subject that a reader can hold in
-// mind, and a type is one thing.
+// TestPackagesAndTypesKeepTheirSize checks that a package has a subject that a reader can
+// grasp, and that a type is one thing.
 func TestPackagesAndTypesKeepTheirSize(t *testing.T) {
 	t.Parallel()
 	lines, methods := measure(t, filepath.Join("..", ".."))
@@ -65,26 +64,26 @@ func TestPackagesAndTypesKeepTheirSize(t *testing.T) {
 	keepBudget(t, "methods", methods, maxMethods, largeTypes)
 }
 
-// keepBudget fails for what is over the budget and has no row, or more than its row
-// allows, and for rows that are needed no more.
+// keepBudget fails for what exceeds the budget without a row, or exceeds its row, and for rows
+// that are no longer needed.
 func keepBudget(t *testing.T, what string, got map[string]int, budget int, allowed map[string]int) {
 	t.Helper()
 	for name, n := range got {
 		switch most, large := allowed[name]; {
 		case !large && n > budget:
-			t.Errorf("%s has %d %s, more than %d: which part of it is a thing of its own?", name, n, what, budget)
+			t.Errorf("%s has %d %s, more than %d: split it by subject", name, n, what, budget)
 		case large && n > most:
-			t.Errorf("%s has %d %s, more than the %d that it may have: it is too large already", name, n, what, most)
+			t.Errorf("%s has %d %s, more than the %d that its row allows: it is already too large", name, n, what, most)
 		}
 	}
 	for name := range allowed {
 		if got[name] <= budget {
-			t.Errorf("%s has %d %s: its row is needed no more", name, got[name], what)
+			t.Errorf("%s has %d %s: its row is no longer needed", name, got[name], what)
 		}
 	}
 }
 
-// measure counts the lines of each package, and the methods of each type, as PACKAGE.TYPE.
+// measure counts the lines of each package, and the methods of each type as PACKAGE.TYPE.
 func measure(t *testing.T, root string) (lines, methods map[string]int) {
 	t.Helper()
 	lines, methods = map[string]int{}, map[string]int{}
@@ -109,7 +108,7 @@ func measure(t *testing.T, root string) (lines, methods map[string]int) {
 	return lines, methods
 }
 
-// receiver returns the name of the type that a method has.
+// receiver returns the name of a method's type.
 func receiver(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.StarExpr:
@@ -132,7 +131,7 @@ func checkSize(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	if n := set.Position(f.End()).Line; n > maxFile {
-		t.Errorf("%s has %d lines, more than %d: would two files be easier to live in?", path, n, maxFile)
+		t.Errorf("%s has %d lines, more than %d: split the file", path, n, maxFile)
 	}
 	for _, d := range f.Decls {
 		if fn, ok := d.(*ast.FuncDecl); ok {

@@ -11,9 +11,9 @@ import (
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
-// TestWhatStartsIsNoDifference: a component of a control plane that is down for a
-// moment when an apply is through is waited for by the look that ends it, and is
-// told of only when it does not come. An interrupt ends the waiting, and nothing else.
+// TestWhatStartsIsNoDifference checks that the final verification of an apply waits for a
+// control plane component that is briefly down, and reports it only if it does not come back.
+// An interrupt ends the wait, and nothing else.
 func TestWhatStartsIsNoDifference(t *testing.T) {
 	t.Parallel()
 	const file = "/etc/audit.yaml"
@@ -66,13 +66,13 @@ func TestWhatStartsIsNoDifference(t *testing.T) {
 				return world, err
 			}
 			if code := cli.Main(env); code != 0 || !down || !strings.Contains(printed(), "Apply complete!") {
-				t.Fatalf("exit code %d, down behind the last step: %t\n%s", code, down, printed())
+				t.Fatalf("exit code %d, down after the last step: %t\n%s", code, down, printed())
 			}
 			if warned := strings.Contains(printed(), "Warning: Not everything runs yet"); warned == c.returns {
 				t.Errorf("warned: %t\n%s", warned, printed())
 			}
 			if told := strings.Count(printed(), "Waiting until what the steps disturbed"); told != 1 || waited != c.waited {
-				t.Errorf("told %d times that it waits, want once; waited %d s, want %d\n%s", told, waited, c.waited, printed())
+				t.Errorf("the wait is reported %d times, want once; waited %d s, want %d\n%s", told, waited, c.waited, printed())
 			}
 		})
 	}

@@ -24,8 +24,8 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// runHeld is the command in a process that at one of its moments says so on file
-// descriptor 3, and goes on when it has got a line on 4.
+// runHeld is the command in a process that reports one of its moments on file descriptor 3,
+// and continues when it reads a line from descriptor 4.
 func runHeld() {
 	said, told := os.NewFile(3, "said"), bufio.NewReader(os.NewFile(4, "told"))
 	os.Exit(cli.Main(atMoment(console.System(os.Args[1:]), func() {
@@ -34,20 +34,20 @@ func runHeld() {
 	})))
 }
 
-// model is what a terminal shows that folds long lines, and folds them again when
-// its width changes. All rows that have scrolled away are kept.
+// model is the content of a terminal that folds long lines, and folds them again when its width
+// changes. All rows that have scrolled away are kept.
 type model struct {
 	mu            sync.Mutex
 	changed       *sync.Cond
 	rows          []modelRow
 	row, column   int
 	width, height int
-	pending       []byte // the beginning of what is not there as a whole yet
-	frames, marks int    // how often what is below was erased, and how often a mark came
+	pending       []byte // an incomplete sequence
+	frames, marks int    // how often the rows below were erased, and how often a mark was read
 	ended         bool
 }
 
-// modelRow is a row; one that continues in the next was folded.
+// modelRow is a row; one that continues in the next is part of a folded line.
 type modelRow struct {
 	text      []rune
 	continues bool
@@ -59,8 +59,8 @@ func newModel(width, height int) *model {
 	return m
 }
 
-// control are the sequences that the model knows; the mark is a title, which no
-// terminal shows.
+// control matches the sequences that the model knows; the mark is a title, which no terminal
+// shows.
 var control = regexp.MustCompile(`^(?:\x1b\[(\d*)([AJKm])|\x1b\[[\d;]*m|\x1b\](mark)\x07)`)
 
 // Write implements io.Writer.
@@ -74,7 +74,7 @@ func (m *model) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// take takes one character or sequence, if it is there.
+// take consumes one character or sequence, if it is complete.
 func (m *model) take() bool {
 	if m.pending[0] == '\x1b' {
 		found := control.FindSubmatch(m.pending)
@@ -142,7 +142,7 @@ func (m *model) put(r rune) {
 	m.column++
 }
 
-// resize folds everything again. The cursor is at the beginning of a row of its own.
+// resize folds all lines again. The cursor must be at the beginning of a row of its own.
 func (m *model) resize(width, height int) {
 	old, at := m.rows, m.row
 	m.width, m.height = width, height
@@ -178,18 +178,18 @@ func (m *model) until(t *testing.T, what string, holds func(*model) bool) {
 	defer m.mu.Unlock()
 	for !holds(m) {
 		if late || m.ended {
-			t.Fatalf("%s did not come to be:\n%s", what, m.text())
+			t.Fatalf("%s did not appear:\n%s", what, m.text())
 		}
 		m.changed.Wait()
 	}
 }
 
-// shows returns the condition that a text is there.
+// shows returns the condition that a text is on the screen.
 func shows(text string) func(*model) bool {
 	return func(m *model) bool { return strings.Contains(m.text(), text) }
 }
 
-// text returns all rows, of lines that were folded as one.
+// text returns all rows, with folded lines joined.
 func (m *model) text() string {
 	var b strings.Builder
 	for _, row := range m.rows {
@@ -201,7 +201,7 @@ func (m *model) text() string {
 	return b.String()
 }
 
-// heldTerminal is a command on a terminal of its own, which a test holds still.
+// heldTerminal is a command on its own terminal, which a test can pause.
 type heldTerminal struct {
 	*testing.T
 	*model
@@ -239,7 +239,7 @@ func startConsole(t *testing.T, f folder, width, height int, args ...string) *he
 		}
 	})
 	go func() {
-		_, _ = io.Copy(c.model, master) // ends with an error when nobody has the terminal any more
+		_, _ = io.Copy(c.model, master) // ends with an error when the terminal is closed on the other side
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.ended = true
@@ -248,7 +248,7 @@ func startConsole(t *testing.T, f folder, width, height int, args ...string) *he
 	return c
 }
 
-// types is somebody at the keyboard.
+// types types a text at the keyboard.
 func (c *heldTerminal) types(text string) {
 	c.Helper()
 	if _, err := io.WriteString(c.master, text); err != nil {
@@ -256,7 +256,7 @@ func (c *heldTerminal) types(text string) {
 	}
 }
 
-// held waits until the command is at its moment, and shows what it does.
+// held waits until the command is at its moment and shows the step.
 func (c *heldTerminal) held(step string) {
 	c.Helper()
 	if line, err := c.said.ReadString('\n'); err != nil || line != "now\n" {
@@ -265,8 +265,8 @@ func (c *heldTerminal) held(step string) {
 	c.until(c.T, "the block with "+step, func(m *model) bool { return strings.Contains(strings.Join(m.block(), "\n"), step) })
 }
 
-// resizes changes the terminal while the command stands still and all that it has
-// written was read, and waits until it has drawn twice.
+// resizes changes the terminal's size while the command is stopped and all its output has been
+// read, and waits until the command has redrawn twice.
 func (c *heldTerminal) resizes(width, height int) {
 	c.Helper()
 	var status syscall.WaitStatus
@@ -274,7 +274,7 @@ func (c *heldTerminal) resizes(width, height int) {
 		c.Fatal(err)
 	}
 	if _, err := syscall.Wait4(c.cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
-		c.Fatalf("it did not stop: %v %v", status, err)
+		c.Fatalf("the command did not stop: %v %v", status, err)
 	}
 	c.mu.Lock()
 	marks := c.marks
@@ -293,11 +293,11 @@ func (c *heldTerminal) resizes(width, height int) {
 	if err := c.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		c.Fatal(err)
 	}
-	// The first one may erase twice: what the terminal has folded, too.
+	// The first frame may erase twice, because the terminal may have folded rows.
 	c.until(c.T, "a new picture", func(m *model) bool { return m.frames > frames+3 && m.column == 0 && len(m.pending) == 0 })
 }
 
-// block returns what stands at the end of the screen while steps run.
+// block returns the progress block at the end of the screen.
 func (m *model) block() []string {
 	var out []string
 	for _, row := range m.rows {
@@ -310,16 +310,16 @@ func (m *model) block() []string {
 	return out
 }
 
-// wantBlock wants the block once, and each line of it in one row.
+// wantBlock checks that the block is shown once, with each of its lines in one row.
 func (c *heldTerminal) wantBlock(step string) {
 	c.Helper()
-	// Part of a picture may have been read so far.
+	// Only part of a frame may have been read so far.
 	c.until(c.T, "a whole block", func(m *model) bool { return len(m.block()) == 2 && m.column == 0 && len(m.pending) == 0 })
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	block := c.block()
 	if strings.Count(c.text(), "Applying: ") != 1 || len(block) != 2 || !strings.HasPrefix(block[1], "  "+step) {
-		c.Errorf("the block is not there once, with one step that runs:\n%s", c.text())
+		c.Errorf("the block is not shown exactly once, with one running step:\n%s", c.text())
 	}
 	for _, line := range block {
 		if n := utf8.RuneCountInString(line); n >= c.width {
@@ -333,7 +333,7 @@ func (c *heldTerminal) wantBlock(step string) {
 	}
 }
 
-// ends lets the command go on to its end, and returns all that is on the screen then.
+// ends lets the command finish, and returns the final screen.
 func (c *heldTerminal) ends(code int) string {
 	c.Helper()
 	if _, err := io.WriteString(c.told, "\n"); err != nil {
@@ -357,8 +357,8 @@ func (c *heldTerminal) ends(code int) string {
 
 var stepsDone = regexp.MustCompile(`(?m)^(?:\[ *(\d+)/(\d+)\]| +) (\S+): (?:(\d+) (?:of \d+ )?steps )?done after \S+$`)
 
-// wantDone wants a line for each node or cluster whose steps are done, or for one of
-// them, and returns how many steps that are, and how many there are at all.
+// wantDone checks that there is a line for each node or cluster whose steps are done, or for one
+// of the steps, and returns the number of steps that are done and of all steps.
 func wantDone(t *testing.T, screen string) (done, all int) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -381,13 +381,13 @@ func wantDone(t *testing.T, screen string) (done, all int) {
 
 const heldStep = `node.cp["cp1"]/certs`
 
-// TestTerminal has an apply on a terminal: it asks and is answered there, shows
-// what runs and folds what is done, also when the terminal becomes another one,
-// and leaves a screen with what has happened and nothing else.
+// TestTerminal runs an apply on a terminal: the question is asked and answered there, running
+// steps are shown and completed ones folded, also when the terminal is resized, and the final
+// screen shows what was done and nothing else.
 func TestTerminal(t *testing.T) {
 	t.Parallel()
 	f := blankFolder(t)
-	// What an apply before has left: how long such a step took then.
+	// An earlier apply has recorded how long such a step takes.
 	before := &state.State{Lineage: "b71e", Durations: map[string]float64{state.DurationKey("certs", string(planner.Create)): 40}}
 	if err := statefile.Write(statefile.DirPaths(string(f)), before); err != nil {
 		t.Fatal(err)
@@ -405,17 +405,16 @@ func TestTerminal(t *testing.T) {
 		})
 	}
 	screen := c.ends(0)
-	// A line for each of four nodes and the cluster.
+	// One line for each of four nodes and for the cluster.
 	if done, all := wantDone(t, screen); done != all || done < 20 || len(stepsDone.FindAllString(screen, -1)) != 5 {
 		t.Errorf("%d of %d steps are done:\n%s", done, all, screen)
 	}
 	if !strings.Contains(screen, "Enter a value: yes\n") || !strings.Contains(screen, "\nApply complete! Resources: 5 added, 0 changed, 0 destroyed.\n") {
-		t.Errorf("the end is another one:\n%s", screen)
+		t.Errorf("the output ends differently:\n%s", screen)
 	}
 }
 
-// TestTerminalInterrupted types ^C: what is waited for is named, and the step that
-// runs is finished.
+// TestTerminalInterrupted types ^C: the pending step is named, and it finishes.
 func TestTerminalInterrupted(t *testing.T) {
 	t.Parallel()
 	f := blankFolder(t)
@@ -429,7 +428,7 @@ func TestTerminalInterrupted(t *testing.T) {
 	c.wantBlock(heldStep)
 	screen := c.ends(130)
 	done, all := wantDone(t, screen)
-	// The signal is answered, and the executor stops, in either order.
+	// The answer to the signal and the stop of the executor come in either order.
 	before, behind, stopping := strings.Cut(screen, "Stopping: interrupted.")
 	if !stopping || !strings.Contains(screen, "Interrupted. To stop at once, interrupt again.") {
 		t.Errorf("the interrupt is not answered:\n%s", screen)
@@ -438,7 +437,7 @@ func TestTerminalInterrupted(t *testing.T) {
 		t.Errorf("%d of %d steps are done, %d of them before the interrupt:\n%s", done, all, n, screen)
 	}
 	if !strings.Contains(behind, heldStep+": done after") || !strings.Contains(behind, "Apply stopped: "+strconv.Itoa(done)+" of "+strconv.Itoa(all)+" steps done") {
-		t.Errorf("the end is another one:\n%s", screen)
+		t.Errorf("the output ends differently:\n%s", screen)
 	}
 	f.must(t, "apply", "-auto-approve")
 }

@@ -5,17 +5,17 @@ import (
 	"testing"
 )
 
-// lastWrite is the moment at which an apply has done everything, and the state does not
-// know it yet.
+// lastWrite is the moment at which an apply has done everything and the state is not written
+// yet.
 var lastWrite = moment{1, "before rename to kubewright.state.json"}
 
-// raisePods has the worker's kubelet take more pods in the configuration.
+// raisePods raises the maximum of pods of the worker's kubelet in the configuration.
 func (f folder) raisePods(t *testing.T) {
 	t.Helper()
 	f.replace(t, `{ "node.example.com/pool" = "general" }`, `{ "node.example.com/pool" = "general" }`+"\n  kubelet {\n    config = { maxPods = 200 }\n  }")
 }
 
-// wantDrift wants a refresh-only plan that shows what somebody has changed, or nothing.
+// wantDrift checks that a refresh-only plan shows drift, or none.
 func (f folder) wantDrift(t *testing.T, drift bool) {
 	t.Helper()
 	want := 0
@@ -29,15 +29,15 @@ func (f folder) wantDrift(t *testing.T, drift bool) {
 
 const exitDrifted = 3
 
-// wantEditSeen wants what somebody changes on a host to count as theirs.
+// wantEditSeen checks that a manual change on a host counts as drift.
 func (f folder) wantEditSeen(t *testing.T, host string) {
 	t.Helper()
 	f.must(t, "sim", "edit", host, "yaml", "/var/lib/kubelet/config.yaml", "set", "maxPods=50")
 	f.wantDrift(t, true)
 }
 
-// TestUnseenOfHostThatIsOff: what an apply that was cut short has done on a host is its own
-// doing until somebody has looked at that host.
+// TestUnseenOfHostThatIsOff checks that changes of an interrupted apply on a host do not count
+// as drift until that host is observed again.
 func TestUnseenOfHostThatIsOff(t *testing.T) {
 	t.Parallel()
 	f := foundedFolder(t).copy(t)
@@ -51,8 +51,8 @@ func TestUnseenOfHostThatIsOff(t *testing.T) {
 	f.wantEditSeen(t, "10.0.0.21")
 }
 
-// TestUnseenBesideWhatIsLeftOut: what skip_phases leaves out, and what -skip-phase has left
-// for later, keeps nobody from seeing that the rest is done.
+// TestUnseenBesideWhatIsLeftOut checks that phases left out by skip_phases, or postponed by
+// -skip-phase, do not prevent the other changes from being recorded as done.
 func TestUnseenBesideWhatIsLeftOut(t *testing.T) {
 	t.Parallel()
 	skipped := newFolder(t, strings.Replace(crashConfig, `labels  =`, "skip_phases = [\"mark-worker\"]\n  labels  =", 1))
@@ -64,13 +64,13 @@ func TestUnseenBesideWhatIsLeftOut(t *testing.T) {
 	for host, f := range map[string]folder{"10.0.0.21": skipped, "10.0.0.11": later} {
 		f.wantEditSeen(t, host)
 		if out := f.must(t, "plan"); !strings.Contains(out, "changed outside of kubewright") || strings.Contains(out, "did not finish") {
-			t.Errorf("on %s it is not called a change from outside:\n%s", host, out)
+			t.Errorf("on %s the change does not count as drift:\n%s", host, out)
 		}
 	}
 }
 
-// TestUnseenOfWhatIsDestroyed: a destroy takes with everything else also what an apply
-// before it had begun.
+// TestUnseenOfWhatIsDestroyed checks that a destroy also removes the records of an interrupted
+// apply.
 func TestUnseenOfWhatIsDestroyed(t *testing.T) {
 	t.Parallel()
 	f := foundedFolder(t).copy(t)
@@ -80,8 +80,8 @@ func TestUnseenOfWhatIsDestroyed(t *testing.T) {
 	f.wantForgotten(t, lastWrite)
 }
 
-// TestUnseenOfWhatHasAnotherName: what was begun on a node is its own doing by each of the
-// names that the node gets, by a moved block or by hand.
+// TestUnseenOfWhatHasAnotherName checks that changes of an interrupted apply do not count as
+// drift after the node is renamed, by a moved block or by state mv.
 func TestUnseenOfWhatHasAnotherName(t *testing.T) {
 	t.Parallel()
 	f := foundedFolder(t).copy(t)
@@ -91,7 +91,7 @@ func TestUnseenOfWhatHasAnotherName(t *testing.T) {
 	moved := f.copy(t)
 	moved.replace(t, `connection {`, "moved {\n  from = node.worker\n  to   = node.pool\n}\n\nconnection {")
 	if out := moved.must(t, "plan", "-refresh-only"); strings.Contains(out, "outside of kubewright") {
-		t.Errorf("its own doing counts as somebody else's:\n%s", out)
+		t.Errorf("kubewright's own changes count as drift:\n%s", out)
 	}
 	f.must(t, "state", "mv", "node.worker", "node.pool")
 	f.wantDrift(t, false)
@@ -99,8 +99,8 @@ func TestUnseenOfWhatHasAnotherName(t *testing.T) {
 	f.wantEditSeen(t, "10.0.0.21")
 }
 
-// TestSeenWhereTheJournalIsLeft: an apply that was killed between writing the state and
-// emptying the journal has seen what it did, and what somebody changes then is theirs.
+// TestSeenWhereTheJournalIsLeft checks that, after a run that was killed between writing the
+// state and emptying the journal, a later manual change counts as drift.
 func TestSeenWhereTheJournalIsLeft(t *testing.T) {
 	t.Parallel()
 	f := foundedFolder(t).copy(t)

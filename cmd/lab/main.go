@@ -1,5 +1,5 @@
-// Command lab makes real hosts on this machine, as root, for demos, end-to-end
-// tests and benchmarks of kubewright.
+// Command lab creates real hosts on this machine, as root, for demos, end-to-end tests and
+// benchmarks of kubewright.
 //
 //	lab tools                  install what the end-to-end tests call, where it is missing
 //	lab build                  build what hosts are made of, into the cache
@@ -28,8 +28,7 @@ func main() {
 	os.Exit(status(command.Run(ctx, os.Args[1:])))
 }
 
-// status returns the exit code: that of the command on the host, if it was one
-// that failed.
+// status returns the exit code: the code of the command on the host, if that failed.
 func status(err error) int {
 	var exit *exec.ExitError
 	switch {

@@ -1,6 +1,5 @@
-// Package artifacts reads a folder of artifacts: the files that an operator
-// brings for hosts which cannot fetch them, under the names that their
-// projects release them by.
+// Package artifacts reads a folder of artifacts: files that an operator provides for hosts that
+// cannot fetch them, under the names of their projects' releases.
 //
 //	SHA256SUMS                             the sums of all of them, as sha256sum writes it
 //	kubelet                                of Kubernetes; kubeadm and kubectl too, if they are there
@@ -13,11 +12,10 @@
 //	images/*.tar                           archives of docker save, ctr images export, skopeo (also .tar.gz, .tgz)
 //	ARCH/…                                 the same again, for the hosts of one architecture
 //
-// ARCH is amd64, arm64, ppc64le or s390x. None of the files has to be there;
-// what is not must be on the hosts. Other files are left alone.
+// ARCH is amd64, arm64, ppc64le or s390x. Every file is optional; missing ones must be on the
+// hosts. Other files are ignored.
 //
-// Every file is read once: its sum is compared, programs must be for the
-// architecture that they are filed under and Kubernetes' programs say their
-// version, and image archives are asked for the
-// names of their images.
+// Every file is read once: its checksum is compared, programs must be for the architecture that
+// they are filed under, Kubernetes programs must contain their version, and the names of images
+// are read from image archives.
 package artifacts

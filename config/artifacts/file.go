@@ -19,7 +19,7 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// file reads one file: its sum, and what is in it.
+// file reads one file: its checksum, and its content.
 func (r *reader) file(name string) (config.Artifact, error) {
 	n, _ := recognise(name)
 	if n.contrary {
@@ -53,7 +53,7 @@ func (r *reader) file(name string) (config.Artifact, error) {
 func (r *reader) readFile(n *named, f io.Reader) error {
 	sum := sha256.New()
 	in := bufio.NewReaderSize(io.TeeReader(f, sum), 1<<20)
-	// What the content is said only where it is the content that was meant.
+	// A problem with the content is reported only if the checksum is right.
 	problem := n.contents(in)
 	if _, err := io.Copy(io.Discard, in); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (r *reader) readFile(n *named, f io.Reader) error {
 	return problem
 }
 
-// contents reads what is in the file.
+// contents reads the content of the file.
 func (n *named) contents(in *bufio.Reader) error {
 	switch {
 	case n.unpacked != nil:
@@ -84,7 +84,7 @@ func (n *named) contents(in *bufio.Reader) error {
 	if n.Kind == config.ArtifactRunc {
 		name = "runc"
 	}
-	// What is peeked at stays only until the next read.
+	// Peeked bytes are valid only until the next read.
 	head, _ := in.Peek(elfHead)
 	problem := n.checkProgram(head)
 	version, err := n.versionOf(in)
@@ -92,7 +92,7 @@ func (n *named) contents(in *bufio.Reader) error {
 	return errors.Join(problem, err)
 }
 
-// versionOf reads a program to its end. Kubernetes' say their version.
+// versionOf reads a program to its end, and returns the version in a Kubernetes program.
 func (n *named) versionOf(in io.Reader) (string, error) {
 	var scan versionScan
 	var to io.Writer = io.Discard
@@ -139,14 +139,14 @@ func (n *named) readPrograms(in io.Reader) error {
 	return nil
 }
 
-// elfHead is as much of a program as tells its architecture, in bytes.
+// elfHead is the number of bytes of a program that contain its architecture.
 const elfHead = 20
 
-// machines are the numbers by which ELF (elf(5), e_machine) names architectures.
+// machines are the ELF numbers of architectures (elf(5), e_machine).
 var machines = map[uint16]string{62: "amd64", 183: "arm64", 21: "ppc64le", 22: "s390x"}
 
-// checkProgram wants a program for Linux on the architecture that the file is
-// filed under; a file that is filed under none is of the program's.
+// checkProgram requires a Linux program for the architecture that the file is filed under; a
+// file that is filed under none gets the program's.
 func (n *named) checkProgram(head []byte) error {
 	if len(head) < elfHead || !bytes.HasPrefix(head, []byte("\x7fELF")) {
 		return errors.New("it is no program for Linux")

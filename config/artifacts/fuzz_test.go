@@ -8,7 +8,8 @@ import (
 	"github.com/kubewright/kubewright/config/artifacts"
 )
 
-// FuzzParseSums: no file of sums panics, and what is read of one are sums and names.
+// FuzzParseSums checks that no file of checksums panics, and that it yields only checksums and
+// names.
 func FuzzParseSums(f *testing.F) {
 	sum := strings.Repeat("0a", 32)
 	f.Add([]byte(sum + "  amd64/kubelet\n"))

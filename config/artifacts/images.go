@@ -14,10 +14,10 @@ import (
 	"strings"
 )
 
-// Caps of the documents in an image archive that are kept, in bytes.
+// Limits, in bytes, for the documents in an image archive that are kept.
 const (
-	documentCap  = 4 << 20  // of one
-	documentsCap = 64 << 20 // of all
+	documentCap  = 4 << 20  // for one
+	documentsCap = 64 << 20 // for all
 )
 
 // readImages reads the names and the architecture of the images in an archive:
@@ -83,8 +83,8 @@ func readDocuments(in *bufio.Reader) (map[string][]byte, error) {
 	}
 }
 
-// dockerImages reads manifest.json: names of images, and the documents with
-// their configurations.
+// dockerImages reads manifest.json: the names of images, and the names of their configuration
+// documents.
 func dockerImages(documents map[string][]byte) (names, configs []string, err error) {
 	content, ok := documents["manifest.json"]
 	if !ok {
@@ -112,8 +112,8 @@ type descriptor struct {
 	Manifests   []descriptor      `json:"manifests"`
 }
 
-// layoutImages reads index.json of an OCI layout. Of an index of several
-// platforms the architecture is left open.
+// layoutImages reads index.json of an OCI layout. For an index with several platforms the
+// architecture is left open.
 func layoutImages(documents map[string][]byte) (names, configs []string, err error) {
 	content, ok := documents["index.json"]
 	if !ok {
@@ -142,8 +142,8 @@ func layoutImages(documents map[string][]byte) (names, configs []string, err err
 
 func blob(digest string) string { return "blobs/" + strings.Replace(digest, ":", "/", 1) }
 
-// checkImages wants all images to be for one architecture, the one that the
-// file is filed under, as far as they say.
+// checkImages requires all images to be for one architecture, the one that the file is filed
+// under, as far as they declare it.
 func (n *named) checkImages(documents map[string][]byte, configs []string) error {
 	for _, c := range configs {
 		var image struct {
@@ -163,8 +163,8 @@ func (n *named) checkImages(documents map[string][]byte, configs []string) error
 	return nil
 }
 
-// fullName returns an image's name as runtimes keep it: docker's short names are of
-// docker.io, and what has neither tag nor digest is the latest.
+// fullName returns an image's name as runtimes store it: short names belong to docker.io, and a
+// name without tag or digest is latest.
 func fullName(name string) string {
 	first, rest, ok := strings.Cut(name, "/")
 	switch {

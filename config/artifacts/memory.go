@@ -12,12 +12,11 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// Memory remembers what files of artifacts held, by their size and time of
-// change, so that a folder of some hundred megabytes is not reread for every
-// plan. It is a help and no truth: what is sent to a host is summed again. The
-// zero Memory remembers nothing.
+// Memory is a cache of the contents of artifact files, by their size and modification time, so
+// that a folder of some hundred megabytes is not reread for every plan. It is not trusted:
+// files are checksummed again when they are sent to a host. The zero Memory caches nothing.
 type Memory struct {
-	// File is where it is kept between runs; it need not exist, and may go.
+	// File is the cache file; it need not exist, and may be deleted.
 	File string
 
 	mu    sync.Mutex
@@ -26,23 +25,23 @@ type Memory struct {
 	known map[string]remembered
 }
 
-// remembered is what a file was found to hold, and when it was last changed.
+// remembered is the content of a file, with its modification time.
 type remembered struct {
-	// Format is that of Artifact: what was remembered in another is reread.
+	// Format is the format of Artifact: an entry in another format is reread.
 	Format   int             `json:"format"`
 	Size     int64           `json:"size"`
 	Changed  time.Time       `json:"changed"`
 	Artifact config.Artifact `json:"artifact"`
 }
 
-// memoryFormat grows when more is read from a file than before: 2 has versions.
+// memoryFormat increases when more is read from a file than before: 2 has versions.
 const memoryFormat = 2
 
-// settled is the age, by its time of change, from which a file is remembered:
-// a younger one may change again within the clock's grain.
+// settled is the minimum age of a file, by its modification time, to be cached: a younger one
+// may change again within the clock's resolution.
 const settled = 2 * time.Second
 
-// maxMemory bounds in bytes what is read of a memory.
+// maxMemory limits, in bytes, how much of a cache file is read.
 const maxMemory = 64 << 20
 
 func (m *Memory) load() {
@@ -51,11 +50,11 @@ func (m *Memory) load() {
 	}
 	m.read, m.known = true, map[string]remembered{}
 	if content, err := safefile.Read(m.File, maxMemory); err == nil && json.Unmarshal(content, &m.known) != nil {
-		m.known = map[string]remembered{} // somebody else's, or half of it: it is recreated
+		m.known = map[string]remembered{} // invalid or truncated: it is recreated
 	}
 }
 
-// recall returns what a file is known to hold.
+// recall returns the cached content of a file.
 func (m *Memory) recall(path string, info fs.FileInfo) (config.Artifact, bool) {
 	if m.File == "" {
 		return config.Artifact{}, false
@@ -67,7 +66,7 @@ func (m *Memory) recall(path string, info fs.FileInfo) (config.Artifact, bool) {
 	return r.Artifact, ok && r.Format == memoryFormat && r.Size == info.Size() && r.Changed.Equal(info.ModTime())
 }
 
-// keep notes what a file holds. The info is from before it was read.
+// keep caches the content of a file. info is from before it was read.
 func (m *Memory) keep(path string, info fs.FileInfo, a config.Artifact) {
 	if m.File == "" || time.Since(info.ModTime()) < settled {
 		return
@@ -78,8 +77,7 @@ func (m *Memory) keep(path string, info fs.FileInfo, a config.Artifact) {
 	m.known[path], m.dirty = remembered{Format: memoryFormat, Size: info.Size(), Changed: info.ModTime(), Artifact: a}, true
 }
 
-// save writes what was learnt and forgets files that are gone. That it cannot
-// be written is no harm.
+// save writes the cache and forgets files that are gone. A write error does no harm.
 func (m *Memory) save() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -96,5 +94,5 @@ func (m *Memory) save() {
 	if err != nil || os.MkdirAll(filepath.Dir(m.File), 0o700) != nil {
 		return
 	}
-	_ = safefile.WriteFile(m.File, content, 0o600) // as a whole, since another run may read it
+	_ = safefile.WriteFile(m.File, content, 0o600) // atomically, since another run may read it
 }

@@ -8,21 +8,21 @@ import (
 	"github.com/kubewright/kubewright/config"
 )
 
-// SumsFile is the name of the file with the sums.
+// SumsFile is the name of the file with the checksums.
 const SumsFile = "SHA256SUMS"
 
-// architecture is the part of a pattern that matches one, by Go's names.
+// architecture is the part of a pattern that matches an architecture, as GOARCH.
 const architecture = `(?P<arch>amd64|arm64|ppc64le|s390x)`
 
-// version is the part of a pattern that matches one, without the v.
+// version is the part of a pattern that matches a version, without the v.
 const version = `(?P<version>[0-9]+\.[0-9]+[0-9A-Za-z.+-]*)`
 
-// patterns are the names of files, by what they are for.
+// patterns are the file names, by their purpose.
 var patterns = []struct {
 	kind config.ArtifactKind
 	form *regexp.Regexp
-	// unpacked tells which members of an archive are programs to install; nil
-	// for a file that is no archive of programs.
+	// unpacked reports which members of an archive are programs to install; nil for a file that
+	// is no archive of programs.
 	unpacked func(member string) bool
 }{
 	{config.ArtifactKubernetes, regexp.MustCompile(`^(?:kubelet|kubeadm|kubectl)$`), nil},
@@ -35,10 +35,10 @@ var patterns = []struct {
 	{config.ArtifactImages, regexp.MustCompile(`^images/[^/]+\.(?:tar|tar\.gz|tgz)$`), nil},
 }
 
-// folders are those of one architecture.
+// folders matches the folder of one architecture.
 var folders = regexp.MustCompile(`^` + architecture + `/`)
 
-// named is a file as far as its name tells.
+// named is what the name of a file says about it.
 type named struct {
 	config.Artifact
 	unpacked func(member string) bool
@@ -46,12 +46,11 @@ type named struct {
 	contrary bool
 }
 
-// KnownArchitecture reports whether Kubernetes is published for an architecture, by
-// Go's name of it.
+// KnownArchitecture reports whether Kubernetes is published for an architecture, as GOARCH.
 func KnownArchitecture(arch string) bool { return folders.MatchString(arch + "/") }
 
-// recognise tells what a file is by its path below the folder; false for one
-// that kubewright has no use for.
+// recognise returns what a file is by its path below the folder; false for one that kubewright
+// does not use.
 func recognise(name string) (named, bool) {
 	out := named{Artifact: config.Artifact{Name: name}}
 	rest := name
@@ -79,18 +78,18 @@ func recognise(name string) (named, bool) {
 	return named{}, false
 }
 
-// inFolder matches what stands directly in a folder of the archive.
+// inFolder matches members directly in a folder of the archive.
 func inFolder(dir string) func(string) bool {
 	return func(member string) bool { return path.Dir(member) == dir }
 }
 
-// cniPlugin is every program of the archive: they stand at its top, with
-// LICENSE and README.md beside them.
+// cniPlugin matches every program of the archive: they are at its top level, beside LICENSE and
+// README.md.
 func cniPlugin(member string) bool {
 	return path.Dir(member) == "." && member == strings.ToLower(member) && path.Ext(member) == ""
 }
 
-// kubernetesProgram is what a node needs of Kubernetes' own archive.
+// kubernetesProgram matches the programs in Kubernetes' own archive that a node needs.
 func kubernetesProgram(member string) bool {
 	switch member {
 	case "kubernetes/node/bin/kubelet", "kubernetes/node/bin/kubeadm", "kubernetes/node/bin/kubectl":

@@ -17,9 +17,9 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// Read reads a folder of artifacts and says everything that is wrong with it
-// at once. The name is what the configuration calls the folder, at where. Files
-// that the memory knows are not read.
+// Read reads a folder of artifacts and reports everything that is wrong with it at once. name
+// is the folder's name in the configuration, at its position. Files that the memory has are not
+// read.
 func Read(dir, name string, at state.Source, memory *Memory) (*config.Catalog, diag.Diagnostics) {
 	r := &reader{dir: dir, name: name, at: at, memory: memory}
 	r.read()
@@ -68,7 +68,7 @@ func (r *reader) read() {
 	slices.SortStableFunc(r.diags, func(a, b *diag.Diagnostic) int { return strings.Compare(a.Detail, b.Detail) })
 }
 
-// list finds the files that are known by their names.
+// list returns the files that are recognised by their names.
 func (r *reader) list() ([]string, error) {
 	if info, err := os.Stat(r.dir); err != nil {
 		return nil, err
@@ -94,19 +94,19 @@ func (r *reader) list() ([]string, error) {
 	return names, err
 }
 
-// readSums reads the file with the sums and wants every known file to be in it.
+// readSums reads the file of checksums and requires every recognised file to be in it.
 func (r *reader) readSums(names []string) bool {
-	anew := r.sumAll()
+	sums := r.sumAll()
 	content, err := safefile.ReadLinked(filepath.Join(r.dir, SumsFile), MaxSums)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		r.refuse("There is no %s in %s, so the files cannot be verified. Compare them with what their projects publish, and write it:\n\n  %s", SumsFile, r.name, anew)
+		r.refuse("There is no %s in %s, so the files cannot be verified. Compare them with what their projects publish, and write it:\n\n  %s", SumsFile, r.name, sums)
 		return false
 	case err == nil:
 		r.sums, err = ParseSums(content)
 	}
 	if err != nil {
-		r.refuse("%s in %s cannot be read: %v. Write it again:\n\n  %s", SumsFile, r.name, err, anew)
+		r.refuse("%s in %s cannot be read: %v. Write it again:\n\n  %s", SumsFile, r.name, err, sums)
 		return false
 	}
 	var missing []string
@@ -117,12 +117,12 @@ func (r *reader) readSums(names []string) bool {
 	}
 	if len(missing) > 0 {
 		r.refuse("%s in %s has no line for %s. Compare what is new with what its project publishes, and write the file again:\n\n  %s",
-			SumsFile, r.name, strings.Join(missing, ", "), anew)
+			SumsFile, r.name, strings.Join(missing, ", "), sums)
 	}
 	return true
 }
 
-// sumAll returns the command that writes the sums again, those of linked files as well.
+// sumAll returns the command that rewrites the checksums, including those of linked files.
 func (r *reader) sumAll() string {
 	home, dir := "", r.name
 	if rest, ok := strings.CutPrefix(dir, "~/"); ok {
@@ -131,7 +131,7 @@ func (r *reader) sumAll() string {
 	return "(cd " + home + state.ShellWord(dir) + ` && find . \( -type f -o -type l \) ! -name ` + SumsFile + " -exec sha256sum {} + > " + SumsFile + ")"
 }
 
-// examine reads all files, as many at once as there are processors.
+// examine reads all files, as many concurrently as there are processors.
 func (r *reader) examine(names []string) {
 	var wait sync.WaitGroup
 	var mu sync.Mutex
@@ -156,7 +156,7 @@ func (r *reader) examine(names []string) {
 	wait.Wait()
 }
 
-// unique refuses two files for one purpose: which is meant cannot be told.
+// unique refuses two files with the same purpose: which one to use is ambiguous.
 func (r *reader) unique() {
 	seen := map[string]string{}
 	for _, a := range r.files {

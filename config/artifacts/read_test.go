@@ -44,7 +44,7 @@ func read(t *testing.T, dir string) *config.Catalog {
 	return c
 }
 
-// programs lists what a catalog brings for an architecture.
+// programs lists the programs of a catalog for an architecture.
 func programs(c *config.Catalog, arch string) string {
 	var out []string
 	for _, a := range c.For(arch) {
@@ -82,8 +82,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadArchitectures: a kubelet at the top is for the machine that it was
-// built for, an image for the one that its configuration names.
+// TestReadArchitectures checks that a kubelet at the top level is for the machine that it was
+// built for, and an image for the one in its configuration.
 func TestReadArchitectures(t *testing.T) {
 	t.Parallel()
 	f := artifactstest.New("arm64", "1.36.3")
@@ -104,7 +104,7 @@ func TestReadArchitectures(t *testing.T) {
 	}
 }
 
-// TestReadLayouts: an OCI layout names its images by annotations.
+// TestReadLayouts checks that the images of an OCI layout are named by annotations.
 func TestReadLayouts(t *testing.T) {
 	t.Parallel()
 	layout := func(annotation string) []byte {
@@ -128,7 +128,7 @@ func TestReadLayouts(t *testing.T) {
 	}
 }
 
-// TestRefused: everything that is wrong is said, with the file and what to do.
+// TestRefused checks that everything that is wrong is reported, with the file and what to do.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	good := artifactstest.New("amd64", "1.36.3", pause)
@@ -193,7 +193,7 @@ func TestRefused(t *testing.T) {
 			}
 			for _, want := range test.want {
 				if !strings.Contains(text.String(), want) {
-					t.Errorf("%q is not said:\n%s", want, text.String())
+					t.Errorf("the findings lack %q:\n%s", want, text.String())
 				}
 			}
 		})
@@ -212,7 +212,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestNoImages: archives that hold something else are told apart.
+// TestNoImages checks that archives with other content are recognised as such.
 func TestNoImages(t *testing.T) {
 	t.Parallel()
 	many, document := map[string][]byte{}, bytes.Repeat([]byte("["), 4<<20)
@@ -247,8 +247,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestSumsAnew: the command that is told writes sums with which the folder is accepted,
-// whatever it is called, and also where files of it are links.
+// TestSumsAnew checks that the suggested command writes checksums with which the folder is
+// accepted, whatever its name, and also if files in it are links.
 func TestSumsAnew(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "Ann's files (new)")
@@ -271,7 +271,7 @@ func TestSumsAnew(t *testing.T) {
 	}
 }
 
-// TestSums: every way of writing sums is read.
+// TestSums checks that all formats of checksum files are read.
 func TestSums(t *testing.T) {
 	t.Parallel()
 	dir := write(t, artifactstest.Folder{"runc.amd64": artifactstest.Program("amd64", "r")})
@@ -286,7 +286,7 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// TestMemory: what is known is not read again, and what has changed is.
+// TestMemory checks that a cached file is not read again, and that a changed one is.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	dir := write(t, artifactstest.New("amd64", "1.36.3", pause))
@@ -294,10 +294,10 @@ func TestMemory(t *testing.T) {
 	again := func() (*config.Catalog, diag.Diagnostics) {
 		return artifacts.Read(dir, dir, state.Source{}, &artifacts.Memory{File: file})
 	}
-	// Files that were just written are not remembered.
+	// Files that were just written are not cached.
 	first, _ := again()
 	if _, err := os.Stat(file); err == nil {
-		t.Error("what may still change is remembered")
+		t.Error("a file that may still change is cached")
 	}
 	old := time.Now().Add(-time.Hour)
 	must(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error { return errors.Join(err, os.Chtimes(path, old, old)) }))
@@ -305,7 +305,7 @@ func TestMemory(t *testing.T) {
 	if _, err := os.Stat(file); err != nil {
 		t.Fatal(err)
 	}
-	// The proof that it is not read: other bytes of the same size and time.
+	// Proof that it is not read: other bytes of the same size and time.
 	kubelet := filepath.Join(dir, "amd64", "kubelet")
 	content, err := os.ReadFile(kubelet)
 	must(t, err)
@@ -317,16 +317,16 @@ func TestMemory(t *testing.T) {
 	}
 	must(t, os.Chtimes(kubelet, old, old.Add(time.Second)))
 	if _, diags := again(); !diags.HasErrors() {
-		t.Error("a file that has changed is not read")
+		t.Error("a changed file is not read again")
 	}
 	must(t, os.WriteFile(file, []byte("{"), 0o600))
 	if _, diags := again(); !diags.HasErrors() {
-		t.Error("a broken memory is believed")
+		t.Error("an invalid cache is used")
 	}
 }
 
-// TestVersions: a program of Kubernetes is known by the version that the linker
-// wrote, wherever in the file it stands, and by no other text.
+// TestVersions checks that the version of a Kubernetes program is the one that the linker
+// wrote, anywhere in the file, and no other text.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ text, want string }{

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// MaxSums bounds in bytes what is read of a file of sums.
+// MaxSums limits, in bytes, how much is read of a file of checksums.
 const MaxSums = 16 << 20
 
-// ParseSums reads what sha256sum writes: a sum, a blank, a blank or an asterisk,
-// a name. Lines of its other style (--tag) are read too. Names are made short:
-// ./kubelet is kubelet.
+// ParseSums parses the output of sha256sum: a checksum, a blank, a blank or an asterisk, a
+// name. Lines of its other format (--tag) are accepted too. Names are cleaned: ./kubelet is
+// kubelet.
 func ParseSums(content []byte) (map[string]string, error) {
 	sums := map[string]string{}
 	lines := bufio.NewScanner(bytes.NewReader(content))

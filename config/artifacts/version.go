@@ -5,25 +5,24 @@ import (
 	"regexp"
 )
 
-// A Go program carries its version as a string that the linker was given
-// (-ldflags -X), and the linker ends such strings with a zero byte; strings of the
-// source and of the modules that went in have none. Kubernetes' programs have no
-// other one of this form. (Build information of the Go tool has no place for it
-// in a build with -trimpath, and the symbol table is not in releases.)
+// A Go program contains its version as a string that the linker was given (-ldflags -X), and
+// the linker ends such strings with a zero byte; strings from the source and from modules have
+// none. Kubernetes' programs have no other string of this form. (Go's build information omits
+// -ldflags in a build with -trimpath, and releases have no symbol table.)
 var versionForm = regexp.MustCompile(`^v([0-9]+\.[0-9]+\.[0-9]+(?:[-+][0-9A-Za-z.+-]*)?)\x00`)
 
-// versionLength is how long such a string is at most, with its end, in bytes.
+// versionLength is the maximum length of such a string, with its end, in bytes.
 const versionLength = 64
 
 // versionScan finds the version of a program among its bytes.
 type versionScan struct {
-	// version is without v; empty when there is none, or several.
+	// version is without v; empty if there is none, or several.
 	version string
 	several bool
 	held    []byte
 }
 
-// Write looks at the next bytes of the program.
+// Write scans the next bytes of the program.
 func (s *versionScan) Write(p []byte) (int, error) {
 	b := append(s.held, p...)
 	end := len(b) - versionLength
@@ -40,7 +39,7 @@ func (s *versionScan) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// done looks at what was held back, and returns the version.
+// done scans the bytes held back, and returns the version.
 func (s *versionScan) done() string {
 	for i := range s.held {
 		s.look(s.held[i:])

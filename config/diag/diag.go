@@ -1,10 +1,10 @@
-// Package diag is what kubewright says about a configuration, a host or a plan
-// when something is wrong: a list of findings, each with the place in the
-// user's own text, what is wrong there, why, and what to do.
+// Package diag is how kubewright reports that something is wrong with a configuration, a host
+// or a plan: as a list of findings, each with the position in the user's own text, what is
+// wrong there, why, and what to do.
 //
-// A summary is a constant sentence without user data, so that two findings of
-// the same sort can be told to be so. All that differs stands in the detail.
-// The package knows no terminal: cmd/kubewright/internal/view/ui prints.
+// A summary is a constant sentence without user data, so that findings of the same kind have
+// equal summaries. Everything specific is in the detail. The package does not know terminals:
+// cmd/kubewright/internal/view/ui prints.
 package diag
 
 import (
@@ -31,20 +31,20 @@ type Diagnostic struct {
 	Severity Severity
 	// Summary is a constant, short, without user data and without a full stop.
 	Summary string
-	// Detail is full sentences: what is wrong here, why, what to do. Lines that
-	// begin with a space are preformatted and never wrapped.
+	// Detail is in full sentences: what is wrong here, why, what to do. Lines that begin with a
+	// space are preformatted and never wrapped.
 	Detail string
-	// Address is the target or item the finding is about, where there is one.
+	// Address is the target or item that the finding is about, if there is one.
 	Address string
 	// Subject is the offending text, underlined on the screen.
 	Subject state.Source
 	// Context is the block around the subject; its first line is quoted.
 	Context state.Source
-	// Snippet replaces what would be read from the file of Subject, for text
-	// that lies in no file: the value of a -var option.
+	// Snippet replaces the text that would be read from the file of Subject, for text that is
+	// in no file: the value of a -var option.
 	Snippet *Snippet
-	// Values say what the variables of the subject are: "var.pods is 3". They
-	// hold no sensitive value.
+	// Values describe the variables of the subject: "var.pods is 3". They contain no sensitive
+	// value.
 	Values []string
 }
 
@@ -58,7 +58,7 @@ func Warningf(summary, format string, args ...any) *Diagnostic {
 	return &Diagnostic{Severity: Warning, Summary: summary, Detail: detail(format, args...)}
 }
 
-// detail leaves a text without arguments alone, percent signs included.
+// detail returns a text without arguments as is, percent signs included.
 func detail(format string, args ...any) string {
 	if len(args) == 0 {
 		return format
@@ -72,10 +72,10 @@ func (d *Diagnostic) At(subject state.Source) *Diagnostic { d.Subject = subject;
 // In sets the block around the offending text and returns the finding.
 func (d *Diagnostic) In(context state.Source) *Diagnostic { d.Context = context; return d }
 
-// For sets what the finding is about, a target or an address, and returns it.
+// For sets the target or address that the finding is about and returns it.
 func (d *Diagnostic) For(address fmt.Stringer) *Diagnostic { d.Address = address.String(); return d }
 
-// With adds what the variables of the subject are and returns the finding.
+// With adds descriptions of the subject's variables and returns the finding.
 func (d *Diagnostic) With(values ...string) *Diagnostic {
 	d.Values = append(d.Values, values...)
 	return d
@@ -109,7 +109,7 @@ func (ds Diagnostics) HasErrors() bool {
 // Errors returns the findings that stop the command.
 func (ds Diagnostics) Errors() Diagnostics { return ds.only(Error) }
 
-// Warnings returns the findings that do not.
+// Warnings returns the findings that do not stop it.
 func (ds Diagnostics) Warnings() Diagnostics { return ds.only(Warning) }
 
 func (ds Diagnostics) only(s Severity) Diagnostics {
@@ -122,9 +122,8 @@ func (ds Diagnostics) only(s Severity) Diagnostics {
 	return out
 }
 
-// Sort orders warnings before errors, so that what stops the command is read
-// last, and each by file and place. Findings without a place follow in the
-// order in which they were made.
+// Sort orders warnings before errors, so that the errors are read last, and each by file and
+// position. Findings without a position follow in the order in which they were made.
 func (ds Diagnostics) Sort() {
 	slices.SortStableFunc(ds, func(a, b *Diagnostic) int {
 		return cmp.Or(
@@ -143,7 +142,7 @@ func rank(d *Diagnostic) int {
 	return 1
 }
 
-// compareFiles puts the empty name last.
+// compareFiles orders the empty name last.
 func compareFiles(a, b string) int {
 	if (a == "") != (b == "") {
 		return cmp.Compare(b, a)
@@ -151,8 +150,8 @@ func compareFiles(a, b string) int {
 	return cmp.Compare(a, b)
 }
 
-// Err is the list as an error, or nil when no finding stops the command. The
-// list comes back from it with From, warnings included.
+// Err returns the list as an error, or nil if no finding stops the command. From returns the
+// list from that error, warnings included.
 func (ds Diagnostics) Err() error {
 	if !ds.HasErrors() {
 		return nil
@@ -172,8 +171,8 @@ func (e *listError) Error() string {
 	return fmt.Sprintf("%s (and %d more errors)", errs[0], len(errs)-1)
 }
 
-// From takes the findings out of an error: the list that Err wrapped, or one
-// finding with the given summary and the error's text. A nil error has none.
+// From returns the findings in an error: the list that Err wrapped, or one finding with the
+// given summary and the error's text. A nil error has none.
 func From(err error, summary string) Diagnostics {
 	if err == nil {
 		return nil

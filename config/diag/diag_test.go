@@ -68,7 +68,8 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestJSONBack: a finding that was kept as JSON is printed as it was, without its file.
+// TestJSONBack checks that a finding that was saved as JSON is printed as before, without its
+// file.
 func TestJSONBack(t *testing.T) {
 	d := diag.Warningf("Unsupported argument", "An argument named %q is not expected here.", "adress").
 		At(subject()).In(state.Source{File: "cluster.hcl", Line: 1}).For(state.NodeTarget("w3")).With("each.key is \"a\"")
@@ -77,7 +78,7 @@ func TestJSONBack(t *testing.T) {
 	if again := (diag.Diagnostics{kept[0].Diagnostic()}).JSON(nil); !reflect.DeepEqual(again, kept) || kept[0].Snippet == nil {
 		t.Errorf("got  %+v\nwant %+v", again, kept)
 	}
-	// Whoever wrote the file that it is read from may have written anything.
+	// The file may have been written by an attacker.
 	for _, s := range []diag.Snippet{
 		{Code: "a", StartLine: 0},
 		{Code: "a", StartLine: -9},
@@ -91,8 +92,8 @@ func TestJSONBack(t *testing.T) {
 	}
 }
 
-// TestContext: a block is named only where the subject stands in it, and not where it
-// is in another one that holds for the block too.
+// TestContext checks that a block is named only if the subject is inside it, and not in another
+// block that also applies to it.
 func TestContext(t *testing.T) {
 	for _, tt := range []struct {
 		name, text     string
@@ -144,8 +145,8 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// TestCoveredExcerpt: what is covered is said in words that do not tell its length,
-// and the highlighted part moves along.
+// TestCoveredExcerpt checks that the replacement of covered text does not reveal its length,
+// and that the highlight moves along.
 func TestCoveredExcerpt(t *testing.T) {
 	const hidden = "(sensitive value)"
 	for _, tt := range []struct{ text, subject, code, highlighted string }{

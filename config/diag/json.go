@@ -11,7 +11,7 @@ import (
 
 // Snippet is source text with the part that a finding is about.
 type Snippet struct {
-	// Context is the first line of the block around, such as node "cp"; empty when there is none.
+	// Context is the first line of the block around, such as node "cp"; empty if there is none.
 	Context string `json:"context,omitempty"`
 	// Code is whole lines, without the last line break.
 	Code      string `json:"code"`
@@ -23,8 +23,7 @@ type Snippet struct {
 	Values []string `json:"values,omitempty"`
 }
 
-// JSON is a finding as it is printed with -json: the shape that Terraform's
-// users parse.
+// JSON is a finding in the form of -json, which Terraform's users parse.
 type JSON struct {
 	Severity Severity `json:"severity"`
 	Summary  string   `json:"summary"`
@@ -41,15 +40,15 @@ type Range struct {
 	End      Pos    `json:"end"`
 }
 
-// Pos is a place in a file. Lines and columns count from 1, bytes from 0.
+// Pos is a position in a file. Lines and columns count from 1, bytes from 0.
 type Pos struct {
 	Line   int `json:"line"`
 	Column int `json:"column"`
 	Byte   int `json:"byte"`
 }
 
-// JSON converts the finding. Source gives the text of a file, nil when it is
-// not at hand; Source itself may be nil.
+// JSON converts the finding. source returns the text of a file, nil if it is not at hand;
+// source itself may be nil.
 func (d *Diagnostic) JSON(source func(file string) []byte) JSON {
 	j := JSON{Severity: d.Severity, Summary: d.Summary, Detail: d.Detail, Address: d.Address, Snippet: d.Excerpt(source)}
 	if s := d.Subject; s.File != "" {
@@ -62,8 +61,7 @@ func (d *Diagnostic) JSON(source func(file string) []byte) JSON {
 	return j
 }
 
-// Diagnostic returns the finding again. What it quotes is what was quoted, and of its values
-// those that were quoted with it.
+// Diagnostic converts it back. The excerpt is the saved one, with its values.
 func (j JSON) Diagnostic() *Diagnostic {
 	d := &Diagnostic{Severity: j.Severity, Summary: j.Summary, Detail: j.Detail, Address: j.Address}
 	if r := j.Range; r != nil {
@@ -78,13 +76,13 @@ func (j JSON) Diagnostic() *Diagnostic {
 	return d
 }
 
-// fits reports whether the highlighted part is a part of the code. Anybody may have written
-// the file that a finding is read from.
+// fits reports whether the highlighted part is inside the code: the file that a finding is read
+// from is not trusted.
 func (s *Snippet) fits() bool {
 	return s.StartLine > 0 && 0 <= s.HighlightStart && s.HighlightStart <= s.HighlightEnd && s.HighlightEnd <= len(s.Code)
 }
 
-// JSON converts the findings, in order; it is never nil, which JSON has no list for.
+// JSON converts the findings, in order; the list is never nil, since JSON would show null.
 func (ds Diagnostics) JSON(source func(file string) []byte) []JSON {
 	sorted := slices.Clone(ds)
 	sorted.Sort()
@@ -95,7 +93,7 @@ func (ds Diagnostics) JSON(source func(file string) []byte) []JSON {
 	return out
 }
 
-// Excerpt cuts the subject's lines out of its file; nil when there is no text.
+// Excerpt returns the subject's lines of its file; nil if there is no text.
 func (d *Diagnostic) Excerpt(source func(file string) []byte) *Snippet {
 	if d.Snippet != nil {
 		s := *d.Snippet
@@ -124,14 +122,14 @@ func (d *Diagnostic) Excerpt(source func(file string) []byte) *Snippet {
 	}
 }
 
-// Covered stands, in the text of a file, for each byte that must not be shown.
+// Covered replaces, in the text of a file, each byte that must not be shown.
 const Covered = '\x00'
 
-// hidden is what is shown in the place of covered bytes.
+// hidden is shown in place of covered bytes.
 const hidden = "(sensitive value)"
 
-// uncovered says in words what is covered, without telling how long it is, and
-// moves a part of the code along.
+// uncovered replaces covered bytes by words, without revealing their number, and moves the
+// highlighted range along.
 func uncovered(code string, from, to int) (string, int, int) {
 	if strings.IndexByte(code, Covered) < 0 {
 		return code, from, to
@@ -157,8 +155,8 @@ func uncovered(code string, from, to int) (string, int, int) {
 	return b.String(), newFrom, newTo
 }
 
-// contextLine returns the header of the block around the subject, when that begins
-// on a line above it of the same file.
+// contextLine returns the header of the block around the subject, if that begins on an earlier
+// line of the same file.
 func (d *Diagnostic) contextLine(text []byte) string {
 	if d.Context.File != d.Subject.File || d.Context.Line < 1 || d.Context.Line >= d.Subject.Line {
 		return ""
@@ -171,13 +169,13 @@ func (d *Diagnostic) contextLine(text []byte) string {
 	line := string(text[start:lineEnd(text, start)])
 	header, rest, opens := strings.Cut(line, "{")
 	if !opens || strings.Contains(rest, "}") || closes(string(text[start+len(line):end]), indentation(line)) {
-		return "" // what is wrong stands elsewhere: in a block that holds for several
+		return "" // the subject is elsewhere: in a block that applies to several
 	}
-	return strings.TrimSuffix(strings.TrimSpace(header), ":") // which JSON has
+	return strings.TrimSuffix(strings.TrimSpace(header), ":") // as in JSON
 }
 
-// closes reports whether a block ends in these lines: one begins with a brace that stands
-// no deeper than the block's header.
+// closes reports whether a block ends in these lines: one of them begins with a brace that is
+// indented no deeper than the block's header.
 func closes(lines string, deep int) bool {
 	for line := range strings.Lines(lines) {
 		if strings.HasPrefix(strings.TrimLeft(line, " \t"), "}") && indentation(line) <= deep {
@@ -189,8 +187,8 @@ func closes(lines string, deep int) bool {
 
 func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
 
-// highlight finds the subject within its lines: by bytes where they fit, else
-// by column, else everything but the indentation.
+// highlight returns the range of the subject within its lines: by bytes if they fit, else by
+// column, else everything except the indentation.
 func highlight(s state.Source, code string, start int) (from, to int) {
 	from, to = s.StartByte-start, s.EndByte-start
 	if s.EndByte > 0 && from >= 0 && from < len(code) && to > from && to <= len(code) {
@@ -206,7 +204,7 @@ func highlight(s state.Source, code string, start int) (from, to int) {
 	return from, max(from, to)
 }
 
-// runeOffset returns the byte offset of the rune with the index.
+// runeOffset returns the byte offset of the rune with that index.
 func runeOffset(s string, index int) int {
 	for offset := range s {
 		if index == 0 {
@@ -217,7 +215,7 @@ func runeOffset(s string, index int) int {
 	return len(s)
 }
 
-// lineOffset returns where the line begins; lines count from 1.
+// lineOffset returns the offset of a line; lines count from 1.
 func lineOffset(text []byte, line int) (int, bool) {
 	offset := 0
 	for range line - 1 {
@@ -230,7 +228,7 @@ func lineOffset(text []byte, line int) (int, bool) {
 	return offset, offset < len(text)
 }
 
-// lineEnd returns where the line that begins at the offset ends, without its break.
+// lineEnd returns the end of the line that begins at the offset, without its line break.
 func lineEnd(text []byte, offset int) int {
 	offset = min(offset, len(text))
 	if i := bytes.IndexByte(text[offset:], '\n'); i >= 0 {

@@ -17,8 +17,8 @@ func sorted(s []string) []string {
 	return s
 }
 
-// get evaluates an attribute. What is wrong has the default of its row, so that
-// nothing follows from it. ok is false when there is no value.
+// get evaluates an attribute. An invalid one gets the default of its row, so that it causes no
+// further errors. ok is false if there is no value.
 func (e *evaluator) get(b *block, name string) (v cty.Value, ok bool) {
 	t := b.attrs[name]
 	if t == nil {
@@ -31,7 +31,7 @@ func (e *evaluator) get(b *block, name string) (v cty.Value, ok bool) {
 	return v, v.IsKnown() && !v.IsNull()
 }
 
-// wrong reports whether an attribute has a value which could not be had.
+// wrong reports whether an attribute has a value that could not be evaluated.
 func (e *evaluator) wrong(b *block, name string) bool {
 	_, marks := e.force(b.attrs[name]).UnmarkDeep()
 	return failed(marks)
@@ -65,7 +65,7 @@ func (e *evaluator) duration(b *block, name string) time.Duration {
 	return 0
 }
 
-// strings returns a list, nil when nothing is written.
+// strings returns a list, nil if nothing is written.
 func (e *evaluator) strings(b *block, name string) []string {
 	v, ok := e.get(b, name)
 	if !ok {
@@ -119,7 +119,7 @@ func (e *evaluator) secret(b *block, name string) state.Secret {
 	return state.Secret{}
 }
 
-// origins records where the values of a block and those inside it are written.
+// origins records the positions of the values of a block and its nested blocks.
 func (e *evaluator) origins(b *block, into map[string]state.Source) {
 	if b.path != "" && b.written {
 		into[b.path] = source(b.at)
@@ -148,7 +148,7 @@ func (e *evaluator) origins(b *block, into map[string]state.Source) {
 	}
 }
 
-// keyOrigins records the place of each key of an object that is written out.
+// keyOrigins records the position of each key of an object that is written out.
 func (e *evaluator) keyOrigins(path string, x hcl.Expression, sc *scope, into map[string]state.Source) {
 	pairs, diags := hcl.ExprMap(x)
 	if diags.HasErrors() {
@@ -165,8 +165,8 @@ func (e *evaluator) keyOrigins(path string, x hcl.Expression, sc *scope, into ma
 	}
 }
 
-// valueOrigins records the places of what an object holds whose keys are not written
-// out one by one, as in merge(local.all, local.own): that of the nearest which encloses it.
+// valueOrigins records the positions of values in an object whose keys are not written out, as
+// in merge(local.all, local.own): the position of the nearest enclosing value.
 func (e *evaluator) valueOrigins(path string, t *thunk, into map[string]state.Source) {
 	v, _ := e.force(t).UnmarkDeep()
 	for _, leaf := range toTree(v).Leaves() {
@@ -180,7 +180,7 @@ func (e *evaluator) valueOrigins(path string, t *thunk, into map[string]state.So
 	}
 }
 
-// constantKey returns a key of an object constructor, evaluated before with the whole.
+// constantKey returns a key of an object constructor that was already evaluated as a whole.
 func (e *evaluator) constantKey(x hcl.Expression, sc *scope) (string, bool) {
 	v, diags := e.meter.value(x, nil)
 	if diags.HasErrors() {
@@ -234,15 +234,15 @@ func (e *evaluator) sensitivePaths(b *block, into map[string]bool) {
 	}
 }
 
-// mayHoldLogins are the attributes, besides those of arguments and environments,
-// whose values reach hosts and may be secret.
+// mayHoldLogins are the attributes, besides arguments and environments, whose values reach
+// hosts and may be secret.
 var mayHoldLogins = []string{"proxy_env", "config", "annotations"}
 
-// wholeLogin is an address with a user and a password in it.
+// wholeLogin matches a URL with a user and a password in it.
 var wholeLogin = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://[^/\s@:]*:[^/\s]+@\S*$`)
 
-// logins finds the addresses with a password in them, such as that of a proxy:
-// they are secrets also where nobody calls them sensitive.
+// logins finds the URLs with a password in them, such as a proxy's: they are secrets even if
+// nothing marks them as sensitive.
 func logins(v cty.Value, found func(cty.Path)) {
 	_ = cty.Walk(v, func(path cty.Path, v cty.Value) (bool, error) {
 		if v.Type() == cty.String && v.IsKnown() && !v.IsNull() && wholeLogin.MatchString(v.AsString()) {
@@ -252,7 +252,7 @@ func logins(v cty.Value, found func(cty.Path)) {
 	})
 }
 
-// appendPath appends a path inside a value as Origins has it, up to the first list.
+// appendPath appends a path inside a value in the form of Origins, up to the first list.
 func appendPath(path string, inner cty.Path) string {
 	for _, step := range inner {
 		switch s := step.(type) {

@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// blocksOf returns the blocks of a type; what else stands there is not looked at.
+// blocksOf returns the blocks of a type and ignores everything else in the body.
 func blocksOf(body hcl.Body, name, label string) hcl.Blocks {
 	header := hcl.BlockHeaderSchema{Type: name}
 	if label != "" {
@@ -24,7 +24,7 @@ func blocksOf(body hcl.Body, name, label string) hcl.Blocks {
 	return content.Blocks
 }
 
-// backendOf returns the backend of the settings; nil when none is written.
+// backendOf returns the backend of the settings; nil if none is written.
 func (e *evaluator) backendOf(settings *template) *config.Backend {
 	var out *config.Backend
 	var first *template
@@ -43,11 +43,11 @@ func (e *evaluator) backendOf(settings *template) *config.Backend {
 	return out
 }
 
-// backend reads a backend block: literals, for nothing else is known yet.
+// backend reads a backend block: only literals, since nothing else is known yet.
 func (e *evaluator) backend(t *template) *config.Backend {
 	out := &config.Backend{Type: t.label, Settings: map[string]string{}, Sensitive: sensitiveRows(t.row), Source: source(t.at)}
 	if t.row == backendBlock {
-		return nil // of an unknown type, which was said
+		return nil // of an unknown type, which is reported
 	}
 	for _, a := range slices.SortedFunc(maps.Values(t.attrs), byPlace) {
 		if text, ok := e.literal(t.row.attribute(a.Name), a.Expr); ok {
@@ -67,8 +67,8 @@ func sensitiveRows(row *Block) map[string]bool {
 	return out
 }
 
-// literal returns the text of a value that refers to nothing; ok is false when it is
-// null, or wrong, which is reported.
+// literal returns the text of a value without references; ok is false if it is null or, with a
+// finding, invalid.
 func (e *evaluator) literal(row *Attribute, x hcl.Expression) (text string, ok bool) {
 	v, diags := e.meter.value(x, nil)
 	if stoppedBy(diags) {
@@ -81,7 +81,7 @@ func (e *evaluator) literal(row *Attribute, x hcl.Expression) (text string, ok b
 		case len(refs) == 0 && diags[0].Summary == "Function calls not allowed":
 			what = "A function is called"
 		case len(refs) > 0 && row.Sensitive:
-			what = "Something without quotes is named" // which may be the secret itself
+			what = "Something without quotes is named" // the name may be the secret itself
 		case len(refs) > 0:
 			what = traversalString(refs[0]) + " is named"
 		}
@@ -116,7 +116,7 @@ func BackendTypes() []string {
 	return out
 }
 
-// BackendDefaults returns the values of what is not written, by name.
+// BackendDefaults returns the default values of a backend's settings, by name.
 func BackendDefaults(typ string) map[string]string {
 	out := map[string]string{}
 	if row := backendBlock.variant(typ); row != nil {
@@ -130,9 +130,9 @@ func BackendDefaults(typ string) map[string]string {
 	return out
 }
 
-// CompleteBackend lays the values of -backend-config, NAME=VALUE or the name of a
-// file with such lines, over what the block says, and below it the environment's
-// and the defaults. The block itself is not changed.
+// CompleteBackend merges the settings of a backend: the values of -backend-config, NAME=VALUE
+// or the name of a file with such lines, take precedence over the block, and the block over the
+// environment and the defaults. The block itself is not changed.
 func CompleteBackend(b *config.Backend, given []string, getenv func(string) string) (*config.Backend, diag.Diagnostics) {
 	row := backendBlock.variant(b.Type)
 	if row == nil {
@@ -169,7 +169,7 @@ func CompleteBackend(b *config.Backend, given []string, getenv func(string) stri
 	return &out, e.diags
 }
 
-// set takes one setting from outside.
+// set sets one setting from outside the block.
 func (e *evaluator) set(b *config.Backend, name, text, from string) {
 	row := backendBlock.variant(b.Type)
 	a := row.attribute(name)
@@ -195,7 +195,7 @@ func (e *evaluator) set(b *config.Backend, name, text, from string) {
 	b.Settings[name] = v.AsString()
 }
 
-// setFile takes the settings of a file: lines NAME = VALUE, as in the block.
+// setFile sets the settings in a file: lines NAME = VALUE, as in the block.
 func (e *evaluator) setFile(b *config.Backend, name string) {
 	text, err := safefile.ReadGiven(name, MaxFile)
 	if err != nil {

@@ -18,7 +18,7 @@ func backend(text string) (*config.Backend, string, bool) {
 	return s.Backend, said(s.Misplaced), s.Whole
 }
 
-// said returns what findings say, with their places.
+// said returns the text of findings, with their positions.
 func said(diags diag.Diagnostics) string {
 	var lines []string
 	for _, d := range diags {
@@ -27,7 +27,8 @@ func said(diags diag.Diagnostics) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestBackend: the block is found among mistakes elsewhere, and takes literals alone.
+// TestBackend checks that the block is found despite mistakes elsewhere, and accepts only
+// literals.
 func TestBackend(t *testing.T) {
 	t.Parallel()
 	b, said, whole := backend(`kubewright {
@@ -56,7 +57,7 @@ func TestBackend(t *testing.T) {
 	} {
 		_, said, _ := backend(strings.ReplaceAll(strings.ReplaceAll(text, "{ ", "{\n"), " }", "\n}"))
 		if !strings.Contains(said, want) {
-			t.Errorf("%s: said %q, want %q", text, said, want)
+			t.Errorf("%s: got %q, want %q", text, said, want)
 		}
 	}
 	if b, said, whole := backend(`cluster "x" {`); b != nil || said != "" || whole {
@@ -67,7 +68,8 @@ func TestBackend(t *testing.T) {
 	}
 }
 
-// TestCompleteBackend: the command line comes first, then the block, then the environment, then defaults.
+// TestCompleteBackend checks that the command line takes precedence over the block, the block
+// over the environment, and the environment over defaults.
 func TestCompleteBackend(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "settings")

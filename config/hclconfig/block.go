@@ -12,9 +12,8 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 )
 
-// template is a block as it is written, against its row of the schema, before
-// anything of it is evaluated. A node block with for_each is bound once per
-// element.
+// template is a block as written, with its row of the schema, before any part of it is
+// evaluated. A node block with for_each is bound once per element.
 type template struct {
 	row     *Block
 	label   string
@@ -22,7 +21,7 @@ type template struct {
 	entries []entry
 	at      hcl.Range // the header
 	labelAt hcl.Range
-	// broken reports whether something stands in it that does not belong there, or is missing.
+	// broken reports whether the block has content that does not belong there, or lacks some.
 	broken bool
 }
 
@@ -35,9 +34,9 @@ type entry struct {
 // block is a template bound to a scope: its attributes can be evaluated.
 type block struct {
 	*template
-	// owner is what errors call the cluster or node around: cluster.prod.
+	// owner is the name of the enclosing cluster or node in errors: cluster.prod.
 	owner string
-	// path is the place within the owner as a key of Origins; "" for the owner itself.
+	// path is the position within the owner as a key of Origins; "" for the owner itself.
 	path     string
 	scope    *scope
 	attrs    map[string]*thunk
@@ -46,8 +45,8 @@ type block struct {
 	written  bool
 }
 
-// read takes a body apart by its row of the schema. What does not fit is
-// reported, and what is missing at the header of the block.
+// read matches a body against its row of the schema. It reports content that does not fit, and
+// missing content at the header of the block.
 func (e *evaluator) read(body hcl.Body, row *Block, header hcl.Range) *template {
 	t := &template{row: row, attrs: map[string]*hcl.Attribute{}, at: header}
 	if row.Free {
@@ -94,7 +93,7 @@ func (e *evaluator) readBlock(b *hcl.Block, row *Block) *template {
 	return t
 }
 
-// readVariant reads a block whose label says what may stand in it.
+// readVariant reads a block whose label determines its content.
 func (e *evaluator) readVariant(b *hcl.Block, row *Block) *template {
 	t := &template{row: row, label: b.Labels[0], labelAt: b.LabelRanges[0], at: b.DefRange}
 	variant := row.variant(t.label)
@@ -111,7 +110,7 @@ func (e *evaluator) readVariant(b *hcl.Block, row *Block) *template {
 	return inner
 }
 
-// bodySchema returns what hcl must look for in a block of the row.
+// bodySchema returns the hcl schema of a block of the row.
 func bodySchema(row *Block) *hcl.BodySchema {
 	s := &hcl.BodySchema{}
 	for _, a := range row.Attributes {
@@ -130,7 +129,7 @@ func bodySchema(row *Block) *hcl.BodySchema {
 	return s
 }
 
-// checkUnique reports blocks that may stand only once, or once per label.
+// checkUnique reports blocks that are allowed only once, or once per label.
 func (e *evaluator) checkUnique(t *template) {
 	first := map[[2]string]*template{}
 	t.entries = slices.DeleteFunc(t.entries, func(en entry) bool {
@@ -148,7 +147,7 @@ func (e *evaluator) checkUnique(t *template) {
 	})
 }
 
-// duplicate returns the error of a second block, naming the place of the first.
+// duplicate returns the error of a second block, with the position of the first.
 func duplicate(b, before *template) *diag.Diagnostic {
 	what := article(b.row.Name) + " " + b.row.Name + " block"
 	why := "There can be only one"
@@ -159,7 +158,7 @@ func duplicate(b, before *template) *diag.Diagnostic {
 	return diag.Errorf("Duplicate "+b.row.Name+" block", "%s was already declared at %s. %s.", what, place(before.at), why).At(source(b.at))
 }
 
-// place prints a range as FILE:LINE.
+// place formats a range as FILE:LINE.
 func place(r hcl.Range) string { return fmt.Sprintf("%s:%d", r.Filename, r.Start.Line) }
 
 // bind makes the attributes of a template evaluable in a scope.
@@ -179,7 +178,7 @@ func bind(t *template, owner, path string, sc *scope) *block {
 	return b
 }
 
-// joinName returns how a cycle names an attribute.
+// joinName returns an attribute's name for the report of a cycle.
 func joinName(owner, path, name string) string {
 	if path != "" {
 		owner += "." + path
@@ -187,15 +186,14 @@ func joinName(owner, path, name string) string {
 	return owner + "." + name
 }
 
-// absent returns a block that was not written: all its attributes have defaults.
+// absent returns a block that is not written: all its attributes have defaults.
 func absent(row *Block, owner, path string) *block {
 	b := bind(&template{row: row}, owner, path, nil)
 	b.written, b.expanded = false, true
 	return b
 }
 
-// children returns the nested blocks in the order in which they are written,
-// dynamic ones in their place.
+// children returns the nested blocks in their written order, dynamic ones in their place.
 func (e *evaluator) children(b *block) []*block {
 	if b.expanded {
 		return b.nested
@@ -227,8 +225,7 @@ func (e *evaluator) children(b *block) []*block {
 	return b.nested
 }
 
-// dropDuplicates reports blocks that dynamic blocks made although there is one
-// already.
+// dropDuplicates reports blocks that dynamic blocks made although there is one already.
 func (e *evaluator) dropDuplicates(b *block) {
 	first := map[[2]string]*block{}
 	b.nested = slices.DeleteFunc(b.nested, func(c *block) bool {
@@ -245,7 +242,7 @@ func (e *evaluator) dropDuplicates(b *block) {
 	})
 }
 
-// one returns the nested block of a name, or one with nothing written.
+// one returns the nested block of a name, or an absent one.
 func (e *evaluator) one(b *block, name string) *block {
 	for _, c := range e.children(b) {
 		if c.row.Name == name {

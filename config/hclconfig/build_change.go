@@ -56,7 +56,7 @@ func (l *loader) imports() []config.Import {
 	return out
 }
 
-// address returns an attribute that names a cluster or node which need not be there.
+// address returns an attribute that names a cluster or node, which need not exist.
 func (e *evaluator) address(b *block, name string) (state.Target, bool) {
 	a := b.template.attrs[name]
 	if a == nil {
@@ -98,7 +98,7 @@ func addressed(ref hcl.Traversal) (state.Target, bool) {
 	return state.Target{}, false
 }
 
-// lifecycle returns the block of that name. Its conditions are looked at in passing.
+// lifecycle returns the lifecycle block. It also evaluates its preconditions.
 func (e *evaluator) lifecycle(of *block, about fmt.Stringer) config.Lifecycle {
 	b := e.one(of, "lifecycle")
 	out := config.Lifecycle{PreventDestroy: e.boolean(b, "prevent_destroy"), AllowDestroy: e.allowsDestroy(b)}
@@ -116,14 +116,14 @@ func (e *evaluator) lifecycle(of *block, about fmt.Stringer) config.Lifecycle {
 	return out
 }
 
-// allowsDestroy reports whether a lifecycle block says prevent_destroy = false. To say
-// nothing is something else: what the state remembers holds then.
+// allowsDestroy reports whether a lifecycle block says prevent_destroy = false. An absent
+// attribute is different: then the recorded protection stays in effect.
 func (e *evaluator) allowsDestroy(b *block) bool {
 	v, ok := e.get(b, "prevent_destroy")
 	return ok && b.template.attrs["prevent_destroy"] != nil && v.False()
 }
 
-// ignored reads the list of ignore_changes: paths, as they are or quoted.
+// ignored reads the list of ignore_changes: paths, quoted or not.
 func (e *evaluator) ignored(a *hcl.Attribute) []config.Ignored {
 	entries, diags := hcl.ExprList(a.Expr)
 	if diags.HasErrors() {
@@ -142,7 +142,7 @@ func (e *evaluator) ignored(a *hcl.Attribute) []config.Ignored {
 	return out
 }
 
-// pathOf returns the path that an expression writes: a traversal, or a string that is one.
+// pathOf returns the path of an expression: a traversal, or a string with one.
 func (e *evaluator) pathOf(x hcl.Expression) ([]string, bool) {
 	ref, diags := hcl.AbsTraversalForExpr(x)
 	if diags.HasErrors() {
@@ -166,7 +166,7 @@ func (e *evaluator) pathOf(x hcl.Expression) ([]string, bool) {
 	return path, true
 }
 
-// checks looks at the conditions of check blocks.
+// checks evaluates the conditions of check blocks.
 func (l *loader) checks() {
 	for _, b := range l.checked {
 		asserts := l.eval.all(b, "assert")
@@ -194,8 +194,8 @@ func (e *evaluator) condition(b *block, finding func(text string) *diag.Diagnost
 	e.add(d)
 }
 
-// broken evaluates a block's condition, and tells what to say when it is false.
-// One that is known only after an apply is not.
+// broken evaluates a block's condition; if it is false, it returns the message to report. A
+// condition that is known only after an apply is not broken.
 func (e *evaluator) broken(b *block) (text string, broken bool) {
 	ok, known := e.get(b, "condition")
 	message, said := e.get(b, "error_message")
@@ -212,7 +212,7 @@ func (e *evaluator) broken(b *block) (text string, broken bool) {
 	return text, true
 }
 
-// sortChanges orders blocks without a label by their places.
+// sortChanges orders blocks without a label by their positions.
 func sortChanges(blocks []*block) {
 	slices.SortFunc(blocks, func(a, b *block) int {
 		if c := strings.Compare(a.at.Filename, b.at.Filename); c != 0 {

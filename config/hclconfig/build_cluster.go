@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// build makes the model. What is wrong has its zero value or default there.
+// build makes the model. An invalid value has its zero value or default there.
 func (l *loader) build() *config.Config {
 	c := &config.Config{Dir: l.options.Dir}
 	for _, b := range l.clusters {
@@ -38,9 +38,9 @@ func (l *loader) build() *config.Config {
 	return c
 }
 
-// evaluateUnused finds mistakes in locals that nothing refers to.
+// evaluateUnused finds mistakes in unused locals.
 func (l *loader) evaluateUnused() {
-	// In order, so that a cycle is always shown from the same end.
+	// Sorted, so that a cycle is always shown from the same end.
 	for _, name := range slices.Sorted(maps.Keys(l.eval.locals)) {
 		l.eval.force(l.eval.locals[name])
 	}
@@ -83,7 +83,7 @@ func (e *evaluator) cluster(b *block) *config.Cluster {
 	return c
 }
 
-// operations builds what says how work is done rather than what is there.
+// operations builds the settings that say how work is done.
 func (e *evaluator) operations(b *block, c *config.Cluster) {
 	u := e.one(b, "upgrade")
 	d := e.one(u, "drain")
@@ -116,7 +116,7 @@ func (e *evaluator) operations(b *block, c *config.Cluster) {
 	}
 }
 
-// pools returns those of an upgrade block, in its order.
+// pools returns the pools of an upgrade block, in order.
 func (e *evaluator) pools(u *block) []config.Pool {
 	var out []config.Pool
 	for _, p := range e.all(u, "pool") {
@@ -125,7 +125,7 @@ func (e *evaluator) pools(u *block) []config.Pool {
 	return out
 }
 
-// pace returns what a block says of it, and of the rest what is around it.
+// pace returns the pace of a block; around has the values that it inherits.
 func (e *evaluator) pace(b *block, around config.Pace) config.Pace {
 	if around == (config.Pace{}) || b.attrs["max_unavailable"].set() {
 		around.MaxUnavailable = e.str(b, "max_unavailable")
@@ -150,8 +150,8 @@ func (e *evaluator) component(b *block) config.Component {
 	return c
 }
 
-// args returns the arguments in their order. The place of one is its value's; of one
-// without, that was said.
+// args returns the arguments in their order. The position of an argument is its value's; a
+// missing value is already reported.
 func (e *evaluator) args(b *block) []config.Arg {
 	var out []config.Arg
 	for _, a := range e.all(b, "arg") {
@@ -207,8 +207,8 @@ func (e *evaluator) certificates(b *block) config.Certificates {
 	return c
 }
 
-// supplied reads the files of the folder certificates.supplied. Whether they
-// are what a node needs shows when the node is known.
+// supplied reads the files of the folder certificates.supplied. Whether a node has the files
+// that it needs is checked once the node is known.
 func (l *loader) supplied(b *block) map[string]state.Secret {
 	dir := l.eval.str(b, "supplied")
 	if dir == "" {
@@ -259,8 +259,8 @@ func (e *evaluator) bootstrapToken(b *block) config.BootstrapToken {
 	return t
 }
 
-// addon builds an addon. Its objects are parsed here, so that a mistake in the
-// YAML is shown where the manifest is named.
+// addon builds an addon. It parses its objects, so that a mistake in the YAML is shown where
+// the manifest is named.
 func (e *evaluator) addon(b *block) *config.Addon {
 	a := &config.Addon{Name: b.label, Source: source(b.at)}
 	secret := e.sensitiveElements(b.attrs["manifest"])
@@ -277,7 +277,7 @@ func (e *evaluator) addon(b *block) *config.Addon {
 	return a
 }
 
-// sensitiveElements tells which elements of a list are sensitive.
+// sensitiveElements returns a function that reports which elements of a list are sensitive.
 func (e *evaluator) sensitiveElements(t *thunk) func(i int) bool {
 	v, marks := e.force(t).Unmark()
 	if marks.Has(sensitive) || !v.IsKnown() || v.IsNull() || !v.CanIterateElements() {
@@ -302,8 +302,8 @@ func (l *loader) buildOutputs() []*config.Output {
 	return out
 }
 
-// named returns the outputs with names of nodes that have become known; nil when they
-// cannot be made of those.
+// named returns the outputs with node names that have become known; nil if they cannot be
+// evaluated with those.
 func (l *loader) named(names map[state.Target]string) []*config.Output {
 	if l.pending == nil {
 		l.pending = l.eval.pending(l.nodes)
@@ -319,7 +319,7 @@ func (l *loader) named(names map[state.Target]string) []*config.Output {
 	return out
 }
 
-// pending returns the names of nodes and the locals that only an apply can know.
+// pending returns the node names and the locals that only an apply can know.
 func (e *evaluator) pending(sets []*nodeSet) []*thunk {
 	all := slices.Collect(maps.Values(e.locals))
 	for _, set := range sets {
@@ -353,8 +353,8 @@ func (e *evaluator) output(t *template) *config.Output {
 	return o
 }
 
-// pendingValue stands for a value that only an apply can know: the first, by
-// name, of what it is made of.
+// pendingValue stands for a value that only an apply can know: the first of its unknown inputs,
+// by name.
 func pendingValue(marks map[any]struct{}) state.Value {
 	var best *pendingMark
 	for m := range marks {

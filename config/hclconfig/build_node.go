@@ -92,8 +92,8 @@ func (l *loader) node(n *nodeInstance, cluster string) *config.Node {
 	return node
 }
 
-// connectionDefaults records the places of the defaults for all nodes, and
-// which of them are sensitive; those of the node are recorded over them.
+// connectionDefaults records the positions of the defaults for all nodes, and which of them are
+// sensitive; those of the node overwrite them.
 func (l *loader) connectionDefaults(n *config.Node) {
 	if l.defaults == nil {
 		return
@@ -111,7 +111,7 @@ func (l *loader) connectionDefaults(n *config.Node) {
 	}
 }
 
-// taints returns those of the attribute or of the blocks; nil for the role's default.
+// taints returns the taints of the attribute or of the blocks; nil for the role's default.
 func (e *evaluator) taints(b *block) []state.Taint {
 	var out []state.Taint
 	blocks := e.all(b, "taint")
@@ -137,8 +137,8 @@ func (e *evaluator) taints(b *block) []state.Taint {
 	return out
 }
 
-// connection builds the connection of a node: each attribute is the node's,
-// else that of the block at the top, else the default.
+// connection builds the connection of a node: each attribute is the node's, or else the
+// top-level block's, or else the default.
 func (l *loader) connection(own *block) config.Connection {
 	b := l.overlay(own)
 	c := l.eval.hop(b)
@@ -155,7 +155,7 @@ func (l *loader) connection(own *block) config.Connection {
 	return c
 }
 
-// overlay returns the node's connection block with the attributes of the top behind it.
+// overlay returns the node's connection block with the top-level attributes as defaults.
 func (l *loader) overlay(own *block) *block {
 	if l.defaults == nil {
 		return own
@@ -171,7 +171,7 @@ func (l *loader) overlay(own *block) *block {
 	return &merged
 }
 
-// hop builds what targets and bastions have in common.
+// hop builds what hosts and bastions have in common.
 func (e *evaluator) hop(b *block) config.Connection {
 	return config.Connection{
 		Type: config.DefaultConnectionType,

@@ -11,10 +11,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// ConsoleFile is what places call the text of an expression of a Console.
+// ConsoleFile is the file name in positions inside a console expression.
 const ConsoleFile = "<console>"
 
-// Console evaluates expressions with all that a configuration declares.
+// Console evaluates expressions with everything that a configuration declares.
 type Console struct {
 	loader *loader
 	config *config.Config
@@ -22,9 +22,9 @@ type Console struct {
 	close  func() error
 }
 
-// NewConsole loads a configuration as Load does. Recorded are the names of nodes
-// that the state has: with them a name that is its host's is known. Without
-// errors among the findings the caller closes the console.
+// NewConsole loads a configuration as Load does. recorded are the recorded node names: they
+// give a value to names that are taken from a host. If there are no errors among the findings,
+// the caller closes the console.
 func NewConsole(o Options, recorded map[state.Target]string) (*Console, diag.Diagnostics) {
 	l, closeRoot, diags := newLoader(o)
 	if diags.HasErrors() {
@@ -43,14 +43,13 @@ func NewConsole(o Options, recorded map[state.Target]string) (*Console, diag.Dia
 	return c, l.eval.diags
 }
 
-// Close lets go of the configuration folder.
+// Close closes the configuration folder.
 func (c *Console) Close() error { return c.close() }
 
-// Secrets takes secrets out of what is said of a failure.
+// Secrets redacts the secrets of the configuration.
 func (c *Console) Secrets() *state.Redactor { return c.config.Secrets }
 
-// Source returns the text of a file of the configuration, or of the expression that
-// was evaluated last.
+// Source returns the text of a file of the configuration, or of the last evaluated expression.
 func (c *Console) Source(file string) []byte {
 	if file == ConsoleFile {
 		return c.text
@@ -58,8 +57,8 @@ func (c *Console) Source(file string) []byte {
 	return c.loader.files.text(file)
 }
 
-// Eval returns the value of an expression. What is sensitive in it, or known only
-// after an apply, is so in the value. With errors among the findings there is none.
+// Eval returns the value of an expression, with its sensitive and pending parts marked as such.
+// If there are errors among the findings, there is no value.
 func (c *Console) Eval(text string) (state.Value, diag.Diagnostics) {
 	e := c.loader.eval
 	e.diags, e.seen, c.text = nil, map[[2]any]bool{}, []byte(text)
@@ -76,8 +75,8 @@ func (c *Console) Eval(text string) (state.Value, diag.Diagnostics) {
 	return out, e.diags
 }
 
-// Incomplete reports whether an expression has brackets, or a text with << , that
-// another line has to close.
+// Incomplete reports whether an expression has an open bracket, or a heredoc, that another line
+// has to close.
 func Incomplete(text string) bool {
 	tokens, _ := hclsyntax.LexExpression([]byte(text+"\n"), ConsoleFile, hcl.InitialPos)
 	depth := 0
@@ -92,8 +91,7 @@ func Incomplete(text string) bool {
 	return depth > 0
 }
 
-// shown converts a value as toState does, and keeps what must not be shown or is
-// not known apart.
+// shown converts a value as toState does, and marks sensitive and unknown parts.
 func shown(v cty.Value) state.Value {
 	plain, marks := v.Unmark()
 	t := plain.Type()
@@ -123,8 +121,8 @@ func shown(v cty.Value) state.Value {
 	return state.List(list...)
 }
 
-// typeFunc says what type a value has. Only a console has it: in a configuration
-// nothing may depend on that.
+// typeFunc returns the type of a value. Only a console has it: nothing in a configuration may
+// depend on types.
 var typeFunc = function.New(&function.Spec{
 	Params: []function.Parameter{{
 		Name: "value", Type: cty.DynamicPseudoType,

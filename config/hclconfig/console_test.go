@@ -27,8 +27,8 @@ node "n" {
   address  = each.value
 }`
 
-// TestConsole: expressions have the values that they would have in a file; what
-// must not be shown is not, and a name of a host is known once it is recorded.
+// TestConsole checks that expressions have the same values as in a file, that secrets are not
+// shown, and that the name of a host is known once it is recorded.
 func TestConsole(t *testing.T) {
 	t.Parallel()
 	c, diags := hclconfig.NewConsole(hclconfig.Options{FS: folder("main.hcl", consoleConfig, "note.txt", "hello")},
@@ -81,7 +81,7 @@ func TestConsole(t *testing.T) {
 				t.Errorf("%s: a secret is in %s", text, d)
 			}
 			if string(c.Source(d.Subject.File)) != text {
-				t.Errorf("%.40s: the text of %s is not it", text, d.Subject.File)
+				t.Errorf("%.40s: the source of %s is another text", text, d.Subject.File)
 			}
 		}
 	}
@@ -90,7 +90,7 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-// TestIncomplete: what goes on in the next line.
+// TestIncomplete checks which expressions continue on the next line.
 func TestIncomplete(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{

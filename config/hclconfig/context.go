@@ -7,8 +7,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// context gives an expression the values that it refers to, and lists the
-// attributes among them that are not evaluated yet.
+// context returns the values that an expression refers to, and lists the attributes among them
+// that are not evaluated yet.
 func (e *evaluator) context(refs []hcl.Traversal, sc *scope) (*hcl.EvalContext, []*thunk) {
 	c := contextBuilder{e: e, vars: map[string]cty.Value{}}
 	groups := map[string][]hcl.Traversal{}
@@ -43,11 +43,11 @@ type contextBuilder struct {
 	e      *evaluator
 	vars   map[string]cty.Value
 	lazies []*thunk
-	// attributes counts those of all objects.
+	// attributes counts the attributes of all objects.
 	attributes int
 }
 
-// named returns the object var or local, with the names that are referred to.
+// named returns the object var or local, with the referenced names.
 func (c *contextBuilder) named(all map[string]*thunk, refs []hcl.Traversal) cty.Value {
 	out := map[string]cty.Value{}
 	for _, ref := range refs {
@@ -59,7 +59,7 @@ func (c *contextBuilder) named(all map[string]*thunk, refs []hcl.Traversal) cty.
 	return cty.ObjectVal(out)
 }
 
-// value returns the value of an attribute, or an unknown one that says so.
+// value returns the value of an attribute, or an unknown one with a lazy mark.
 func (c *contextBuilder) value(t *thunk) cty.Value {
 	if t.status == done {
 		return t.value
@@ -88,9 +88,8 @@ func (c *contextBuilder) allClusters(refs []hcl.Traversal) cty.Value {
 	return cty.ObjectVal(out)
 }
 
-// allNodes returns the object node. Of a set of nodes that is only referred to by
-// constant keys it holds those keys alone, so that many references to one of
-// many nodes cost little.
+// allNodes returns the object node. If a set of nodes is referenced only by constant keys, it
+// has only those keys, so that many references to single nodes of a large set are cheap.
 func (c *contextBuilder) allNodes(refs []hcl.Traversal) cty.Value {
 	wanted := map[string]map[string]bool{} // nil: all keys
 	for _, ref := range refs {
@@ -162,7 +161,7 @@ func (c *contextBuilder) object(b *block) cty.Value {
 	return cty.ObjectVal(out)
 }
 
-// constants returns what other blocks see of static attributes.
+// constants returns the static attributes as other blocks see them.
 func (b *block) constants() map[string]cty.Value {
 	if b.row != nodeBlock {
 		return nil
@@ -177,7 +176,7 @@ func (b *block) constants() map[string]cty.Value {
 // referable reports whether other expressions can refer to the attribute.
 func referable(row *Attribute) bool { return row.Name != "for_each" && !row.Sensitive }
 
-// stepName returns the name or constant string key at a place of a traversal.
+// stepName returns the name or constant string key at an index of a traversal.
 func stepName(ref hcl.Traversal, i int) (string, bool) {
 	if i >= len(ref) {
 		return "", false

@@ -15,7 +15,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// conform makes a value fit the type of its attribute, or reports why it does not.
+// conform converts a value to the type of its attribute, or reports why it cannot.
 func (e *evaluator) conform(t *thunk, v cty.Value) cty.Value {
 	row := t.row
 	plain, marks := v.UnmarkDeep()
@@ -54,7 +54,7 @@ func (e *evaluator) conform(t *thunk, v cty.Value) cty.Value {
 	return out
 }
 
-// fit converts and checks. Marks stay where they were as far as the value keeps its shape.
+// fit converts and checks a value. Marks stay in their places if the value keeps its shape.
 func fit(typ Type, v cty.Value, marks cty.ValueMarks) (cty.Value, error) {
 	out, err := convert.Convert(v, typ.cty)
 	if err != nil {
@@ -77,7 +77,7 @@ func fit(typ Type, v cty.Value, marks cty.ValueMarks) (cty.Value, error) {
 	return normal.WithMarks(marks), nil
 }
 
-// sentence ends a text with a full stop unless it has an end.
+// sentence ends a text with a full stop, unless it has an end.
 func sentence(s string) string {
 	if strings.HasSuffix(s, "?") || strings.HasSuffix(s, ".") {
 		return s
@@ -85,7 +85,7 @@ func sentence(s string) string {
 	return s + "."
 }
 
-// conversionError words cty's error with the path inside the value.
+// conversionError rewords cty's error with the path inside the value.
 func conversionError(err error) string {
 	var pe cty.PathError
 	if errors.As(err, &pe) && len(pe.Path) > 0 {
@@ -94,7 +94,7 @@ func conversionError(err error) string {
 	return err.Error()
 }
 
-// pathString prints a path inside a value.
+// pathString formats a path inside a value.
 func pathString(path cty.Path) string {
 	var b strings.Builder
 	for _, step := range path {
@@ -167,7 +167,7 @@ func wholeNumber(v cty.Value) (cty.Value, error) {
 	return v, nil
 }
 
-// checkTaints accepts a list of taints and no attribute that a taint has not.
+// checkTaints accepts a list of taints with only the attributes of a taint.
 func checkTaints(v cty.Value) (cty.Value, error) {
 	if v.CanIterateElements() {
 		for it := v.ElementIterator(); it.Next(); {
@@ -189,7 +189,7 @@ func checkTaints(v cty.Value) (cty.Value, error) {
 	return list, nil
 }
 
-// pendingNames lists what is known only after an apply.
+// pendingNames lists the inputs that are known only after an apply.
 func pendingNames(marks cty.ValueMarks) string {
 	var names []string
 	for m := range marks {
@@ -233,7 +233,7 @@ func toState(v cty.Value) state.Value {
 	return state.Null()
 }
 
-// toTree is toState for a tree of the user's: keys with null are not there.
+// toTree is toState for a tree of the user: keys with null are absent.
 func toTree(v cty.Value) state.Value { return dropNulls(toState(v)) }
 
 func dropNulls(v state.Value) state.Value {

@@ -12,15 +12,13 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 )
 
-// Cover returns the text of a file of a configuration with the secrets that are written
-// in it covered (diag.Covered), for excerpts: what an error is about may stand on
-// one line with a password. Covered are the values of what the schema calls
-// sensitive, of sensitive variables, and of sensitive(…), private keys, and
-// passwords in addresses; not what refers to a value somewhere else. Of a file of
-// values nothing is left but names and what variables have that are not sensitive.
-// The file may be as wrong as it likes: it is looked at token by token.
+// Cover returns the text of a configuration file with its secrets covered (diag.Covered), for
+// excerpts: an error may be about a line with a password. It covers the values of sensitive
+// attributes and variables, arguments of sensitive(…), private keys, and passwords in URLs; but
+// not references to values elsewhere. In a file of values it keeps only names and the values of
+// variables that are not sensitive. The file may be invalid: it is processed token by token.
 func Cover(o Options, name string, text []byte) []byte {
-	c := &cover{out: bytes.ReplaceAll(text, []byte{diag.Covered}, []byte("?"))} // what is not covered does not look so
+	c := &cover{out: bytes.ReplaceAll(text, []byte{diag.Covered}, []byte("?"))} // so that only covered bytes look covered
 	values, json := holdsValues(name), strings.HasSuffix(name, ".json")
 	if !json {
 		c.tokens, _ = hclsyntax.LexConfig(text, name, hcl.InitialPos)
@@ -39,7 +37,7 @@ func Cover(o Options, name string, text []byte) []byte {
 	return c.out
 }
 
-// coverer is text with its secrets covered, each once.
+// coverer returns a function that covers each file once.
 func (f *files) coverer(o Options) func(name string) []byte {
 	covers := map[string][]byte{}
 	return func(name string) []byte {
@@ -50,8 +48,8 @@ func (f *files) coverer(o Options) func(name string) []byte {
 	}
 }
 
-// holdsValues tells a file of values of variables, which may be called anything where
-// -var-file names it, from a configuration and from what is no file.
+// holdsValues reports whether a file holds values of variables, and is neither a configuration
+// nor a pseudo file. A file that -var-file names may have any name.
 func holdsValues(name string) bool {
 	return !strings.HasSuffix(name, ".hcl") && !strings.HasSuffix(name, ".hcl.json") && !strings.HasPrefix(name, "<")
 }
@@ -62,7 +60,7 @@ type cover struct {
 	tokens hclsyntax.Tokens
 }
 
-// hide covers bytes; lines stay lines.
+// hide covers bytes; line breaks stay.
 func (c *cover) hide(from, to int) {
 	for i := from; i < to; i++ {
 		if c.out[i] != '\n' && c.out[i] != '\r' {
@@ -71,7 +69,7 @@ func (c *cover) hide(from, to int) {
 	}
 }
 
-// walk goes through attributes and blocks.
+// walk walks attributes and blocks.
 func (c *cover) walk() {
 	rows := []*Block{root}
 	for i := 0; i < len(c.tokens); {
@@ -103,8 +101,8 @@ func (c *cover) is(i int, of hclsyntax.TokenType) bool {
 	return i < len(c.tokens) && c.tokens[i].Type == of
 }
 
-// sensitive tells of an attribute below a row; nobody knows of one below a row
-// that there is not, such as a misspelt one, whose name is all there is to go by.
+// sensitive reports whether an attribute of a row is sensitive. For an unknown row or
+// attribute, such as a misspelt one, it judges by the name alone.
 func (c *cover) sensitive(row *Block, name string) bool {
 	if row == nil {
 		return sensitiveName(name)
@@ -113,7 +111,7 @@ func (c *cover) sensitive(row *Block, name string) bool {
 	return a != nil && a.Sensitive || a == nil && !row.Free && sensitiveName(name)
 }
 
-// secretVariableBlock is the row of a variable that is sensitive.
+// secretVariableBlock is the row of a sensitive variable.
 var secretVariableBlock = &Block{Name: variableBlock.Name, Label: variableBlock.Label, Attributes: []Attribute{{Name: "default", Sensitive: true}}, Blocks: variableBlock.Blocks}
 
 // header returns the row of the block that the brace opens.
@@ -140,8 +138,8 @@ func (c *cover) header(brace int, parent *Block) *Block {
 	return nil
 }
 
-// isSecret reports whether the block of a variable does not say that it is plain: with
-// sensitive = true, or something else that has to be evaluated.
+// isSecret reports whether the block of a variable has a sensitive attribute other than false:
+// true, or an expression.
 func (c *cover) isSecret(brace int) bool {
 	for i, end := brace+1, c.end(brace+1, false); i < end; i++ {
 		if c.is(i, hclsyntax.TokenIdent) && string(c.tokens[i].Bytes) == "sensitive" && c.is(i+1, hclsyntax.TokenEqual) {
@@ -151,12 +149,11 @@ func (c *cover) isSecret(brace int) bool {
 	return false
 }
 
-// expressionEnd returns the token behind an expression: the end of its line outside of
-// brackets, or the brace of its block.
+// expressionEnd returns the token after an expression: the end of its line outside of brackets,
+// or the brace of its block.
 func (c *cover) expressionEnd(i int) int { return c.end(i, true) }
 
-// end returns the token that closes the brackets around a token, or, where lines count,
-// ends its line.
+// end returns the token that closes the brackets around a token, or, with lines, ends its line.
 func (c *cover) end(i int, lines bool) int {
 	depth := 0
 	for ; i < len(c.tokens); i++ {
@@ -183,14 +180,14 @@ func (c *cover) end(i int, lines bool) int {
 	return i
 }
 
-// refers tells an expression that begins with a reference or a function: var.token,
-// file("ca.key"). What such a one is made of is covered where it is written.
+// refers reports whether an expression begins with a reference or a function: var.token,
+// file("ca.key"). The value is then covered where it is written.
 func (c *cover) refers(from, end int) bool {
 	return from+1 < end && c.tokens[from].Type == hclsyntax.TokenIdent &&
 		slices.Contains([]hclsyntax.TokenType{hclsyntax.TokenDot, hclsyntax.TokenOBrack, hclsyntax.TokenOParen}, c.tokens[from+1].Type)
 }
 
-// calls covers what stands in the brackets of sensitive(…).
+// calls covers the arguments of sensitive(…).
 func (c *cover) calls(from, end int) {
 	for i := from; i+1 < end; i++ {
 		if c.is(i, hclsyntax.TokenIdent) && string(c.tokens[i].Bytes) == "sensitive" && c.is(i+1, hclsyntax.TokenOParen) {
@@ -208,7 +205,7 @@ func (c *cover) hideTokens(from, end int) {
 	}
 }
 
-// sensitiveNames are the names of all attributes that are sensitive somewhere.
+// sensitiveNames are the names of attributes that are sensitive in any block.
 var sensitiveNames = func() map[string]bool {
 	out := map[string]bool{}
 	var collect func(*Block)
@@ -228,7 +225,7 @@ func sensitiveName(name string) bool { return sensitiveNames[name] }
 
 var jsonMember = regexp.MustCompile(`"([A-Za-z_][A-Za-z0-9_-]*)"\s*:\s*`)
 
-// json covers the values of members by their name.
+// json covers the values of members by their names.
 func (c *cover) json() {
 	text := slices.Clone(c.out)
 	for _, m := range jsonMember.FindAllSubmatchIndex(text, -1) {
@@ -238,7 +235,7 @@ func (c *cover) json() {
 	}
 }
 
-// jsonEnd returns where the value ends that begins at i, whether it is right or not.
+// jsonEnd returns the end of the value that begins at i, valid or not.
 func jsonEnd(text []byte, i int) int {
 	depth, quoted := 0, false
 	for ; i < len(text); i++ {
@@ -267,7 +264,7 @@ var (
 	loginInURL = regexp.MustCompile("://[^/\\s\"'`@:]*:([^/\\s\"'`]+)@")
 )
 
-// patterns covers what is a secret by its looks.
+// patterns covers texts that look like a secret.
 func (c *cover) patterns() {
 	for _, m := range ageKey.FindAllIndex(c.out, -1) {
 		c.hide(m[0], m[1])

@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/config/hclconfig"
 )
 
-// TestCover: of a file with secrets, right or wrong, what is secret is covered and
-// nothing else is. In the texts «…» is around what is.
+// TestCover checks that the secrets in a file, valid or not, are covered and nothing else is.
+// In the texts, «…» marks a secret.
 func TestCover(t *testing.T) {
 	t.Parallel()
 	folder := fstest.MapFS{"main.hcl": {Data: []byte("variable \"size\" {}\nvariable \"pin\" {\n  sensitive = true\n}\nvariable \"open\" {\n  sensitive = false\n}\n")}}
@@ -42,7 +42,7 @@ func TestCover(t *testing.T) {
 	}
 }
 
-// TestCoverNothing: bytes of a file that is no text are not taken for what is covered.
+// TestCoverNothing checks that NUL bytes of a binary file are not mistaken for covered bytes.
 func TestCoverNothing(t *testing.T) {
 	t.Parallel()
 	if got := hclconfig.Cover(hclconfig.Options{FS: folder("main.hcl", "")}, "main.hcl", []byte("a = \"\x00\"\n")); string(got) != "a = \"?\"\n" {
@@ -50,7 +50,7 @@ func TestCoverNothing(t *testing.T) {
 	}
 }
 
-// covered returns a text without its marks, and what has to become of it.
+// covered returns a text without its marks, and its expected covered form.
 func covered(marked string) (want, text []byte) {
 	hide := false
 	for _, r := range marked {
@@ -69,7 +69,7 @@ func covered(marked string) (want, text []byte) {
 	return want, text
 }
 
-// FuzzCover: no text makes it fail, and lines stay lines.
+// FuzzCover checks that no text makes Cover fail, and that line breaks stay.
 func FuzzCover(f *testing.F) {
 	f.Add("main.hcl", "connection {\n  sudo_password = \"x\n}\n")
 	f.Add("a.auto.kwvars", "x = {")

@@ -9,9 +9,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// plainVariables returns the variables of a configuration: those that are declared, and
-// whether each is for everybody to see. One that is not declared, or whose declaration
-// cannot be read, may well be sensitive.
+// plainVariables returns the declared variables of a configuration, and whether each is
+// declared as not sensitive. An undeclared variable, or one whose declaration cannot be read,
+// may be sensitive.
 func plainVariables(o Options) map[string]bool {
 	plain := map[string]bool{}
 	fsys, closeRoot, err := o.open()
@@ -29,7 +29,7 @@ func plainVariables(o Options) map[string]bool {
 	return plain
 }
 
-// declaredPlain reports whether a variable is for everybody to see.
+// declaredPlain reports whether a variable is declared as not sensitive.
 func declaredPlain(b *hcl.Block) bool {
 	content, _, _ := b.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "sensitive"}}})
 	a := content.Attributes["sensitive"]
@@ -40,9 +40,9 @@ func declaredPlain(b *hcl.Block) bool {
 	return !diags.HasErrors() && v.RawEquals(cty.False)
 }
 
-// values covers a file of values. What a line holds behind a name is covered however it
-// is written, unless it is the value of a plain variable: what is wrong there is often
-// a secret without its quotes.
+// values covers a file of values. Everything after a name on its line is covered however it is
+// written, unless it is the value of a plain variable: an error there is often a secret without
+// its quotes.
 func (c *cover) values(plain map[string]bool) {
 	fresh := true // at the beginning of a line
 	for i := 0; i < len(c.tokens); {
@@ -75,8 +75,8 @@ func (c *cover) values(plain map[string]bool) {
 	}
 }
 
-// named reports whether a line begins with the name of a variable: a declared one, or what
-// can be nothing else. The end of a key that is broken into lines looks like NAME=.
+// named reports whether a line begins with the name of a variable: a declared one, or what can
+// only be one. The last line of a broken base64 key also looks like NAME=.
 func (c *cover) named(i int, plain map[string]bool) bool {
 	if !c.is(i, hclsyntax.TokenIdent) {
 		return false
@@ -86,7 +86,7 @@ func (c *cover) named(i int, plain map[string]bool) bool {
 	return declared || assigned || c.is(i+1, hclsyntax.TokenOBrace)
 }
 
-// jsonValues is values for a file in JSON.
+// jsonValues is values for a JSON file.
 func (c *cover) jsonValues(plain map[string]bool) {
 	text := slices.Clone(c.out)
 	at := 0

@@ -10,20 +10,19 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// The parser and the evaluator of hcl recurse; a text made to exhaust the
-// stack would end the process, so that its nesting is counted beforehand.
+// hcl's parser and evaluator recurse; a text made to exhaust the stack would end the process,
+// so its nesting is counted beforehand.
 const (
 	maxDepth     = 200
 	maxOperators = 10_000
-	// maxTokens bounds the words and signs of one file: parsed, each takes a hundred times
-	// its bytes.
+	// maxTokens limits the tokens of one file: a parsed token takes a hundred times its bytes.
 	maxTokens = 1_000_000
 )
 
-// tooManyTokens is the summary for a text with more of them than one can have.
+// tooManyTokens is the summary for a text with too many tokens.
 const tooManyTokens = "File too large"
 
-// What is said of a text that is nested too deeply: of expressions, of JSON.
+// Details for a text that is nested too deeply: in expressions, in JSON.
 var (
 	deepExpression = fmt.Sprintf("Brackets, templates and operators can be nested %d deep, and an expression can have %d operators.", maxDepth, maxOperators)
 	hugeNumber     = "This number cannot be used: " + numberRange + "."
@@ -31,8 +30,8 @@ var (
 	deepObjects    = fmt.Sprintf("Objects and arrays can be nested %d deep.", maxDepth)
 )
 
-// tooDeep reports a text that is nested too deeply, from its tokens, or a number in it
-// that takes too long to write out.
+// tooDeep reports, from its tokens, a text that is nested too deeply, or a number in it that
+// takes too long to write out.
 func tooDeep(b []byte, name string) *hcl.Diagnostic {
 	if strings.HasSuffix(name, ".json") {
 		return tooDeepJSON(b, name)
@@ -47,18 +46,18 @@ func tooDeepTemplate(b []byte, name string) *hcl.Diagnostic {
 	return deepTokens(tokens)
 }
 
-// frame counts, inside one pair of brackets, what recurses without brackets.
+// frame counts, inside one pair of brackets, the constructs that recurse without brackets.
 type frame struct {
-	prefixes  int // ! and - in a row, ? in a row
+	prefixes  int // consecutive ! and -, consecutive ?
 	operators int
-	newlines  bool // a new line ends an expression here
+	newlines  bool // a line break ends an expression here
 }
 
 // depthCounter walks the tokens of a text.
 type depthCounter struct {
 	frames   []frame
 	controls int
-	keyword  bool // the next identifier is a template's keyword
+	keyword  bool // the next identifier is a template keyword
 }
 
 func deepTokens(tokens hclsyntax.Tokens) *hcl.Diagnostic {
@@ -83,7 +82,7 @@ func deepTokens(tokens hclsyntax.Tokens) *hcl.Diagnostic {
 	return nil
 }
 
-// count takes the next token and reports whether it is too much.
+// count counts the next token and reports whether a limit is exceeded.
 func (c *depthCounter) count(t hclsyntax.Token) bool {
 	top := &c.frames[len(c.frames)-1]
 	keyword := c.keyword
@@ -117,7 +116,7 @@ func (c *depthCounter) count(t hclsyntax.Token) bool {
 	return c.exceeded()
 }
 
-// control follows %{if} and %{for}, which nest without brackets.
+// control counts %{if} and %{for}, which nest without brackets.
 func (c *depthCounter) control(keyword bool, name string) {
 	if !keyword {
 		return
@@ -135,14 +134,14 @@ func (c *depthCounter) exceeded() bool {
 	return len(c.frames)+c.controls+top.prefixes > maxDepth || top.operators > maxOperators
 }
 
-// tooDeepJSON counts brackets and looks into the templates of strings.
+// tooDeepJSON counts brackets and checks the templates in strings.
 func tooDeepJSON(b []byte, name string) *hcl.Diagnostic {
 	dec := stdjson.NewDecoder(bytes.NewReader(b))
 	dec.UseNumber()
 	depth := 0
 	for count := 0; ; count++ {
 		t, err := dec.Token()
-		if count > maxTokens && name != "" { // of a value others are counted
+		if count > maxTokens && name != "" { // a value has limits of its own
 			d := deepAt(b, name, int(dec.InputOffset()), longFile)
 			d.Summary = tooManyTokens
 			return d
@@ -179,8 +178,8 @@ func tooDeepJSON(b []byte, name string) *hcl.Diagnostic {
 	}
 }
 
-// deepBrackets counts brackets in what is no JSON: hcl's parser goes on after
-// an error. Strings are not told apart, which can only count too many.
+// deepBrackets counts brackets in invalid JSON: hcl's parser continues after an error. Strings
+// are not recognized, which can only count too many.
 func deepBrackets(b []byte, name string, from, depth int) *hcl.Diagnostic {
 	for i := min(from, len(b)); i < len(b); i++ {
 		switch b[i] {

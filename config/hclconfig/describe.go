@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 )
 
-// describeVariables says what the variables of an expression are, secrets excluded.
+// describeVariables describes the variables of an expression, except secrets.
 func describeVariables(x hcl.Expression, ctx *hcl.EvalContext) []string {
 	var out []string
 	seen := map[string]bool{}
@@ -28,7 +28,7 @@ func describeVariables(x hcl.Expression, ctx *hcl.EvalContext) []string {
 	return sorted(out)
 }
 
-// secretsOf lists the texts inside of a value that must not be shown.
+// secretsOf lists the sensitive texts inside a value.
 func secretsOf(v cty.Value, inside bool) []string {
 	v, marks := v.Unmark()
 	inside = inside || marks.Has(sensitive)
@@ -53,7 +53,7 @@ func secretsOf(v cty.Value, inside bool) []string {
 	return nil
 }
 
-// describe returns a statement about a value; empty when there is nothing to say.
+// describe returns a statement about a value; empty if there is nothing to say.
 func describe(v cty.Value) string {
 	plain, marks := v.UnmarkDeep()
 	t := plain.Type()

@@ -8,9 +8,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// duplicateKeys finds keys that an object has twice: of HCL's native syntax the last value
-// would count without a word, and in a for_each that is a node less. The form in JSON, and
-// a for in braces, refuse them by themselves. Keys that are computed are not looked at.
+// duplicateKeys finds keys that an object has twice: in HCL's native syntax the last value
+// would silently win, and a for_each would lose a node. The JSON syntax and a for in braces
+// refuse duplicates themselves. Computed keys are not checked.
 func duplicateKeys(x any) hcl.Diagnostics {
 	node, native := x.(hclsyntax.Node)
 	if !native {
@@ -41,7 +41,7 @@ func duplicateKeys(x any) hcl.Diagnostics {
 	})
 }
 
-// literalKey returns a key that is written out; empty for one that is computed.
+// literalKey returns a key that is written out; empty for a computed one.
 func literalKey(x hclsyntax.Expression) string {
 	if len(x.Variables()) > 0 || computed(x) {
 		return ""

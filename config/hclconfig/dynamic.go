@@ -107,7 +107,7 @@ func (e *evaluator) expand(d *dynamic, b *block, add func(*template, *scope)) {
 	}
 }
 
-// iterable reports a collection that cannot be walked; needed says what can.
+// iterable reports a collection that cannot be iterated over; needed says what can.
 func (e *evaluator) iterable(r hcl.Range, v cty.Value, marks cty.ValueMarks, needed string) bool {
 	switch {
 	case hasPending(marks) || !v.IsKnown():

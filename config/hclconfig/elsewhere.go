@@ -7,20 +7,20 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 )
 
-// hump is where a word of a name begins in kubeadm's way of writing names.
+// hump matches the beginning of a word in kubeadm's camelCase names.
 var hump = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 
-// ourName returns a name as kubeadm's configuration has it, in the way of this language.
+// ourName converts a name of kubeadm's configuration to this language's spelling.
 func ourName(name string) string {
 	return strings.ToLower(hump.ReplaceAllString(name, "${1}_${2}"))
 }
 
-// argumentBlocks are names under which people write the arguments of a component:
-// kubeadm's, and those of other tools.
+// argumentBlocks are names that users try for the arguments of a component: kubeadm's, and
+// those of other tools.
 var argumentBlocks = map[string]bool{"args": true, "extra_args": true, "arguments": true, "flags": true}
 
-// explainElsewhere says of a name that is not expected where it stands which block it
-// belongs to: one of a few that have it.
+// explainElsewhere adds, for a misplaced name, the block that it belongs to: one of a few that
+// have it.
 func explainElsewhere(d *diag.Diagnostic, name string) {
 	if strings.Contains(d.Detail, "Did you mean") {
 		return

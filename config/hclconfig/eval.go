@@ -11,17 +11,17 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// evaluator holds what expressions can refer to, and what was found wrong.
+// evaluator holds the values that expressions can refer to, and the findings.
 type evaluator struct {
 	diags diag.Diagnostics
 	seen  map[[2]any]bool
-	// failures are where the attributes are whose values could not be had.
+	// failures are the positions of attributes whose values could not be evaluated.
 	failures map[state.Source]bool
 	text     func(file string) []byte
-	// cover is text with the secrets in it covered.
+	// cover returns the text of a file with its secrets covered.
 	cover     func(file string) []byte
 	functions map[string]function.Function
-	// meter counts what the evaluation costs.
+	// meter counts the cost of the evaluation.
 	meter     *meter
 	variables map[string]*thunk
 	locals    map[string]*thunk
@@ -29,23 +29,23 @@ type evaluator struct {
 	nodes     map[string]*nodeSet
 	// keyed counts the nodes that for_each has made.
 	keyed int
-	// unconditional leaves out what a cluster or node has to fulfil to be made.
+	// unconditional skips the preconditions of clusters and nodes.
 	unconditional bool
-	// recorded are the names that nodes have, in a console.
+	// recorded are the recorded node names, in a console.
 	recorded map[state.Target]string
-	// stack is what is being evaluated, for the path of a cycle.
+	// stack are the thunks that are being evaluated, for the path of a cycle.
 	stack []*thunk
 }
 
-// scope holds the names that exist only inside a block: each, or the iterator
-// of a dynamic block.
+// scope holds the names that exist only inside a block: each, or the iterator of a dynamic
+// block.
 type scope struct {
 	outer *scope
 	name  string
 	value cty.Value
 }
 
-// find looks a name up from the inside out.
+// find looks a name up from the innermost scope outwards.
 func (s *scope) find(name string) (cty.Value, bool) {
 	for ; s != nil; s = s.outer {
 		if s.name == name {
@@ -55,14 +55,14 @@ func (s *scope) find(name string) (cty.Value, bool) {
 	return cty.NilVal, false
 }
 
-// thunk is an attribute whose value is found when somebody asks.
+// thunk is an attribute that is evaluated on demand.
 type thunk struct {
 	name  string
 	row   *Attribute
 	expr  hcl.Expression // nil: default
 	at    hcl.Range
 	scope *scope
-	// derive is the default where it depends on other values.
+	// derive returns the default if it depends on other values.
 	derive func() cty.Value
 	status thunkStatus
 	value  cty.Value
@@ -85,9 +85,9 @@ func (t *thunk) set() bool { return t.expr != nil }
 type (
 	// sensitiveMark: never print it.
 	sensitiveMark struct{}
-	// lazyMark: the value was not evaluated, and the result depends on it.
+	// lazyMark: the value is not evaluated yet, and the result depends on it.
 	lazyMark struct{ thunk *thunk }
-	// failedMark: an error was reported already.
+	// failedMark: an error is already reported.
 	failedMark struct{}
 	// pendingMark: only an apply can know the value.
 	pendingMark struct {
@@ -101,10 +101,10 @@ var (
 	hasFailed = failedMark{}
 )
 
-// failedValue stands for what could not be evaluated.
+// failedValue stands for a value that could not be evaluated.
 func failedValue(t cty.Type) cty.Value { return cty.UnknownVal(t).Mark(hasFailed) }
 
-// failed reports whether a value with the marks was reported as an error.
+// failed reports whether the marks show that an error is already reported.
 func failed(marks cty.ValueMarks) bool { return marks.Has(hasFailed) }
 
 func hasPending(marks cty.ValueMarks) bool {
@@ -116,7 +116,7 @@ func hasPending(marks cty.ValueMarks) bool {
 	return false
 }
 
-// force returns the value of an attribute, evaluated now if it was not before.
+// force returns the value of an attribute, and evaluates it if necessary.
 func (e *evaluator) force(t *thunk) cty.Value {
 	switch t.status {
 	case done:
@@ -160,7 +160,7 @@ func (e *evaluator) cycle(t *thunk) {
 	e.errorAt(t.at, "Cycle in the configuration", "The value of %s depends on itself:\n\n  %s\n\nOne of these must be written without the others.", t.name, strings.Join(path, "\n  → "))
 }
 
-// evaluate finds the value of an attribute, by its type.
+// evaluate returns the value of an attribute, converted to its type.
 func (e *evaluator) evaluate(t *thunk) cty.Value {
 	if t.expr == nil {
 		return t.fallback()
@@ -172,7 +172,7 @@ func (e *evaluator) evaluate(t *thunk) cty.Value {
 	return e.conform(t, v)
 }
 
-// fallback returns the value of what was not written.
+// fallback returns the value of an attribute that is not written.
 func (t *thunk) fallback() cty.Value {
 	switch {
 	case t.derive != nil:
@@ -183,8 +183,8 @@ func (t *thunk) fallback() cty.Value {
 	return t.row.value()
 }
 
-// eval returns the value of an expression. Whatever it refers to is evaluated
-// first; of collections referred to as a whole only what the result needs.
+// eval returns the value of an expression. Everything that it refers to is evaluated first; of
+// collections referred to as a whole only what the result needs.
 func (e *evaluator) eval(x hcl.Expression, sc *scope) cty.Value {
 	refs := x.Variables()
 	if !e.resolve(refs, sc) {
@@ -206,8 +206,8 @@ func (e *evaluator) eval(x hcl.Expression, sc *scope) cty.Value {
 	}
 }
 
-// settle evaluates what the value turned out to depend on. It reports whether
-// there was anything.
+// settle evaluates the values on which the result turned out to depend. It reports whether
+// there were any.
 func (e *evaluator) settle(v cty.Value, lazies []*thunk) bool {
 	_, marks := v.UnmarkDeep()
 	if failed(marks) {
@@ -223,7 +223,7 @@ func (e *evaluator) settle(v cty.Value, lazies []*thunk) bool {
 	if any || v.IsWhollyKnown() || hasPending(marks) {
 		return any
 	}
-	// A function such as try lost the marks with the value.
+	// A function such as try may lose the marks together with the value.
 	for _, t := range lazies {
 		if t.status != done {
 			e.force(t)
@@ -233,7 +233,8 @@ func (e *evaluator) settle(v cty.Value, lazies []*thunk) bool {
 	return any
 }
 
-// failedIn reports whether the expression refers to something that is wrong already.
+// failedIn reports whether the expression refers to something that is already reported as
+// wrong.
 func failedIn(refs []hcl.Traversal, ctx *hcl.EvalContext) bool {
 	for _, ref := range refs {
 		v, ok := ctx.Variables[ref.RootName()]

@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestCycle: a cycle is reported once, with its whole path.
+// TestCycle checks that a cycle is reported once, with its whole path.
 func TestCycle(t *testing.T) {
 	t.Parallel()
 	_, diags := load("main.hcl", `
@@ -44,8 +44,8 @@ node "n" {
 	}
 }
 
-// TestLazy: an attribute depends on what its value needs, not on all that its
-// expression could reach.
+// TestLazy checks that an attribute depends only on what its value needs, not on everything
+// that its expression could reach.
 func TestLazy(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, sans, label string }{
@@ -96,8 +96,8 @@ node "n" {
 	}
 }
 
-// checkEager: what an expression names in full is evaluated, and must exist,
-// even in a branch that is not taken.
+// checkEager checks that what an expression names in full is evaluated, and must exist, even in
+// a branch that is not taken.
 func checkEager(t *testing.T, diags diag.Diagnostics) {
 	t.Helper()
 	if len(diags) != 1 {
@@ -108,7 +108,7 @@ func checkEager(t *testing.T, diags diag.Diagnostics) {
 	}
 }
 
-// TestTwins: the native and the JSON form give the same model.
+// TestTwins checks that the native and the JSON form give the same model.
 func TestTwins(t *testing.T) {
 	t.Parallel()
 	native, diags := load("main.hcl", `
@@ -186,7 +186,7 @@ output "o" {
 	}
 	for k := range keys(native.Clusters[0].Origins) {
 		if json.Clusters[0].Origins[k].IsZero() {
-			t.Errorf("no place of %s in JSON", k)
+			t.Errorf("no position of %s in JSON", k)
 		}
 	}
 	got, want := noPlaces(string(modelJSON(t, json))), noPlaces(string(modelJSON(t, native)))
@@ -195,7 +195,7 @@ output "o" {
 	}
 }
 
-// noPlaces takes the line numbers out of a model.
+// noPlaces removes the line numbers from a model.
 func noPlaces(model string) string {
 	var out []string
 	for line := range strings.Lines(model) {
@@ -207,7 +207,7 @@ func noPlaces(model string) string {
 	return strings.Join(out, "")
 }
 
-// TestOrigins: the keys under which phases look for places.
+// TestOrigins checks the keys under which phases look positions up.
 func TestOrigins(t *testing.T) {
 	t.Parallel()
 	c, diags := load("main.hcl", `cluster "c" {
@@ -252,7 +252,7 @@ node "n" {
 			t.Errorf("%s: got line %d, want %d", path, got.Line, line)
 		}
 	}
-	// What is not written out key by key has its keys all the same.
+	// Values that are not written out key by key have keys as well.
 	for _, path := range []string{"kube_proxy.config.mode", "kube_proxy.config.conntrack.min"} {
 		if got, ok := c.Clusters[0].Origins[path]; !ok || got.Line != 15 {
 			t.Errorf("%s: got %v, want line 15", path, got)
@@ -265,7 +265,7 @@ node "n" {
 	}
 }
 
-// TestOutside: functions read nothing that lies outside of the folder.
+// TestOutside checks that functions read nothing outside of the folder.
 func TestOutside(t *testing.T) {
 	t.Parallel()
 	outside := filepath.Join(t.TempDir(), "secret")
@@ -293,7 +293,7 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// TestDigest: the digest changes with everything that the configuration depends on.
+// TestDigest checks that the digest changes with everything that the configuration depends on.
 func TestDigest(t *testing.T) {
 	t.Parallel()
 	text := base + `
@@ -315,7 +315,7 @@ output "f" {
 	if again := digest(hclconfig.Options{}, "unrelated", "x"); again != first || len(first) != 64 {
 		t.Errorf("got %s, then %s", first, again)
 	}
-	// Where a file of variables is, and what else stands in it, is all the same.
+	// The path of a file of variables, and what else it has, do not matter.
 	of := func(file, text string) string {
 		return digest(hclconfig.Options{Vars: []hclconfig.VarArg{{File: file}}, ReadFile: func(string) ([]byte, error) { return []byte(text), nil }})
 	}
@@ -336,7 +336,7 @@ output "f" {
 	}
 }
 
-// TestBombs: a few lines cannot exhaust the process.
+// TestBombs checks that a few lines cannot exhaust the process.
 func TestBombs(t *testing.T) {
 	t.Parallel()
 	var bomb strings.Builder
@@ -382,8 +382,8 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// TestUnknownFunction: the nearest one is named, each time the same, so that
-// the mistake is one finding whatever it is made for.
+// TestUnknownFunction checks that the nearest function is named, always the same one, so that a
+// mistake inside a loop is one finding.
 func TestUnknownFunction(t *testing.T) {
 	t.Parallel()
 	for range 20 {
@@ -394,7 +394,8 @@ func TestUnknownFunction(t *testing.T) {
 	}
 }
 
-// TestLinkOutside: a link out of the folder is not followed, and it is said why.
+// TestLinkOutside checks that a link out of the folder is not followed, and that the error says
+// why.
 func TestLinkOutside(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "config")
@@ -411,7 +412,7 @@ func TestLinkOutside(t *testing.T) {
 	}
 }
 
-// TestFunctions: some of each kind; most are the library's.
+// TestFunctions checks some functions of each kind; most are the library's.
 func TestFunctions(t *testing.T) {
 	t.Parallel()
 	fsys := folder("f.txt", "text", "t.tpl", "%{ for n in names ~}\n${upper(n)}\n%{ endfor ~}", "d/e/x.yaml", "a: 1", "d/y.yaml", "")
@@ -482,7 +483,7 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// TestValues: a finding says what the variables of the expression are.
+// TestValues checks that a finding describes the variables of the expression.
 func TestValues(t *testing.T) {
 	t.Parallel()
 	_, diags := load("main.hcl", base+`
@@ -516,7 +517,7 @@ check "password" {
 	}
 }
 
-// TestFunctionsRefuse: what functions say of arguments that they cannot take.
+// TestFunctionsRefuse checks the errors of functions for invalid arguments.
 func TestFunctionsRefuse(t *testing.T) {
 	t.Parallel()
 	fsys := folder("bin", "\xff\xfe", "d/y.yaml", "", "big", strings.Repeat("x", 16<<20+1), "deep.json", strings.Repeat("[", 300)+strings.Repeat("]", 300),
@@ -547,8 +548,8 @@ func TestFunctionsRefuse(t *testing.T) {
 	}
 }
 
-// TestOutputsOfHostNames: what is made of a name that its host has is pending, and is
-// known with the names that are recorded, also through a local; with others again.
+// TestOutputsOfHostNames checks that an output made of a host's name is pending, also through a
+// local, and gets its value from the recorded names, and a new one when those change.
 func TestOutputsOfHostNames(t *testing.T) {
 	t.Parallel()
 	c, diags := load("main.hcl", consoleConfig+`
@@ -584,6 +585,6 @@ output "plain" { value = 1 }`)
 		t.Errorf("without names: got %v", got)
 	}
 	if c, _ := load("main.hcl", consoleConfig); c.Named != nil {
-		t.Error("nothing is made of a name, and it is said that something is")
+		t.Error("no output depends on a node name, and Named is set")
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/kubewright/kubewright/config/hclconfig"
 )
 
-// TestExamples: every example can be copied as it is.
+// TestExamples checks that every example can be copied as it is.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join("..", "..", "examples")
@@ -22,7 +22,7 @@ func TestExamples(t *testing.T) {
 		}
 		t.Run(en.Name(), func(t *testing.T) {
 			t.Parallel()
-			// What an example leaves to its operator: certificates, and keys in variables.
+			// The operator provides the certificates, and keys in variables.
 			fsys := withCA(t, filepath.Join(dir, en.Name()))
 			fsys["etcd/ca.crt"], fsys["etcd/client.crt"] = fsys["ca.crt"], fsys["ca.crt"]
 			o := hclconfig.Options{FS: fsys, ToolVersion: "0.1.0"}

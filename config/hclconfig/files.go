@@ -17,11 +17,11 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// MaxFile bounds in bytes every file that is read.
+// MaxFile limits, in bytes, every file that is read.
 const MaxFile = 16 << 20
 
-// maxRead bounds all files of a configuration together, and maxParsed those of them that
-// are written in the language.
+// maxRead limits all files of a configuration together, and maxParsed those that are written in
+// the language.
 const (
 	maxRead   = 256 << 20
 	maxParsed = 16 << 20
@@ -60,12 +60,12 @@ func readAll(r io.Reader) ([]byte, error) {
 type files struct {
 	fsys  fs.FS
 	texts map[string][]byte
-	// named are the texts of files that the command line names. The configuration does not
-	// depend on them, but on the values that they have, and not on where they are.
+	// named are the texts of files that the command line names. The configuration depends on
+	// the values in them, and not on their text or place.
 	named map[string][]byte
-	// answers are what functions found out about files without reading them.
+	// answers are what functions learned about files without reading them.
 	answers map[string]string
-	// size is that of all texts.
+	// size is the total size of all texts.
 	size int
 }
 
@@ -93,9 +93,10 @@ func (f *files) read(name string) ([]byte, error) {
 	return b, nil
 }
 
-// withoutPath drops operation and path of an error, which the caller says better.
+// withoutPath removes operation and path from an error, since the caller gives a better
+// context.
 func withoutPath(err error) error {
-	if err != nil && strings.HasSuffix(err.Error(), "path escapes from parent") { // os.Root has no value for it
+	if err != nil && strings.HasSuffix(err.Error(), "path escapes from parent") { // os.Root has no error value for it
 		return errors.New("it is a link that leads out of the configuration folder, and nothing outside is read. " +
 			"Put a copy in the place of the link; values of variables can come from elsewhere with -var-file")
 	}
@@ -108,8 +109,10 @@ func withoutPath(err error) error {
 	return err
 }
 
-// leftAside tells of a name that is hidden, or that an editor leaves behind.
-func leftAside(name string) bool { return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "#") }
+// ignoredName reports whether a name is hidden, or a file that an editor leaves behind.
+func ignoredName(name string) bool {
+	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "#")
+}
 
 // listed returns the names in the folder, without those that editors leave behind.
 func (f *files) listed(suffixes ...string) ([]string, error) {
@@ -120,7 +123,7 @@ func (f *files) listed(suffixes ...string) ([]string, error) {
 	var names []string
 	for _, en := range entries {
 		name := en.Name()
-		if en.IsDir() || leftAside(name) {
+		if en.IsDir() || ignoredName(name) {
 			continue
 		}
 		if slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(name, s) }) {
@@ -164,7 +167,7 @@ func (f *files) parse() ([]*hcl.File, hcl.Diagnostics, diag.Diagnostics) {
 	return parsed, syntax, diags
 }
 
-// ofTerraform says that a folder has files of Terraform's; empty when it has none.
+// ofTerraform says that a folder has files of Terraform; empty if it has none.
 func (f *files) ofTerraform() string {
 	names, _ := f.listed(".tf", ".tf.json")
 	if len(names) == 0 {
@@ -179,7 +182,7 @@ func parseText(b []byte, name string) (*hcl.File, hcl.Diagnostics) {
 		return nil, hcl.Diagnostics{d}
 	}
 	if rest, marked := bytes.CutPrefix(b, []byte(byteOrderMark)); marked && strings.HasSuffix(name, ".json") {
-		b = slices.Concat([]byte("   "), rest) // each byte keeps its place
+		b = slices.Concat([]byte("   "), rest) // each byte keeps its position
 	}
 	if d := tooDeep(b, name); d != nil {
 		return nil, hcl.Diagnostics{d}
@@ -192,11 +195,10 @@ func parseText(b []byte, name string) (*hcl.File, hcl.Diagnostics) {
 	return file, withoutEchoes(diags)
 }
 
-// byteOrderMark begins what editors of Windows write as UTF-8.
+// byteOrderMark is the prefix of UTF-8 files from some Windows editors.
 const byteOrderMark = "\ufeff"
 
-// noText says at once of a file in another encoding what is wrong with it, and not of
-// each of its characters.
+// noText reports a file in another encoding once, instead of each of its characters.
 func noText(b []byte, name string) *hcl.Diagnostic {
 	at := hcl.Range{Filename: name, Start: hcl.InitialPos, End: hcl.InitialPos}
 	d := &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Invalid character encoding", Subject: &at}
@@ -216,9 +218,9 @@ func noText(b []byte, name string) *hcl.Diagnostic {
 	return d
 }
 
-// withoutValues has a word without quotes where JSON wants a value not repeated,
-// for it may be a secret: its place is told. That no object was found follows from
-// what else is wrong.
+// withoutValues drops an unquoted word from hcl's errors about a JSON value, for it may be a
+// secret: the position is enough. It also drops the error that no object was found, which
+// follows from others.
 func withoutValues(diags hcl.Diagnostics) hcl.Diagnostics {
 	if len(diags) > 1 {
 		diags = slices.DeleteFunc(diags, func(d *hcl.Diagnostic) bool { return d.Summary == "Root value must be object" })
@@ -231,12 +233,12 @@ func withoutValues(diags hcl.Diagnostics) hcl.Diagnostics {
 	return diags
 }
 
-// openQuote is what HCL says of a quote that is not closed, and again of every
-// line that follows.
+// openQuote is hcl's summary for a quote that is not closed, which it repeats for every line
+// that follows.
 const openQuote = "Invalid multi-line string"
 
-// withoutEchoes keeps the first of the findings about open quotes: one missing
-// quote is one mistake.
+// withoutEchoes keeps only the first finding about an open quote: one missing quote is one
+// mistake.
 func withoutEchoes(diags hcl.Diagnostics) hcl.Diagnostics {
 	said := false
 	return slices.DeleteFunc(diags, func(d *hcl.Diagnostic) bool {
@@ -255,8 +257,8 @@ func parseExpression(text, name string) (hcl.Expression, hcl.Diagnostics) {
 	return x, withoutEchoes(diags)
 }
 
-// below reads all files of a folder whose names end so, by their path in it; none where
-// there are too many. A folder that does not exist has none.
+// below reads all files of a folder whose names have these suffixes, by their path in it; none
+// if there are too many. A folder that does not exist has none.
 func (f *files) below(dir string, suffixes ...string) (map[string][]byte, error) {
 	var names []string
 	err := fs.WalkDir(f.fsys, dir, func(name string, d fs.DirEntry, err error) error {
@@ -285,5 +287,5 @@ func (f *files) below(dir string, suffixes ...string) (map[string][]byte, error)
 	return out, nil
 }
 
-// maxSupplied bounds the files of one folder; a control plane has seventeen.
+// maxSupplied limits the files of one folder; a control plane has seventeen.
 const maxSupplied = 200_000

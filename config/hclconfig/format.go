@@ -13,18 +13,18 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// FilesToFormat lists the .hcl and .kwvars files of a folder, and with recursive those
-// of the folders below it. Files in JSON have no canonical form, and what is not read
-// as configuration, hidden or left behind by an editor, is not formatted either.
+// FilesToFormat lists the .hcl and .kwvars files of a folder, and with recursive those of the
+// folders below it. JSON files have no canonical form, and files that are not read as
+// configuration, hidden or left behind by an editor, are not formatted either.
 func FilesToFormat(fsys fs.FS, recursive bool) ([]string, error) {
 	var out []string
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && name != "." && (!recursive || leftAside(d.Name())):
+		case d.IsDir() && name != "." && (!recursive || ignoredName(d.Name())):
 			return fs.SkipDir
-		case !d.IsDir() && !leftAside(d.Name()) && (strings.HasSuffix(name, ".hcl") || strings.HasSuffix(name, ".kwvars")):
+		case !d.IsDir() && !ignoredName(d.Name()) && (strings.HasSuffix(name, ".hcl") || strings.HasSuffix(name, ".kwvars")):
 			out = append(out, name)
 		}
 		return nil
@@ -32,15 +32,15 @@ func FilesToFormat(fsys fs.FS, recursive bool) ([]string, error) {
 	return out, err
 }
 
-// ReadFile reads a file to format: a regular one of at most MaxFile. A link may lead to
-// another file of its folder.
+// ReadFile reads a file to format: a regular one of at most MaxFile. A link may lead to another
+// file of its folder.
 func ReadFile(name string) ([]byte, error) {
 	return safefile.ReadBelow(filepath.Dir(name), filepath.Base(name), MaxFile)
 }
 
-// Format puts the text of a .hcl file into its canonical form: indentation and
-// spaces, and no template around a single expression. A text that cannot be
-// parsed is left alone and reported; name is what the report calls it.
+// Format returns the text of a .hcl file in its canonical form: indentation and spaces, and no
+// template around a single expression. A text that cannot be parsed is reported and not
+// changed; name is its name in the report.
 func Format(name string, src []byte) ([]byte, diag.Diagnostics) {
 	if d := tooDeep(src, name); d != nil {
 		return src, diag.Diagnostics{fromHCL(d, nil, func(string) []byte { return src })}
@@ -53,7 +53,8 @@ func Format(name string, src []byte) ([]byte, diag.Diagnostics) {
 	return hclwrite.Format(file.Bytes()), nil
 }
 
-// unparsed returns why a text cannot be parsed. Which variables are sensitive is not known here.
+// unparsed returns why a text cannot be parsed. It is unknown here which variables are
+// sensitive.
 func unparsed(name string, src []byte, diags hcl.Diagnostics) diag.Diagnostics {
 	var out diag.Diagnostics
 	covered := Cover(Options{}, name, src)
@@ -65,7 +66,7 @@ func unparsed(name string, src []byte, diags hcl.Diagnostics) diag.Diagnostics {
 	return out
 }
 
-// unwrapBody takes templates away that only wrap an expression.
+// unwrapBody removes templates that only wrap an expression.
 func unwrapBody(body *hclwrite.Body) {
 	for name, attr := range body.Attributes() {
 		tokens := attr.Expr().BuildTokens(nil)
@@ -78,8 +79,7 @@ func unwrapBody(body *hclwrite.Body) {
 	}
 }
 
-// unwrap makes x of "${x}", in parentheses when it spans lines; nil when the
-// tokens are anything else.
+// unwrap returns x for "${x}", in parentheses if it spans lines; nil for any other tokens.
 func unwrap(tokens hclwrite.Tokens) hclwrite.Tokens {
 	n := len(tokens)
 	if n < 5 || tokens[0].Type != hclsyntax.TokenOQuote || tokens[1].Type != hclsyntax.TokenTemplateInterp ||

@@ -38,8 +38,8 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// TestFilesToFormat: what is not read as configuration is not formatted, such as the
-// link to nowhere by which Emacs locks a file.
+// TestFilesToFormat checks that files that are not read as configuration are not formatted,
+// such as the dangling link by which Emacs locks a file.
 func TestFilesToFormat(t *testing.T) {
 	t.Parallel()
 	fsys := folder("a.hcl", "a=1\n", "b.kwvars", "b = 1\n", "sub/c.hcl", "c=1\n", "d.hcl.json", "{}", ".hidden.hcl", "x=1\n",
@@ -52,7 +52,7 @@ func TestFilesToFormat(t *testing.T) {
 	}
 }
 
-// TestExamplesFormatted: examples are in canonical form; UPDATE=1 makes them so.
+// TestExamplesFormatted checks that examples are in canonical form; UPDATE=1 formats them.
 func TestExamplesFormatted(t *testing.T) {
 	t.Parallel()
 	const examples = "../../examples"

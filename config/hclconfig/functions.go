@@ -15,8 +15,8 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// functions returns those of Terraform's names whose result depends on nothing but
-// their arguments and the files of the folder.
+// functions returns Terraform's functions whose result depends only on their arguments and the
+// files of the folder.
 func (l *loader) functions(m *meter) map[string]function.Function {
 	f := map[string]function.Function{
 		"abs": stdlib.AbsoluteFunc, "ceil": stdlib.CeilFunc, "floor": stdlib.FloorFunc, "log": stdlib.LogFunc,
@@ -65,8 +65,8 @@ func (l *loader) functions(m *meter) map[string]function.Function {
 	return f
 }
 
-// unavailable are Terraform's functions that would make two plans of the same
-// configuration differ, or read what lies outside of it.
+// unavailable are Terraform's functions that would make two plans of the same configuration
+// differ, or that read something outside of it.
 var unavailable = map[string]string{
 	"timestamp":     "the result would differ from one plan to the next",
 	"plantimestamp": "the result would differ from one plan to the next",
@@ -77,7 +77,7 @@ var unavailable = map[string]string{
 	"rsadecrypt":    "keys do not belong into a configuration; give the secret in a sensitive variable",
 }
 
-// refusal returns a function that only says why it is not there.
+// refusal returns a function that only says why it is unavailable.
 func refusal(name, why string) function.Function {
 	return function.New(&function.Spec{
 		VarParam: &function.Parameter{Name: "args", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true, AllowDynamicType: true, AllowMarked: true},

@@ -27,8 +27,8 @@ var (
 
 var errTooDeep = fmt.Errorf("the text is nested more than %d deep", maxDepth)
 
-// guarded returns a decoding function that looks at its text before it decodes: what
-// a manifest from elsewhere can make of a few lines must not end the process.
+// guarded returns a decoding function that checks its text before it decodes: a few lines of a
+// manifest from elsewhere must not be able to exhaust the process.
 func guarded(decode function.Function, check func(text string) error) function.Function {
 	return function.New(&function.Spec{
 		Params: decode.Params(),
@@ -44,8 +44,7 @@ func guarded(decode function.Function, check func(text string) error) function.F
 	})
 }
 
-// checkYAML refuses aliases that multiply and deep nesting. Other mistakes are
-// the decoder's to report.
+// checkYAML refuses aliases that multiply and deep nesting. The decoder reports other mistakes.
 func checkYAML(text string) error {
 	var v any
 	err := yaml.Unmarshal([]byte(text), &v)

@@ -24,7 +24,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// addFileFunctions adds what reads files below the folder.
+// addFileFunctions adds the functions that read files below the folder.
 func (l *loader) addFileFunctions(f map[string]function.Function, m *meter) {
 	plain := maps.Clone(f)
 	f["file"] = l.ofFile(func(name string, b []byte) (string, error) {
@@ -45,7 +45,7 @@ func (l *loader) addFileFunctions(f map[string]function.Function, m *meter) {
 	f["templatestring"] = m.templateString(plain)
 }
 
-// localPath makes a path relative to the folder and keeps it there.
+// localPath makes a path relative to the folder and refuses one that leaves it.
 func localPath(name string) (string, error) {
 	clean := path.Clean(name)
 	switch {
@@ -190,7 +190,7 @@ func (l *loader) templateFile(functions map[string]function.Function, m *meter) 
 	return m.templateFunc("path", load, functions)
 }
 
-// templateText is what places call the text of templatestring.
+// templateText is the file name in positions inside the text of templatestring.
 const templateText = "<template>"
 
 // templateString renders a string with the given variables.

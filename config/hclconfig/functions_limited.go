@@ -8,14 +8,13 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// size is what a call of a function is going to make and to cost, as far as that is
-// known before it: at least a good guess where its value is larger than its arguments
-// are, or its work more than to look at each of them.
+// size is an estimate of the result and the cost of a function call, made before the call:
+// needed if its value is larger than its arguments, or its work more than visiting each of
+// them.
 type size struct{ text, elements, steps float64 }
 
-// sizes estimate the calls of functions whose arguments multiply. Arguments are known,
-// not null and without marks; an estimate sees those that come first where others are
-// not known yet.
+// sizes estimate the calls of functions whose results multiply. The arguments are known, not
+// null and without marks; if one is unknown, an estimate gets only those before it.
 var sizes = map[string]func(args []cty.Value) size{
 	"replace":    sizeOfReplace,
 	"format":     sizeOfFormat,
@@ -40,7 +39,7 @@ var mayBeNull = map[string]bool{
 	"jsondecode": true, "yamldecode": true, "tonumber": true, "parseint": true, "regex": true,
 }
 
-// limit replaces the functions that multiply by such as look at their arguments first.
+// limit replaces these functions by ones that check the estimate first.
 func (m *meter) limit(all map[string]function.Function) {
 	for name, estimate := range sizes {
 		f := all[name]
@@ -75,7 +74,7 @@ func (m *meter) exceeds(s size) (limit, bool) {
 	return 0, false
 }
 
-// knownOf returns the arguments up to the first that is not known, or null.
+// knownOf returns the arguments before the first one that is unknown or null.
 func knownOf(args []cty.Value) []cty.Value {
 	out := make([]cty.Value, 0, len(args))
 	for _, v := range args {
@@ -88,7 +87,7 @@ func knownOf(args []cty.Value) []cty.Value {
 	return out
 }
 
-// textOf returns an argument that is a text; empty where it is none or missing.
+// textOf returns an argument that is a text; empty if it is none or missing.
 func textOf(args []cty.Value, i int) string {
 	if i >= len(args) || args[i].Type() != cty.String {
 		return ""
@@ -96,7 +95,7 @@ func textOf(args []cty.Value, i int) string {
 	return args[i].AsString()
 }
 
-// lengthOf returns how many elements a value has.
+// lengthOf returns the number of elements of a value.
 func lengthOf(v cty.Value) float64 {
 	if v, _ = v.Unmark(); !v.IsKnown() || v.IsNull() || !v.CanIterateElements() {
 		return 0
@@ -107,11 +106,11 @@ func lengthOf(v cty.Value) float64 {
 // textIn returns the length of all text in a value.
 func textIn(v cty.Value) float64 {
 	w := weight{max: usualLimits}
-	_, _ = w.add(v, 0) // what is larger was refused as an argument
+	_, _ = w.add(v, 0) // a larger one was refused as an argument
 	return float64(w.text)
 }
 
-// sizeOfReplace is exact for a text, and for a regular expression what it can be.
+// sizeOfReplace is exact for a text, and an upper bound for a regular expression.
 func sizeOfReplace(args []cty.Value) size {
 	s, old, with := textOf(args, 0), textOf(args, 1), textOf(args, 2)
 	if pattern, ok := expressionIn(old); ok {
@@ -134,8 +133,8 @@ func expressionIn(s string) (string, bool) {
 	return "", false
 }
 
-// formatVerbs finds how many values a format takes, and the spaces and digits that it
-// adds.
+// formatVerbs returns the number of values that a format takes, and the spaces and digits that
+// it adds.
 func formatVerbs(format string) (verbs, padding float64) {
 	for i := 0; i < len(format); i++ {
 		if format[i] != '%' {
@@ -163,7 +162,7 @@ func sizeOfFormat(args []cty.Value) size {
 		n := textIn(v)
 		total, longest = total+n, max(longest, n)
 	}
-	if strings.Contains(format, "[") { // %[1]s can stand often
+	if strings.Contains(format, "[") { // %[1]s may occur often
 		total = max(total, verbs*longest)
 	}
 	return size{text: float64(len(format)) + padding + total}
@@ -240,20 +239,20 @@ func sizeOfText(args []cty.Value) size {
 		case !quoted && (c == ',' || c == '[' || c == '{'):
 			out.elements++
 		case !quoted && c == '\n':
-			out.elements += 0.5 // a line of YAML is an element or less
+			out.elements += 0.5 // a line of YAML has at most one element
 		}
 	}
 	return out
 }
 
-// sizeOfDigits returns what reading a long number takes: more than twice as much for twice
+// sizeOfDigits returns the cost of parsing a long number, which more than doubles with twice
 // the digits.
 func sizeOfDigits(args []cty.Value) size {
 	n := float64(len(textOf(args, 0)))
 	return size{steps: n * n / (1 << 18)}
 }
 
-// sizeOfMatch compares each key with each that is searched for.
+// sizeOfMatch counts the comparison of each key with each searched key.
 func sizeOfMatch(args []cty.Value) size {
 	if len(args) < 3 {
 		return size{}
@@ -261,8 +260,8 @@ func sizeOfMatch(args []cty.Value) size {
 	return size{steps: lengthOf(args[1]) * lengthOf(args[2])}
 }
 
-// stepsOfMatching returns what it takes to hold a text against a regular expression:
-// in the worst case, each state at each byte.
+// stepsOfMatching returns the steps of matching a text with a regular expression: in the worst
+// case, each state at each byte.
 func stepsOfMatching(pattern, text string) float64 {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {

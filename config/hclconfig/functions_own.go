@@ -31,7 +31,8 @@ var (
 	strContainsFunc = ofStrings("substr", strings.Contains)
 )
 
-// ofBools makes a function of a list of bools that is the given value as soon as one element is.
+// ofBools makes a function of a list of bools that returns stop as soon as one element equals
+// it.
 func ofBools(stop bool) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "list", Type: cty.List(cty.Bool)}},
@@ -75,7 +76,7 @@ var (
 	dirnameFunc  = ofPath(path.Dir)
 )
 
-// replaceFunc replaces text, or what a /regular expression/ matches.
+// replaceFunc replaces text, or the matches of a /regular expression/.
 var replaceFunc = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "str", Type: cty.String}, {Name: "substr", Type: cty.String}, {Name: "replace", Type: cty.String}},
 	Type:   function.StaticReturnType(cty.String),
@@ -163,7 +164,7 @@ var indexFunc = function.New(&function.Spec{
 	},
 })
 
-// oneFunc is the only element of a list, or null for none.
+// oneFunc returns the only element of a list, or null for none.
 var oneFunc = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "list", Type: cty.DynamicPseudoType}},
 	Type: func(args []cty.Value) (cty.Type, error) {
@@ -192,7 +193,7 @@ var oneFunc = function.New(&function.Spec{
 	},
 })
 
-// matchKeysFunc picks the values whose keys are searched for.
+// matchKeysFunc returns the values whose keys are searched for.
 var matchKeysFunc = function.New(&function.Spec{
 	Params: []function.Parameter{
 		{Name: "values", Type: cty.List(cty.DynamicPseudoType)},
@@ -262,7 +263,7 @@ var timeCmpFunc = function.New(&function.Spec{
 	},
 })
 
-// ofAny makes a function of any one value.
+// ofAny makes a function of one value of any type.
 func ofAny(typ func(cty.Value) cty.Type, impl func(cty.Value) cty.Value) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true, AllowDynamicType: true, AllowMarked: true}},

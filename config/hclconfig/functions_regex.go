@@ -6,9 +6,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// matches counts how often a regular expression matches, and the bytes that match, up
-// to a number of matches (-1: all). Where that takes too many steps nothing is looked
-// at, as in what is no regular expression.
+// matches counts the matches of a regular expression, up to most (-1: all), and their bytes. It
+// returns 0 without matching if that takes too many steps, or if the regular expression is
+// invalid.
 func matches(pattern, text string, steps float64, most int) (count, bytes float64) {
 	if steps > float64(usualLimits.steps) {
 		return 0, 0
@@ -17,8 +17,8 @@ func matches(pattern, text string, steps float64, most int) (count, bytes float6
 	if err != nil {
 		return 0, 0
 	}
-	// With most the places are a few million numbers; without it they are counted one
-	// by one.
+	// With most, the list of positions has a few million numbers; without it, matches are
+	// counted one by one.
 	if most >= 0 {
 		for _, at := range re.FindAllStringIndex(text, most) {
 			count, bytes = count+1, bytes+float64(at[1]-at[0])

@@ -9,7 +9,8 @@ import (
 	"github.com/kubewright/kubewright/config/hclconfig"
 )
 
-// FuzzLoad: no text makes Load panic or hang, and what it finds lies inside of the text.
+// FuzzLoad checks that no text makes Load panic or hang, and that its findings are inside the
+// text.
 func FuzzLoad(f *testing.F) {
 	for _, pattern := range []string{"testdata/invalid/*.hcl", "testdata/valid/*/*.hcl", "../../examples/*/*.hcl"} {
 		names, err := filepath.Glob(pattern)
@@ -45,14 +46,14 @@ func FuzzLoad(f *testing.F) {
 		for _, d := range diags {
 			for _, s := range []int{d.Subject.StartByte, d.Subject.EndByte, d.Context.StartByte, d.Context.EndByte} {
 				if s < 0 || s > len(text) {
-					t.Errorf("a place outside of the file: %+v", d)
+					t.Errorf("a position outside of the file: %+v", d)
 				}
 			}
 			if d.Subject.StartByte > d.Subject.EndByte {
-				t.Errorf("a place that ends before it begins: %+v", d.Subject)
+				t.Errorf("a position that ends before it begins: %+v", d.Subject)
 			}
 			if d.Subject.File != "" && d.Subject.File != name && !strings.HasPrefix(d.Subject.File, "<") {
-				t.Errorf("a place in no file: %+v", d.Subject)
+				t.Errorf("a position in no file: %+v", d.Subject)
 			}
 			if d.Summary == "" {
 				t.Errorf("a finding without summary: %+v", d)
@@ -64,8 +65,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// FuzzVariables: no file, option or environment variable makes Load panic, and a
-// value that is sensitive is in no finding.
+// FuzzVariables checks that no file, option or environment variable makes Load panic, and that
+// no finding contains a sensitive value.
 func FuzzVariables(f *testing.F) {
 	for _, text := range []string{"", "a = 1\n", "a = {b = [null]}", "a = \"${", "b = 2", "{", "\xff", "a = \"\"\na = 3\n"} {
 		f.Add(text, "a="+text, "list(string)", false)
@@ -93,7 +94,7 @@ func FuzzVariables(f *testing.F) {
 	})
 }
 
-// FuzzFormat: the canonical form means the same, and is its own canonical form.
+// FuzzFormat checks that the canonical form means the same, and is its own canonical form.
 func FuzzFormat(f *testing.F) {
 	f.Add("a = \"${b}\"\n")
 	f.Add("a {\nb=1\n}\n")

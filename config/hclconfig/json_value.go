@@ -9,8 +9,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// jsonValue returns the value of an expression in JSON: what the library makes of it, except
-// that the templates in its texts are metered.
+// jsonValue returns the value of a JSON expression, as the library does, except that the
+// templates in its texts are metered.
 func (m *meter) jsonValue(x hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	m.spend(1, x.Range())
 	if pairs, diags := hcl.ExprMap(x); !diags.HasErrors() {

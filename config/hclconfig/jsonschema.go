@@ -9,9 +9,9 @@ import (
 // object is a part of a JSON Schema.
 type object = map[string]any
 
-// JSONSchema describes *.hcl.json files as a JSON Schema (draft 7, which
-// editors know), from the table. Expressions are strings with ${…} in them, as
-// HCL's JSON syntax has it; what they evaluate to is not checked here.
+// JSONSchema returns a JSON Schema for *.hcl.json files (draft 7, which editors support), made
+// from the table. Expressions are strings with ${…} in them, as in HCL's JSON syntax; their
+// values are not checked here.
 func JSONSchema() ([]byte, error) {
 	definitions := object{}
 	for name, forms := range jsonTypes {
@@ -35,10 +35,10 @@ func JSONSchema() ([]byte, error) {
 	}, "", " ")
 }
 
-// definition returns a reference; a space in it is written as in an address.
+// definition returns a reference; a space in it is escaped as in a URL.
 func definition(name string) string { return "#/definitions/" + strings.ReplaceAll(name, " ", "%20") }
 
-// define adds the body of a block, and those of the blocks inside of it.
+// define adds the body of a block, and those of its nested blocks.
 func define(row *Block, path string, into object) {
 	into[path] = bodyOf(row, path)
 	for _, b := range slices.Concat(row.Blocks, row.Variants) {
@@ -46,7 +46,7 @@ func define(row *Block, path string, into object) {
 	}
 }
 
-// bodyOf returns what stands between the braces of a block.
+// bodyOf returns the schema of a block's content.
 func bodyOf(row *Block, path string) object {
 	out := object{"type": "object"}
 	if row.Doc != "" {
@@ -85,7 +85,8 @@ func bodyOf(row *Block, path string) object {
 	return out
 }
 
-// occurrencesOf returns a block, or several of it: an array, or with labels an object by label.
+// occurrencesOf returns the schema of a block, or of several: an array, or with labels an
+// object by label.
 func occurrencesOf(row *Block, body object) object {
 	most := 1
 	if row.Repeat {
@@ -106,7 +107,7 @@ func occurrencesOf(row *Block, body object) object {
 	return out
 }
 
-// manyOf returns one of something or an array of it; most is 0 where there is no bound.
+// manyOf allows one of something or an array of it; a most of 0 is no limit.
 func manyOf(one object, most int) object {
 	several := object{"type": "array", "items": one}
 	if most > 0 {
@@ -115,7 +116,7 @@ func manyOf(one object, most int) object {
 	return object{"anyOf": []any{one, several}}
 }
 
-// dynamicOf returns a dynamic block that makes such blocks.
+// dynamicOf returns the schema of a dynamic block that makes such blocks.
 func dynamicOf(row *Block, body object) object {
 	properties := object{
 		"//":       object{"description": "A comment."},
@@ -131,7 +132,7 @@ func dynamicOf(row *Block, body object) object {
 	return object{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
 }
 
-// attributeOf returns the value of an attribute.
+// attributeOf returns the schema of an attribute's value.
 func attributeOf(a *Attribute) object {
 	if jsonTypes[a.Type.Name] == nil {
 		panic("internal error: the type " + a.Type.Name + " has no form in JSON")
@@ -147,19 +148,19 @@ func attributeOf(a *Attribute) object {
 	if !a.Required {
 		name += " or null"
 	}
-	// What stands beside a reference is not read by all: so it is put into a list.
+	// Some readers ignore keywords beside a $ref: allOf separates it.
 	out["allOf"] = []any{object{"$ref": definition(name)}}
 	return out
 }
 
-// The forms that values of scalar types have; what converts to the type is as good.
+// JSON forms of scalar values; any value that converts to the type is accepted.
 var (
 	jsonExpression = object{"type": "string", "pattern": "[$%]\\{"}
 	jsonString     = object{"type": []string{"string", "number", "boolean"}}
 	jsonBool       = object{"enum": []any{true, false, "true", "false"}}
 )
 
-// jsonTypes are the forms in JSON of each type of the table, by its name.
+// jsonTypes are the JSON forms of each type of the table, by its name.
 var jsonTypes = map[string][]any{
 	typeString.Name:     {jsonString},
 	typeNumber.Name:     {object{"type": "integer"}, object{"type": "string", "pattern": "^-?[0-9]+$"}, jsonExpression},

@@ -20,7 +20,7 @@ import (
 	"github.com/kubewright/kubewright/config/hclconfig"
 )
 
-// configSchema is docs/config.schema.json, which is what JSONSchema writes.
+// configSchema returns docs/config.schema.json, which has to be what JSONSchema returns.
 func configSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	b, err := hclconfig.JSONSchema()
@@ -52,8 +52,8 @@ func decoded(t *testing.T, b []byte) any {
 	return doc
 }
 
-// TestJSONSchema: every example, and a configuration with every attribute there
-// is, written in JSON fits the schema and means the same.
+// TestJSONSchema checks that every example, and a configuration with every attribute, fits the
+// schema when written in JSON, and gives the same model.
 func TestJSONSchema(t *testing.T) {
 	t.Parallel()
 	schema := configSchema(t)
@@ -104,7 +104,7 @@ func TestJSONSchema(t *testing.T) {
 	}
 }
 
-// meaning returns a model without places.
+// meaning returns a model without positions.
 func meaning(t *testing.T, model []byte) any {
 	t.Helper()
 	var v any
@@ -131,7 +131,7 @@ func meaning(t *testing.T, model []byte) any {
 	return v
 }
 
-// TestJSONSchemaRefuses: the schema is not so wide that it says nothing.
+// TestJSONSchemaRefuses checks that the schema is not so wide that it says nothing.
 func TestJSONSchemaRefuses(t *testing.T) {
 	t.Parallel()
 	schema := configSchema(t)
@@ -163,13 +163,13 @@ func TestJSONSchemaRefuses(t *testing.T) {
 			t.Fatalf("%s is not there", c[0])
 		}
 		if schema.Validate(decoded(t, []byte(bad))) == nil {
-			t.Errorf("the schema takes %s", bad)
+			t.Errorf("the schema accepts %s", bad)
 		}
 	}
 }
 
-// toJSON writes a file of the native syntax in JSON: what is constant as a value,
-// the rest as expressions.
+// toJSON converts a file from native syntax to JSON: constants as values, the rest as
+// expressions.
 func toJSON(t *testing.T, src []byte) []byte {
 	t.Helper()
 	f, diags := hclsyntax.ParseConfig(src, "main.hcl", hcl.InitialPos)
@@ -210,7 +210,7 @@ func (w jsonWriter) body(b *hclsyntax.Body, row *hclconfig.Block) map[string]any
 	return out
 }
 
-// block returns a block as an element of the array of those of its type.
+// block returns a block as an element of the array for its type.
 func (w jsonWriter) block(c *hclsyntax.Block, parent *hclconfig.Block) any {
 	find := func(name string) *hclconfig.Block {
 		for _, b := range parent.Blocks {
@@ -242,7 +242,7 @@ func (w jsonWriter) block(c *hclsyntax.Block, parent *hclconfig.Block) any {
 	return body
 }
 
-// static returns what is not evaluated: a reference, or a list of them.
+// static returns an attribute that is not evaluated: a reference, or a list of them.
 func (w jsonWriter) static(x hclsyntax.Expression) any {
 	if list, ok := x.(*hclsyntax.TupleConsExpr); ok {
 		out := []any{}

@@ -6,23 +6,23 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// limits bound an evaluation. A few lines can describe a value that fills the memory,
-// or work that never ends. The limits count bytes, elements and steps, and no time, so
-// that the same configuration ends in the same way on every machine.
+// limits limit an evaluation. A few lines can describe a value that fills the memory, or work
+// that never ends. The limits count bytes, elements and steps, and not time, so that the same
+// configuration ends in the same way on every machine.
 type limits struct {
-	// text bounds the bytes of text in one value.
+	// text limits the bytes of text in one value.
 	text int
-	// elements bounds the elements of one value, nested ones included.
+	// elements limits the elements of one value, nested ones included.
 	elements int
-	// made and textMade bound what one expression makes on the way to its value.
+	// made and textMade limit what one expression makes on the way to its value.
 	made, textMade int
-	// kept and textKept bound the values of a whole configuration.
+	// kept and textKept limit the values of a whole configuration.
 	kept, textKept int
-	// steps bounds the work of a whole configuration.
+	// steps limits the work of a whole configuration.
 	steps int
 }
 
-// usualLimits are those of every configuration. The steps take about a minute.
+// usualLimits are the limits of every configuration. The steps take about a minute.
 var usualLimits = limits{
 	text: 8 << 20, elements: 1_000_000,
 	made: 3_000_000, textMade: 64 << 20,
@@ -31,17 +31,16 @@ var usualLimits = limits{
 }
 
 const (
-	// maxChain bounds how many values depend on one another in a row.
+	// maxChain limits the length of a chain of values that depend on one another.
 	maxChain = 1_000
-	// maxBlocks bounds the blocks that one dynamic block makes.
+	// maxBlocks limits the blocks that one dynamic block makes.
 	maxBlocks = 10_000
 )
 
-// The steps that work costs. A step is about what the evaluation needs to look
-// at one element.
+// The cost of work in steps. A step is about the cost of visiting one element.
 const (
-	stepsOfPass    = 10    // once through a for or a splat
-	stepsOfFailure = 1_000 // an error that is kept
+	stepsOfPass    = 10    // one pass of a for or a splat
+	stepsOfFailure = 1_000 // a kept error
 	bytesOfStep    = 16    // of text that is read or written
 
 	attributesOfStep = 4 // of blocks that an expression refers to
@@ -60,11 +59,11 @@ const (
 	limitChain
 )
 
-// ofConfiguration reports whether the limit is one of the whole configuration. Once it is
-// reached nothing more is evaluated.
+// ofConfiguration reports whether the limit is for the whole configuration. Once it is reached,
+// nothing more is evaluated.
 func (l limit) ofConfiguration() bool { return l == limitKept || l == limitSteps }
 
-// summary names what is wrong.
+// summary returns the summary of the finding.
 func (l limit) summary() string {
 	switch l {
 	case limitText:
@@ -97,10 +96,10 @@ func (m limits) detail(l limit) string {
 	case limitChain:
 		return fmt.Sprintf("More than %s values depend on one another in a row, which is the limit. This is the last of them.", grouped(maxChain))
 	}
-	return fmt.Sprintf("The configuration takes more than %s steps to evaluate, which is the limit; it is reached in this expression. Each element that a function looks at is a step, and each pass of a for is %d. Look for a for inside of a for, and compute in locals what is the same for all nodes.", grouped(m.steps), stepsOfPass)
+	return fmt.Sprintf("The configuration takes more than %s steps to evaluate, which is the limit; it is reached in this expression. Each element that a function visits is a step, and each pass of a for is %d. Look for a for inside of a for, and compute in locals what is the same for all nodes.", grouped(m.steps), stepsOfPass)
 }
 
-// grouped returns a number with commas between thousands.
+// grouped formats a number with commas between thousands.
 func grouped(n int) string {
 	if n < 1000 {
 		return fmt.Sprint(n)
@@ -108,15 +107,15 @@ func grouped(n int) string {
 	return fmt.Sprintf("%s,%03d", grouped(n/1000), n%1000)
 }
 
-// stop is the end of an evaluation at a limit. Loops of the library have no other
-// way out than a panic, which meter.value recovers.
+// stop ends an evaluation at a limit. The only way out of the library's loops is a panic, which
+// meter.value recovers.
 type stop struct {
 	limit  limit
 	detail string
 	at     hcl.Range
 }
 
-// diagnostic says where the evaluation stopped and why.
+// diagnostic returns where the evaluation stopped and why.
 func (s *stop) diagnostic() *hcl.Diagnostic {
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: s.limit.summary(), Detail: s.detail, Subject: &s.at, Extra: s}
 }

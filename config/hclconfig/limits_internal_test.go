@@ -14,16 +14,16 @@ import (
 // bomb is a configuration of a few lines that describes too much.
 type bomb struct {
 	name string
-	// value is that of local.bomb, which stands in line 8; files come with it.
+	// value is the value of local.bomb, in line 8; files are further files.
 	value string
 	files []string
 	// want is the summary of the error.
 	want string
-	// memory says that it would take much memory soon.
+	// memory reports whether it would quickly take much memory.
 	memory bool
 }
 
-// doubled are locals each of which is two of the one before.
+// doubled returns locals each of which is twice the previous one.
 func doubled(format string) []string {
 	var b strings.Builder
 	b.WriteString("locals {\n  d0 = \"xxxxxxxxxxxxxxxx\"\n")
@@ -109,7 +109,7 @@ var bombs = []bomb{
 	{name: "chain", want: "Nested too deeply", files: []string{"chain.hcl", chain(1_500, "local.c%d")}},
 }
 
-// chain are locals each of which is made of the one before, the last one first.
+// chain returns locals each of which depends on the previous one, the last one first.
 func chain(n int, format string) string {
 	var b strings.Builder
 	b.WriteString("locals {\n")
@@ -119,7 +119,7 @@ func chain(n int, format string) string {
 	return b.String() + "  c0 = 1\n}\n"
 }
 
-// ground is what the bombs are made of, and where they stand.
+// ground is the configuration around the bombs.
 const ground = `cluster "c" {
   kubernetes_version = "1.36.3"
 }
@@ -139,7 +139,7 @@ output "o" {
 }
 `
 
-// loadWithin loads files by name under the given limits.
+// loadWithin loads files by name with the given limits.
 func loadWithin(max limits, files ...string) diag.Diagnostics {
 	fsys := fstest.MapFS{"mib": {Data: []byte(strings.Repeat("a", max.text/8))}}
 	for i := 0; i < len(files); i += 2 {
@@ -155,7 +155,7 @@ func loadWithin(max limits, files ...string) diag.Diagnostics {
 	return l.eval.diags
 }
 
-// configuration returns the text of a bomb, and where its error is.
+// configuration returns the text of a bomb, and the position of its error.
 func (b bomb) configuration() (files []string, file string, line int) {
 	value, last := b.value, "local.bomb"
 	file, line = "main.hcl", 8
@@ -172,13 +172,12 @@ func (b bomb) configuration() (files []string, file string, line int) {
 	return append([]string{"main.hcl", text}, b.files...), file, line
 }
 
-// aHundredth are limits that are reached at once.
+// aHundredth are limits that are reached quickly.
 var aHundredth = limits{
 	text: 80_000, elements: 10_000, made: 30_000, textMade: 640_000, kept: 40_000, textKept: 2_560_000, steps: 1_000_000,
 }
 
-// TestLimits: what a few lines describe ends at a limit, at the expression which is too
-// much.
+// TestLimits checks that each bomb ends at a limit, at the expression that exceeds it.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	for _, b := range bombs {
@@ -190,9 +189,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestMemory: with the limits of every configuration what a few lines describe takes no
-// more memory than a large configuration does. Not in parallel: the memory is that of the
-// process.
+// TestMemory checks that with the usual limits no bomb takes more memory than a large
+// configuration does. It is not parallel, since it measures the memory of the process.
 func TestMemory(t *testing.T) {
 	for _, b := range bombs {
 		if !b.memory {
@@ -230,8 +228,8 @@ func checkLimit(t *testing.T, diags diag.Diagnostics, summary, file string, line
 	}
 }
 
-// TestLimitsEverywhere: whatever is evaluated has the limits, by whatever part of a
-// configuration it is.
+// TestLimitsEverywhere checks that the limits apply to every part of a configuration that is
+// evaluated.
 func TestLimitsEverywhere(t *testing.T) {
 	t.Parallel()
 	const (
@@ -267,7 +265,7 @@ func TestLimitsEverywhere(t *testing.T) {
 	}
 }
 
-// TestLimitsInJSON: templates in the texts of JSON have the limits, too.
+// TestLimitsInJSON checks that the limits apply to templates in JSON texts, too.
 func TestLimitsInJSON(t *testing.T) {
 	t.Parallel()
 	const text = `{
@@ -287,8 +285,8 @@ func TestLimitsInJSON(t *testing.T) {
 	}
 }
 
-// TestLargeFiles: what is parsed as JSON is bounded by its words and signs, as other text is
-// by TestLimitsOfFilesSay.
+// TestLargeFiles checks that JSON is limited by its tokens, as TestLimitsOfFilesSay checks for
+// native syntax.
 func TestLargeFiles(t *testing.T) {
 	t.Parallel()
 	words := `{"locals": {"x": [` + strings.Repeat("1,", maxTokens) + "1]}}"
@@ -297,7 +295,7 @@ func TestLargeFiles(t *testing.T) {
 	}
 }
 
-// TestManyNodes: an ordinary large configuration is far from the limits.
+// TestManyNodes checks that an ordinary large configuration is far from the limits.
 func TestManyNodes(t *testing.T) {
 	t.Parallel()
 	l, _, diags := newLoader(Options{FS: fstest.MapFS{"main.hcl": {Data: []byte(`

@@ -7,15 +7,15 @@ import (
 	"testing/fstest"
 )
 
-// limitSays are words of the detail of each limit of the evaluation, by its summary.
+// limitSays are parts of the detail for each limit of the evaluation, by its summary.
 var limitSays = map[string][]string{
 	textTooLong:  {"This expression makes a text of more than", "Look for what repeats or doubles it."},
 	tooLarge:     {"This expression makes a value of more than", "Look for what multiplies it: a for inside of a for"},
 	tooMuchMade:  {"on the way to its value, which is the limit for one expression. Look for what multiplies it: a for inside of a for"},
-	tooExpensive: {"1,000,000 steps to evaluate, which is the limit; it is reached in this expression. Each element that a function looks at is a step, and each pass of a for is 10. Look for a for inside of a for, and compute in locals what is the same for all nodes."},
+	tooExpensive: {"1,000,000 steps to evaluate, which is the limit; it is reached in this expression. Each element that a function visits is a step, and each pass of a for is 10. Look for a for inside of a for, and compute in locals what is the same for all nodes."},
 }
 
-// TestLimitsSay: what exceeds a limit is told which, and what to do.
+// TestLimitsSay checks that the error names the exceeded limit, and what to do.
 func TestLimitsSay(t *testing.T) {
 	t.Parallel()
 	shown := map[string]bool{}
@@ -33,7 +33,7 @@ func TestLimitsSay(t *testing.T) {
 	}
 }
 
-// TestLimitsOfFilesSay: so is a file, a folder, and what makes blocks and nodes.
+// TestLimitsOfFilesSay does the same for files, folders, and the numbers of blocks and nodes.
 func TestLimitsOfFilesSay(t *testing.T) {
 	t.Parallel()
 	node := func(name string) string {
@@ -91,8 +91,8 @@ func checkSaysWithin(t *testing.T, max limits, name, summary string, says []stri
 	}
 }
 
-// TestFilesTogether: a file is refused where all that were read are too much with it. One
-// that was read already counts once.
+// TestFilesTogether checks that a file is refused if the files read so far are too large
+// together with it. A file that is read again counts once.
 func TestFilesTogether(t *testing.T) {
 	t.Parallel()
 	f := &files{fsys: fstest.MapFS{"a": {Data: []byte("abc")}, "b": {Data: []byte("d")}}, texts: map[string][]byte{}, size: maxRead - 3}

@@ -28,17 +28,16 @@ type Options struct {
 	Vars []VarArg
 	// Env is the environment as NAME=VALUE.
 	Env []string
-	// ToolVersion is held against required_version, unless it is empty.
+	// ToolVersion is checked against required_version, unless it is empty.
 	ToolVersion string
 	// Ask is asked for required variables without a value; without it they are errors.
 	Ask func(Missing) (string, error)
-	// Destroy reports whether nothing of the configuration is to be left: what it has to
-	// fulfil to be made is not asked.
+	// Destroy reports whether everything is to be destroyed: preconditions are not evaluated.
 	Destroy bool
-	// Generate reports whether clusters which import blocks refer to need no block: it is
-	// going to be written.
+	// Generate reports whether clusters that import blocks refer to need no block: it is going
+	// to be written.
 	Generate bool
-	// ReadFile reads a file of -var-file; os.ReadFile when nil.
+	// ReadFile reads a file of -var-file; nil stands for os.ReadFile.
 	ReadFile func(name string) ([]byte, error)
 }
 
@@ -52,11 +51,11 @@ type loader struct {
 	// unread reports whether a file of values could not be read.
 	unread  bool
 	outputs []*template
-	// pending is what outputs are made of that only an apply can know, once it was asked for.
+	// pending are the inputs of outputs that only an apply can know, once they were needed.
 	pending  []*thunk
 	backend  *config.Backend
-	defaults *block // the connection block at the top
-	// defaultOrigins and defaultSensitive are those of its attributes.
+	defaults *block // the top-level connection block
+	// defaultOrigins and defaultSensitive belong to its attributes.
 	defaultOrigins   map[string]state.Source
 	defaultSensitive map[string]bool
 	nodes            []*nodeSet
@@ -66,13 +65,13 @@ type loader struct {
 	// policed are the policy blocks, and settings the kubewright block.
 	policed  []*block
 	settings *block
-	// incomplete reports whether mistakes kept nodes from being made, or their role
-	// or cluster from being known.
+	// incomplete reports whether mistakes kept nodes from being made, or their role or cluster
+	// from being known.
 	incomplete bool
 }
 
-// Load reads, evaluates and checks a configuration. All that is wrong is
-// reported at once. The configuration is nil when it is too broken to be used.
+// Load reads, evaluates and checks a configuration. It reports all mistakes at once. The
+// configuration is nil if it is too broken to be used.
 func Load(o Options) (*config.Config, diag.Diagnostics) {
 	l, closeRoot, diags := newLoader(o)
 	if diags.HasErrors() {
@@ -84,7 +83,7 @@ func Load(o Options) (*config.Config, diag.Diagnostics) {
 	return c, l.eval.diags
 }
 
-// newLoader opens the folder. Without errors the caller closes it.
+// newLoader opens the folder. If there are no errors, the caller closes it.
 func newLoader(o Options) (*loader, func() error, diag.Diagnostics) {
 	fsys, closeRoot, err := o.open()
 	if err != nil {
@@ -133,8 +132,8 @@ func (l *loader) load() *config.Config {
 	return c
 }
 
-// secrets checks the configuration, and takes secrets out of everything that
-// was found: checks of others quote what they do not like.
+// secrets checks the configuration, and redacts its secrets in all findings: checks quote the
+// values that they refuse.
 func (l *loader) secrets(c *config.Config) {
 	var roots []string
 	for _, t := range l.eval.variables {
@@ -153,8 +152,8 @@ func (l *loader) secrets(c *config.Config) {
 	}
 }
 
-// keySeen tells of a finding about a private key that the text of the files has shown
-// already: it is one mistake.
+// keySeen reports whether a finding about a private key repeats one about the text of the
+// files: it is one mistake.
 func (l *loader) keySeen(d *diag.Diagnostic) bool {
 	return d.Summary == keyWritten && slices.ContainsFunc(l.eval.diags, func(seen *diag.Diagnostic) bool {
 		s := seen.Subject
@@ -162,8 +161,8 @@ func (l *loader) keySeen(d *diag.Diagnostic) bool {
 	})
 }
 
-// followsFrom tells of a finding about a value that could not be had: that was
-// reported, and what stands there instead was not written by anybody.
+// followsFrom reports whether a finding is about a value that could not be evaluated: that is
+// already reported, and the user did not write its substitute.
 func (e *evaluator) followsFrom(d *diag.Diagnostic) bool {
 	s := d.Subject
 	for f := range e.failures {
@@ -174,7 +173,7 @@ func (e *evaluator) followsFrom(d *diag.Diagnostic) bool {
 	return false
 }
 
-// declareAll sorts the blocks of the files by what they are.
+// declareAll sorts the blocks of the files by type.
 func (l *loader) declareAll(body *template) {
 	e := l.eval
 	e.variables, e.locals = map[string]*thunk{}, map[string]*thunk{}
@@ -230,7 +229,7 @@ func (l *loader) declareAll(body *template) {
 	}
 }
 
-// declareLocals takes the attributes of a locals block.
+// declareLocals declares the attributes of a locals block.
 func (l *loader) declareLocals(t *template) {
 	for _, a := range slices.SortedFunc(maps.Values(t.attrs), byPlace) {
 		if before := l.eval.locals[a.Name]; before != nil {
@@ -261,8 +260,8 @@ func (l *loader) ask(values map[string]given) map[string]given {
 	return values
 }
 
-// reportMissing reports required variables without a value. Where a file of values
-// could not be read nobody knows which those are.
+// reportMissing reports required variables without a value. If a file of values could not be
+// read, it is unknown which those are.
 func (l *loader) reportMissing() {
 	if l.unread {
 		return
@@ -277,8 +276,9 @@ func (l *loader) reportMissing() {
 	}
 }
 
-// digest is over every file of the folder that was read, every answer about files and
-// every variable. A saved plan is carried out in another folder, too.
+// digest covers every file of the folder that was read, every answer about files and every
+// variable. It does not depend on the folder's path: a saved plan may be applied in another
+// folder.
 func (l *loader) digest() string {
 	h := sha256.New()
 	write := func(parts ...string) {

@@ -31,11 +31,11 @@ func load(files ...string) (*config.Config, diag.Diagnostics) {
 	return hclconfig.Load(hclconfig.Options{FS: folder(files...)})
 }
 
-// mark is an expected finding: # ERROR: Summary, or # WARNING: Summary, at the
-// end of the offending line. A line can have several.
+// mark matches an expected finding: # ERROR: Summary, or # WARNING: Summary, at the end of the
+// offending line. A line can have several.
 var mark = regexp.MustCompile(`# (ERROR|WARNING): ([^#\n]*[^#\s])`)
 
-// marks lists what a file expects, as "LINE: severity: Summary".
+// marks lists the findings that a file expects, as "LINE: severity: Summary".
 func marks(text string) []string {
 	var out []string
 	for i, line := range strings.Split(text, "\n") {
@@ -47,8 +47,8 @@ func marks(text string) []string {
 	return out
 }
 
-// TestInvalid: every mistake is found at its place, all at once, and nothing else is.
-// What is said of each stands in a file of its own, for people to read.
+// TestInvalid checks that every mistake is found at its position, all at once, and nothing
+// else. The text of the findings is in a golden file, for people to read.
 func TestInvalid(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob(filepath.Join("testdata", "invalid", "*.hcl"))
@@ -73,7 +73,7 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// told returns all that findings say, each with its place and what it is about.
+// told returns the full text of findings, each with its position and subject.
 func told(diags diag.Diagnostics) string {
 	var b strings.Builder
 	for _, d := range diags {
@@ -85,7 +85,7 @@ func told(diags diag.Diagnostics) string {
 	return b.String()
 }
 
-// compare wants exactly the expected findings.
+// compare requires exactly the expected findings.
 func compare(t *testing.T, want []string, diags diag.Diagnostics) {
 	t.Helper()
 	left := map[string]int{}
@@ -107,7 +107,7 @@ func compare(t *testing.T, want []string, diags diag.Diagnostics) {
 	}
 }
 
-// checkWording holds a finding against the rules of style.
+// checkWording checks a finding against the style rules.
 func checkWording(t *testing.T, d *diag.Diagnostic) {
 	t.Helper()
 	if d.Summary == "" || strings.HasSuffix(d.Summary, ".") || strings.Contains(d.Summary, "%!") || strings.Contains(d.Detail, "%!") {
@@ -118,12 +118,12 @@ func checkWording(t *testing.T, d *diag.Diagnostic) {
 	}
 	for _, private := range []string{"cty.", "hclsyntax", "internal error", "DynamicPseudoType"} {
 		if strings.Contains(d.Detail, private) {
-			t.Errorf("speaks of %q: %s", private, d)
+			t.Errorf("mentions %q: %s", private, d)
 		}
 	}
 }
 
-// TestValid: the model of each file is as it was when somebody looked at it.
+// TestValid compares the model of each file with a reviewed golden file.
 func TestValid(t *testing.T) {
 	t.Parallel()
 	dirs, err := filepath.Glob(filepath.Join("testdata", "valid", "*"))
@@ -145,7 +145,7 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// modelJSON prints a model without what depends on where it was loaded.
+// modelJSON returns a model as JSON, without what depends on where it was loaded.
 func modelJSON(t *testing.T, c *config.Config) []byte {
 	t.Helper()
 	if c == nil {
@@ -161,10 +161,10 @@ func modelJSON(t *testing.T, c *config.Config) []byte {
 	return append(b, '\n')
 }
 
-// placePattern shortens places to FILE:LINE.
+// placePattern matches positions, to shorten them to FILE:LINE.
 var placePattern = regexp.MustCompile(`\{\s*"file": "([^"]*)",\s*"line": (\d+),\s*"column": \d+,\s*"end_line": \d+,\s*"end_column": \d+,\s*(?:"start_byte": \d+,\s*)?"end_byte": \d+\s*\}`)
 
-// golden compares with a file; UPDATE=1 writes it.
+// golden compares got with a file; UPDATE=1 writes it.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	if os.Getenv("UPDATE") != "" {
@@ -183,13 +183,14 @@ func golden(t *testing.T, name string, got []byte) {
 	g, w := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
 	for i := range min(len(g), len(w)) {
 		if g[i] != w[i] {
-			t.Fatalf("%s differs in line %d:\n got %s\nwant %s\nUPDATE=1 writes it anew.", name, i+1, g[i], w[i])
+			t.Fatalf("%s differs in line %d:\n got %s\nwant %s\nUPDATE=1 rewrites it.", name, i+1, g[i], w[i])
 		}
 	}
 	t.Fatalf("%s has %d lines, got %d", name, len(w), len(g))
 }
 
-// TestEncodings: editors of Windows are understood, and what is no text is said once.
+// TestEncodings checks that files from Windows editors are accepted, and that a binary file is
+// reported once.
 func TestEncodings(t *testing.T) {
 	t.Parallel()
 	const inJSON = `{"locals": {"a": 1}}`
@@ -207,7 +208,7 @@ func TestEncodings(t *testing.T) {
 		dir := t.TempDir()
 		for name, text := range map[string]string{"main.hcl": base, tt.name: tt.text} {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-				t.Skip(err) // a file system that takes no such name
+				t.Skip(err) // the file system does not accept such a name
 			}
 		}
 		_, diags := hclconfig.Load(hclconfig.Options{Dir: dir})

@@ -9,17 +9,17 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// meter counts what evaluating a configuration costs, and ends it at the limits.
+// meter counts the cost of evaluating a configuration, and ends the evaluation at the limits.
 // It is for one goroutine.
 type meter struct {
 	max limits
-	// steps, kept and textKept are those of the configuration so far.
+	// steps, kept and textKept are the counts of the configuration so far.
 	steps, kept, textKept int
-	// made and textMade are those of the present expression.
+	// made and textMade are the counts of the current expression.
 	made, textMade int
-	// stopped is why the present expression ended, ended why all of them did.
+	// stopped is why the current expression ended, ended why all of them did.
 	stopped, ended *stop
-	// failures are the passes that failed of the loop around the present expression.
+	// failures counts the failed passes of the loop around the current expression.
 	failures int
 	// native are the expressions that are metered already, with their metered form.
 	native map[hclsyntax.Expression]hclsyntax.Expression
@@ -29,8 +29,8 @@ func newMeter() *meter {
 	return &meter{max: usualLimits, native: map[hclsyntax.Expression]hclsyntax.Expression{}}
 }
 
-// value evaluates an expression. Its value is within the limits; where they are
-// exceeded the only finding says so.
+// value evaluates an expression. Its value is within the limits; if one is exceeded, that is
+// the only finding.
 func (m *meter) value(x hcl.Expression, ctx *hcl.EvalContext) (v cty.Value, diags hcl.Diagnostics) {
 	if m.ended != nil {
 		return cty.DynamicVal, hcl.Diagnostics{m.ended.diagnostic()}
@@ -47,8 +47,8 @@ func (m *meter) value(x hcl.Expression, ctx *hcl.EvalContext) (v cty.Value, diag
 	return v, diags
 }
 
-// guard calls a function that evaluates an expression at a place, and returns the
-// finding where it ends at a limit.
+// guard calls a function that evaluates an expression at a position, and returns the finding if
+// it ends at a limit.
 func (m *meter) guard(at hcl.Range, evaluate func()) (found *hcl.Diagnostic) {
 	m.made, m.textMade, m.failures, m.stopped = 0, 0, 0, nil
 	defer func() {
@@ -70,12 +70,12 @@ func (m *meter) guard(at hcl.Range, evaluate func()) (found *hcl.Diagnostic) {
 	return nil
 }
 
-// typeConstraint reads the type of a variable, whose optional attributes can have
-// defaults that are evaluated.
+// typeConstraint reads the type of a variable, whose optional attributes can have defaults that
+// are evaluated.
 func (m *meter) typeConstraint(x hcl.Expression) (typ cty.Type, defaults *typeexpr.Defaults, diags hcl.Diagnostics) {
 	native, ok := x.(hclsyntax.Expression)
 	if !ok {
-		text, bad := x.Value(nil) // of JSON, as it is written
+		text, bad := x.Value(nil) // JSON: as written
 		if !bad.HasErrors() && !text.IsNull() && text.Type() == cty.String {
 			native, bad = hclsyntax.ParseExpression([]byte(text.AsString()), x.Range().Filename, x.Range().Start)
 			ok = !bad.HasErrors()
@@ -92,11 +92,11 @@ func (m *meter) typeConstraint(x hcl.Expression) (typ cty.Type, defaults *typeex
 	return typ, defaults, diags
 }
 
-// again begins to count the steps from nothing, for an expression that a user gives when
-// the configuration has been evaluated.
+// again resets the count of steps, for an expression that a user enters after the configuration
+// was evaluated.
 func (m *meter) again() { m.steps, m.ended = 0, nil }
 
-// inner is value for an expression that is part of one.
+// inner is value for a part of an expression.
 func (m *meter) inner(x hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	if native, ok := x.(hclsyntax.Expression); ok {
 		return m.metered(native).Value(ctx)
@@ -108,14 +108,14 @@ func (m *meter) stopAt(l limit, at hcl.Range) *stop {
 	return &stop{limit: l, detail: m.max.detail(l), at: at}
 }
 
-// end ends the evaluation of the present expression.
+// end ends the evaluation of the current expression.
 func (m *meter) end(l limit, at hcl.Range) {
 	m.stopped = m.stopAt(l, at)
 	panic(m.stopped)
 }
 
-// refuse is end for inside of a function, which cannot be left by a panic, and does
-// not know its place.
+// refuse is end for use inside a function, which a panic cannot leave, and which does not know
+// its position.
 func (m *meter) refuse(l limit) error {
 	m.stopped = m.stopAt(l, hcl.Range{})
 	return errors.New(m.stopped.detail)
@@ -128,7 +128,7 @@ func (m *meter) spend(steps int, at hcl.Range) {
 	}
 }
 
-// make counts what an expression made.
+// make counts what an expression has made.
 func (m *meter) make(elements, text int, at hcl.Range) {
 	m.made, m.textMade = m.made+elements, m.textMade+text
 	switch {
@@ -142,7 +142,7 @@ func (m *meter) make(elements, text int, at hcl.Range) {
 	m.spend(elements+text/bytesOfStep, at)
 }
 
-// keep counts a value that becomes one of the configuration's.
+// keep counts a value that becomes part of the configuration.
 func (m *meter) keep(at hcl.Range, v cty.Value) {
 	w := m.weigh(v, at)
 	if w.failed { // it is reported already
@@ -154,8 +154,8 @@ func (m *meter) keep(at hcl.Range, v cty.Value) {
 	}
 }
 
-// keepBlocks counts blocks that become part of the configuration, with the attributes that
-// each can have. It returns the finding where they are too many.
+// keepBlocks counts blocks that become part of the configuration, with the attributes that each
+// can have. It returns the finding if they are too many.
 func (m *meter) keepBlocks(blocks, attributes int, at hcl.Range) *hcl.Diagnostic {
 	return m.guard(at, func() {
 		m.kept += blocks * (1 + attributes)
@@ -166,8 +166,7 @@ func (m *meter) keepBlocks(blocks, attributes int, at hcl.Range) *hcl.Diagnostic
 	})
 }
 
-// weight is the size of a value as it would be written out: what is shared counts
-// each time.
+// weight is the size of a value when written out: shared parts count each time.
 type weight struct {
 	max            limits
 	elements, text int
@@ -175,8 +174,8 @@ type weight struct {
 	failed bool
 }
 
-// weigh finds the size of a value, counts the steps that it takes, and ends the
-// evaluation where the value is larger than one may be.
+// weigh returns the size of a value, counts the steps for that, and ends the evaluation if the
+// value exceeds a limit.
 func (m *meter) weigh(v cty.Value, at hcl.Range) weight {
 	w := weight{max: m.max}
 	if l, exceeded := w.add(v, 0); exceeded {
@@ -186,8 +185,8 @@ func (m *meter) weigh(v cty.Value, at hcl.Range) weight {
 	return w
 }
 
-// add adds the size of a value. It stops at the limits for one value, and names the
-// one that is exceeded.
+// add adds the size of a value. It stops at the limits for one value, and returns the exceeded
+// one.
 func (w *weight) add(v cty.Value, depth int) (limit, bool) {
 	v, marks := v.Unmark()
 	t := v.Type()

@@ -9,26 +9,25 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// metered is an expression whose evaluation is counted. It embeds parentheses, which
-// mean nothing, so that walks over the tree find what is inside.
+// metered is an expression whose evaluation is counted. It embeds parentheses, which have no
+// meaning, so that walks over the tree find the inner expression.
 type metered struct {
 	*hclsyntax.ParenthesesExpr
 	meter *meter
 	role  role
 }
 
-// role is what an expression is to the one around it, or does: what it costs follows
-// from that.
+// role is what an expression does, or what its parent does with it: its cost depends on that.
 type role int
 
 const (
 	plain   role = iota
-	maker        // makes a value of its own, whose parts others have made
+	maker        // makes a value whose parts others have made
 	caller       // calls a function that makes a value
 	picker       // calls a function whose value is, or is part of, an argument
-	operand      // is looked through by what is around
-	unified      // may have its elements converted to one type by what is around
-	listed       // has them converted so that it is a list, a set or a map
+	operand      // is inspected by its parent
+	unified      // its parent may convert its elements to one type
+	listed       // its parent converts its elements, to make a list, a set or a map
 	pass         // is evaluated for each element
 	loop         // evaluates another one for each element
 )
@@ -39,21 +38,20 @@ var pickers = map[string]bool{
 	"sensitive": true, "nonsensitive": true,
 }
 
-// unifiers are the functions that may convert the elements of their arguments to one
-// type.
+// unifiers are the functions that may convert the elements of their arguments to one type.
 var unifiers = map[string]bool{
 	"coalesce": true, "coalescelist": true, "concat": true, "setproduct": true,
 }
 
-// listers are the functions that take a tuple or an object as if it were a list, a set
-// or a map of elements of one type.
+// listers are the functions that treat a tuple or an object as a list, a set or a map with
+// elements of one type.
 var listers = map[string]bool{
 	"chunklist": true, "distinct": true, "join": true, "matchkeys": true, "setintersection": true,
 	"setsubtract": true, "setunion": true, "tolist": true, "tomap": true, "toset": true,
 }
 
-// asCollection returns a list in the place of a tuple, or a map in that of an object, whose
-// elements are of one type: the library compares each with each to find that out.
+// asCollection returns a list for a tuple, or a map for an object, whose elements have one
+// type: otherwise the library compares each with each to find that out.
 func asCollection(v cty.Value) cty.Value {
 	plain, marks := v.Unmark()
 	t := plain.Type()
@@ -70,7 +68,7 @@ func asCollection(v cty.Value) cty.Value {
 	return cty.MapVal(plain.AsValueMap()).WithMarks(marks)
 }
 
-// elementTypes returns the types of what is in a tuple or an object.
+// elementTypes returns the types of the elements of a tuple or an object.
 func elementTypes(t cty.Type) []cty.Type {
 	switch {
 	case t.IsTupleType():
@@ -86,10 +84,10 @@ func oneType(types []cty.Type) bool {
 	return !slices.ContainsFunc(types, func(t cty.Type) bool { return !t.Equals(types[0]) })
 }
 
-// UnwrapExpression is for functions of hcl's that look at an expression as it is written.
+// UnwrapExpression returns the original expression to hcl functions that inspect its syntax.
 func (x *metered) UnwrapExpression() hcl.Expression { return x.Expression }
 
-// Value evaluates the expression and counts.
+// Value evaluates the expression and counts its cost.
 func (x *metered) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	m, at := x.meter, x.SrcRange
 	failures := m.failures
@@ -102,7 +100,7 @@ func (x *metered) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		m.spend(1, at)
 	}
 	v, diags := x.Expression.Value(ctx)
-	if m.stopped != nil { // in a function, which has made an error of it
+	if m.stopped != nil { // in a function, which has turned it into an error
 		if name := m.stopped.at.Filename; name == "" || name == templateText {
 			m.stopped.at = at
 		}
@@ -132,11 +130,11 @@ func (x *metered) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	return v, diags
 }
 
-// maxFailures bounds how many passes of one loop can report what is wrong with them:
-// mostly it is the same.
+// maxFailures limits how many passes of one loop can report their errors: mostly they are the
+// same.
 const maxFailures = 20
 
-// fewer drops the findings of a pass where others have failed already.
+// fewer drops the findings of a pass if enough others have failed already.
 func (x *metered) fewer(diags hcl.Diagnostics) hcl.Diagnostics {
 	if !diags.HasErrors() {
 		return diags
@@ -148,7 +146,7 @@ func (x *metered) fewer(diags hcl.Diagnostics) hcl.Diagnostics {
 	return diags
 }
 
-// makeShallow counts a value without what is in it, which was counted before.
+// makeShallow counts a value without its elements, which were counted before.
 func (m *meter) makeShallow(v cty.Value, at hcl.Range) {
 	v, _ = v.Unmark()
 	switch t := v.Type(); {
@@ -160,16 +158,15 @@ func (m *meter) makeShallow(v cty.Value, at hcl.Range) {
 	}
 }
 
-// unify counts what it takes to find one type for elements of several: each is compared
-// with each.
+// unify counts the cost of finding one type for several elements: each is compared with each.
 func (m *meter) unify(v cty.Value, at hcl.Range) {
 	if steps := comparisons(v.Type()); steps > 0 {
 		m.spend(int(min(steps, float64(m.max.steps)+1)), at)
 	}
 }
 
-// unifies counts what it takes to convert a value to a type that leaves open what the
-// elements are. It returns the finding where that is too much.
+// unifies counts the cost of converting a value to a type that leaves the types of elements
+// open. It returns the finding if that is too much.
 func (m *meter) unifies(t cty.Type, v cty.Value, at hcl.Range) *hcl.Diagnostic {
 	if !t.HasDynamicTypes() || t == cty.DynamicPseudoType {
 		return nil
@@ -177,8 +174,8 @@ func (m *meter) unifies(t cty.Type, v cty.Value, at hcl.Range) *hcl.Diagnostic {
 	return m.guard(at, func() { m.unify(v, at) })
 }
 
-// comparisons returns the steps of comparing the types of elements. Those of types that
-// differ take more, and memory.
+// comparisons returns the steps of comparing the types of elements. Different types take more
+// steps, and memory.
 func comparisons(t cty.Type) float64 {
 	if t.IsCollectionType() {
 		return comparisons(t.ElementType())
@@ -194,8 +191,8 @@ func comparisons(t cty.Type) float64 {
 	return steps + n*n/2
 }
 
-// metered returns the expression with all that it costs counted. What is inside of it is
-// replaced in its place, once.
+// metered returns the expression with all its costs counted. Its parts are replaced in place,
+// once.
 func (m *meter) metered(x hclsyntax.Expression) hclsyntax.Expression {
 	if x, ok := x.(*metered); ok {
 		return x
@@ -208,7 +205,7 @@ func (m *meter) metered(x hclsyntax.Expression) hclsyntax.Expression {
 	return out
 }
 
-// as is metered for an expression in a role that the one around it gives.
+// as is metered for an expression in a role that its parent assigns.
 func (m *meter) as(x hclsyntax.Expression, given role) hclsyntax.Expression {
 	own := m.inside(x)
 	switch given {
@@ -228,8 +225,7 @@ func (m *meter) wrap(x hclsyntax.Expression, r role) hclsyntax.Expression {
 	return &metered{ParenthesesExpr: &hclsyntax.ParenthesesExpr{Expression: x, SrcRange: x.Range()}, meter: m, role: r}
 }
 
-// inside meters what an expression is made of, and finds what the expression does
-// itself.
+// inside meters the parts of an expression, and returns the role of the expression itself.
 func (m *meter) inside(x hclsyntax.Expression) role {
 	in := func(part *hclsyntax.Expression, r role) {
 		if *part != nil {
@@ -308,8 +304,7 @@ func roleOfArguments(function string) role {
 	return operand
 }
 
-// insideTemplate is inside for a template. One that is a text without anything to be
-// evaluated stays as it is.
+// insideTemplate is inside for a template. A text without interpolation stays as it is.
 func (m *meter) insideTemplate(x *hclsyntax.TemplateExpr) role {
 	if x.IsStringLiteral() {
 		return plain

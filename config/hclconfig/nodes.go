@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// maxNodes bounds what a for_each can make.
+// maxNodes limits the nodes that for_each can make.
 const maxNodes = 10_000
 
 // nodeSet is a node block: one node, or one per element of for_each.
@@ -104,7 +104,8 @@ func (e *evaluator) addNode(s *nodeSet, target state.Target, key string, each *s
 	s.byKey[key] = n
 }
 
-// deriveAdvertise sets the default of advertise_addresses: the address, when that is an IP.
+// deriveAdvertise sets the default of advertise_addresses: the address, if that is an IP
+// address.
 func (e *evaluator) deriveAdvertise(b *block) {
 	address := b.attrs["address"]
 	b.attrs["advertise_addresses"].derive = func() cty.Value {
@@ -120,7 +121,7 @@ func (e *evaluator) deriveAdvertise(b *block) {
 	}
 }
 
-// checkForEach reports what cannot be the keys of nodes.
+// checkForEach reports values that cannot be the keys of nodes.
 func (e *evaluator) checkForEach(t *thunk, v cty.Value, marks cty.ValueMarks) bool {
 	r := t.expr.Range()
 	if !e.iterable(r, v, marks, "A map or a set of strings is needed, because the keys name the nodes") {
@@ -155,7 +156,8 @@ func (e *evaluator) checkForEach(t *thunk, v cty.Value, marks cty.ValueMarks) bo
 	return true
 }
 
-// referenceLabel returns the label of a static reference such as cluster.prod; "" when it is none.
+// referenceLabel returns the label of a static reference such as cluster.prod; "" if it is
+// none.
 func referenceLabel(x hcl.Expression, root string) string {
 	traversal, diags := hcl.AbsTraversalForExpr(x)
 	if diags.HasErrors() || len(traversal) != 2 || traversal.RootName() != root {

@@ -10,15 +10,15 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// maxExponent bounds numbers by their power of two, as quadruple precision does. Those of
-// cty are infinite, too, which no JSON can hold, and reach to powers of ten with as many
-// digits as take minutes to write out: each is refused where it comes from.
+// maxExponent limits numbers by their power of two, as quadruple precision does. cty's numbers
+// may be infinite, which no JSON can hold, and include powers of ten whose digits take minutes
+// to write out: each is refused at its origin.
 const maxExponent = 1 << 14
 
-// maxDigits bounds what is written without an exponent.
+// maxDigits limits numbers that are written without an exponent.
 const maxDigits = 4932
 
-// numberRange says which numbers there are.
+// numberRange describes the allowed numbers.
 const numberRange = "it must be finite, its size at most 1e4932 and, unless it is 0, at least 1e-4932"
 
 // outOfRange is the summary of a number that cannot be used.
@@ -55,8 +55,7 @@ func numbersInRange(v cty.Value) bool {
 	return true
 }
 
-// literalInRange is inRange for a number as it is written. What is none is the parser's
-// to report.
+// literalInRange is inRange for a number as written. The parser reports a text that is none.
 func literalInRange(text string) bool {
 	if !strings.ContainsAny(text, "eE") {
 		return len(text) <= maxDigits
@@ -65,8 +64,8 @@ func literalInRange(text string) bool {
 	return err == nil && inRange(n)
 }
 
-// ofRange returns a function that fails in the place of a number out of range, so that
-// nothing is made of that.
+// ofRange returns a function that fails instead of returning a number out of range, so that
+// nothing is derived from it.
 func ofRange(f function.Function) function.Function {
 	return function.New(&function.Spec{
 		Params: f.Params(), VarParam: f.VarParam(),
@@ -81,7 +80,7 @@ func ofRange(f function.Function) function.Function {
 	})
 }
 
-// ranged returns a value of an expression, or a failed one where a number in it cannot be
+// ranged returns the value of an expression, or a failed one if a number in it cannot be
 // written out.
 func (e *evaluator) ranged(x hcl.Expression, v cty.Value) cty.Value {
 	if numbersInRange(v) {

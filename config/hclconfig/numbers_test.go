@@ -8,11 +8,11 @@ import (
 	"github.com/kubewright/kubewright/config/hclconfig"
 )
 
-// numberRange is what is said of each.
+// numberRange is a part of the error for each.
 const numberRange = "it must be finite, its size at most 1e4932"
 
-// TestNumberOutOfRange: an infinite number, and one whose digits nobody wants to see, is
-// an error where it is made, at once, and not a panic or a minute later.
+// TestNumberOutOfRange checks that an infinite number, or one with an absurd number of digits,
+// is an error where it is made, immediately, and not a panic or a minute later.
 func TestNumberOutOfRange(t *testing.T) {
 	t.Parallel()
 	for _, x := range []string{
@@ -55,7 +55,7 @@ func TestNumberOutOfRange(t *testing.T) {
 	}
 }
 
-// lineStart returns where a line begins.
+// lineStart returns the offset of a line.
 func lineStart(text string, line int) int {
 	at := 0
 	for range line - 1 {
@@ -64,7 +64,7 @@ func lineStart(text string, line int) int {
 	return at
 }
 
-// TestVariableOutOfRange: so is one that comes from outside, and its text is not told.
+// TestVariableOutOfRange checks the same for a value from outside, whose text is not quoted.
 func TestVariableOutOfRange(t *testing.T) {
 	t.Parallel()
 	for _, typ := range []string{"number", "list(number)\n sensitive = true"} {
@@ -86,7 +86,7 @@ func TestVariableOutOfRange(t *testing.T) {
 	}
 }
 
-// TestNumbersInRange: large and small numbers are numbers.
+// TestNumbersInRange checks that large and small numbers are accepted.
 func TestNumbersInRange(t *testing.T) {
 	t.Parallel()
 	for x, want := range map[string]string{

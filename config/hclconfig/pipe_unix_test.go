@@ -4,5 +4,5 @@ package hclconfig_test
 
 import "syscall"
 
-// makePipe makes a named pipe, whose reader would wait for ever.
+// makePipe makes a named pipe, whose reader would block forever.
 func makePipe(name string) error { return syscall.Mkfifo(name, 0o600) }

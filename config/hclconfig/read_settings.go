@@ -11,22 +11,22 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 )
 
-// Settings are what commands have to know that have to do with the state alone: where
-// it is kept, and to whom it is encrypted. What else is wrong with a configuration is
-// no matter to them.
+// Settings are the settings for commands that work on the state alone: where it is kept, and to
+// whom it is encrypted. Other mistakes in a configuration do not matter to them.
 type Settings struct {
-	// Backend is nil for a file beside the configuration, and Encryption without its block.
+	// Backend is nil for a file beside the configuration, and Encryption is nil without its
+	// block.
 	Backend    *config.Backend
 	Encryption *config.Encryption
-	// Whole reports whether every file could be parsed. A folder that is not there, or
-	// without configuration, is whole.
+	// Whole reports whether every file could be parsed. A folder that does not exist, or has no
+	// configuration, is whole.
 	Whole bool
-	// Misplaced is what is wrong with the backend block, Wrong what is wrong with all of
-	// the settings, or kept them from being read.
+	// Misplaced are the errors of the backend block, Wrong the errors of all settings, and
+	// those that kept them from being read.
 	Misplaced, Wrong diag.Diagnostics
 }
 
-// ReadSettings reads the kubewright block of a configuration and nothing else of it.
+// ReadSettings reads the kubewright block of a configuration and nothing else.
 func ReadSettings(o Options) *Settings {
 	fsys, closeRoot, err := o.open()
 	if err != nil {
@@ -52,7 +52,8 @@ func ReadSettings(o Options) *Settings {
 	return s
 }
 
-// newSettingsEvaluator evaluates what refers to nothing: the settings come before all else.
+// newSettingsEvaluator returns an evaluator without references: the settings come before
+// everything else.
 func newSettingsEvaluator(f *files, o Options) *evaluator {
 	return &evaluator{
 		seen: map[[2]any]bool{}, text: f.text, cover: f.coverer(o), meter: newMeter(), functions: map[string]function.Function{},
@@ -60,8 +61,7 @@ func newSettingsEvaluator(f *files, o Options) *evaluator {
 	}
 }
 
-// readBackend finds the backend block among mistakes elsewhere, in files that could be
-// parsed in part as well.
+// readBackend finds the backend block despite mistakes elsewhere, also in partly parsed files.
 func (s *Settings) readBackend(parsed []*hcl.File, e *evaluator) {
 	for _, file := range parsed {
 		for _, settings := range blocksOf(file.Body, settingsBlock.Name, "") {
@@ -74,8 +74,8 @@ func (s *Settings) readBackend(parsed []*hcl.File, e *evaluator) {
 	s.Misplaced = e.diags
 }
 
-// readEncryption reads the whole block, in files that could all be parsed: who writes a
-// state has to know that there is no encryption block, and not only to find none.
+// readEncryption reads the whole block, if all files could be parsed: a command that writes a
+// state has to know that there is no encryption block, not only that none was found.
 func (s *Settings) readEncryption(parsed []*hcl.File, e *evaluator) {
 	content, _, more := hcl.MergeFiles(parsed).PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: settingsBlock.Name}}})
 	e.report(more)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Reference returns the reference documentation of the language, as Markdown: the
-// first part of docs/reference.md.
+// Reference returns the reference documentation of the language, as Markdown: the first part of
+// docs/reference.md.
 func Reference() string {
 	var b strings.Builder
 	b.WriteString(referenceIntro)
@@ -67,7 +67,7 @@ They mean what they mean in Terraform. Files are read below the folder of the co
 
 `
 
-// referenceLimits says how much an evaluation may take.
+// referenceLimits documents the limits of an evaluation.
 func referenceLimits() string {
 	m := usualLimits
 	rows := [][2]string{
@@ -84,14 +84,14 @@ func referenceLimits() string {
 		{"all files that are read", fmt.Sprintf("%d MiB, of the language %d MiB", maxRead>>20, maxParsed>>20)},
 	}
 	var b strings.Builder
-	b.WriteString("### Limits\n\nA few lines can describe more than any memory holds. What exceeds a limit is an error that names the expression. A step is an element that a function or a `for` looks at, or 16 bytes of text; each pass of a `for` is 10 more. The limits count no time: the same configuration ends in the same way on every machine.\n\n| what | limit |\n|---|---|\n")
+	b.WriteString("### Limits\n\nA few lines can describe more than any memory holds. What exceeds a limit is an error that names the expression. A step is an element that a function or a `for` visits, or 16 bytes of text; each pass of a `for` is 10 more. The limits count no time: the same configuration ends in the same way on every machine.\n\n| what | limit |\n|---|---|\n")
 	for _, r := range rows {
 		fmt.Fprintf(&b, "| %s | %s |\n", r[0], r[1])
 	}
 	return b.String()
 }
 
-// functionNames returns the functions that can be called.
+// functionNames returns the names of the available functions.
 func functionNames() []string {
 	all := (&loader{}).functions(newMeter())
 	for name := range unavailable {
@@ -131,7 +131,7 @@ func writeAttributes(b *strings.Builder, row *Block) {
 	b.WriteString("\n")
 }
 
-// occurrence says how often a block can stand.
+// occurrence says how often a block is allowed.
 func occurrence(row *Block) string {
 	since := ""
 	if row.Since != "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 )
 
-// resolve checks that what an expression refers to exists, and evaluates what
-// it refers to by its whole name. It reports whether all is well.
+// resolve checks that the targets of an expression's references exist, and evaluates those that
+// it refers to by their full name. It reports whether there was no error.
 func (e *evaluator) resolve(refs []hcl.Traversal, sc *scope) bool {
 	ok := true
 	for _, ref := range refs {
@@ -113,7 +113,7 @@ func (e *evaluator) resolveNode(ref hcl.Traversal) bool {
 	return e.resolvePath(n.block, ref, 3)
 }
 
-// undeclared reports a block that is not there.
+// undeclared reports a reference to a block that does not exist.
 func (e *evaluator) undeclared(ref hcl.Traversal, what, name string, names []string) {
 	e.errorAt(ref.SourceRange(), "Reference to undeclared "+what, "A %s with the name %q has not been declared.%s", what, name, suggest(name, names))
 }
@@ -154,7 +154,7 @@ func (b *block) referable() []string {
 	return names
 }
 
-// suggest is " Did you mean …?" with the nearest of the names, or "".
+// suggest returns " Did you mean …?" with the nearest of the names, or "".
 func suggest(given string, names []string) string {
 	if s := config.Nearest(given, names); s != "" {
 		return " Did you mean " + strconv.Quote(s) + "?"

@@ -6,20 +6,20 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Cost says what a change of a value does to what runs.
+// Cost says what changing a value does to running components.
 type Cost string
 
 // The costs, from the cheapest.
 const (
-	// CostNone changes nothing that runs: it is a setting of kubewright's own.
+	// CostNone changes nothing that runs: the value is a setting of kubewright itself.
 	CostNone Cost = "none"
-	// CostObject changes API objects or marks only.
+	// CostObject changes only API objects or markers.
 	CostObject Cost = "object"
-	// CostRestart restarts a component on each node that is concerned.
+	// CostRestart restarts a component on each affected node.
 	CostRestart Cost = "restart"
-	// CostNodeReplace takes the node out and joins it again.
+	// CostNodeReplace removes the node and joins it again.
 	CostNodeReplace Cost = "node-replace"
-	// CostImmutable cannot change while the cluster lives.
+	// CostImmutable cannot change during the life of the cluster.
 	CostImmutable Cost = "immutable"
 )
 
@@ -63,8 +63,8 @@ var taintsType = cty.List(cty.ObjectWithOptionalAttrs(map[string]cty.Type{
 type Attribute struct {
 	Name string
 	Type Type
-	// Default is the value when nothing is written: nil for none, or what
-	// literal takes. Derived says in words what it is otherwise.
+	// Default is the value if nothing is written: nil for none, or a value that literal takes.
+	// Derived describes a default that is computed.
 	Default  any
 	Derived  string
 	Required bool
@@ -79,9 +79,9 @@ type Attribute struct {
 // Block is a row of the table: a block with its own attributes and blocks.
 type Block struct {
 	Name string
-	// Label names what the block's label is; empty for a block without.
+	// Label is what the block's label stands for; empty for a block without one.
 	Label string
-	// Repeat allows several: with a label, several of the same label.
+	// Repeat allows several: with a label, several with the same label.
 	Repeat     bool
 	Doc        string
 	Since      string
@@ -89,15 +89,15 @@ type Block struct {
 	Blocks     []*Block
 	// Free allows any attribute, as in locals.
 	Free bool
-	// Variants are the rows of a block whose label says which it is: their names
-	// are the labels.
+	// Variants are the rows of a block whose label selects its content; their names are the
+	// labels.
 	Variants []*Block
 }
 
-// Schema returns the whole language: the blocks that may stand in a file.
+// Schema returns the whole language: the blocks that a file may have.
 func Schema() *Block { return root }
 
-// attribute finds the row of an attribute, or nil.
+// attribute returns the row of an attribute, or nil.
 func (b *Block) attribute(name string) *Attribute {
 	i := slices.IndexFunc(b.Attributes, func(a Attribute) bool { return a.Name == name })
 	if i < 0 {
@@ -106,7 +106,7 @@ func (b *Block) attribute(name string) *Attribute {
 	return &b.Attributes[i]
 }
 
-// block finds the row of a nested block, or nil.
+// block returns the row of a nested block, or nil.
 func (b *Block) block(name string) *Block {
 	i := slices.IndexFunc(b.Blocks, func(c *Block) bool { return c.Name == name })
 	if i < 0 {
@@ -115,7 +115,7 @@ func (b *Block) block(name string) *Block {
 	return b.Blocks[i]
 }
 
-// variant finds the row for a label, or nil.
+// variant returns the row for a label, or nil.
 func (b *Block) variant(label string) *Block {
 	i := slices.IndexFunc(b.Variants, func(c *Block) bool { return c.Name == label })
 	if i < 0 {
@@ -124,7 +124,7 @@ func (b *Block) variant(label string) *Block {
 	return b.Variants[i]
 }
 
-// single tells a block of which there can be one: its attributes can be referred to.
+// single reports whether there can be only one such block: its attributes can be referred to.
 func (b *Block) single() bool { return b.Label == "" && !b.Repeat }
 
 // value returns the default as a value of the type; null without one.
@@ -135,7 +135,7 @@ func (a *Attribute) value() cty.Value {
 	return literal(a.Default)
 }
 
-// literal makes a value of a default in the table.
+// literal converts a default in the table to a value.
 func literal(x any) cty.Value {
 	switch x := x.(type) {
 	case string:

@@ -1,7 +1,7 @@
 package hclconfig
 
-// backendBlock says where the state is kept. A backend's attributes are settings
-// of kubewright's own: none of them costs anything that runs.
+// backendBlock says where the state is kept. A backend's attributes are settings of kubewright
+// itself: none of them affects anything that runs.
 var backendBlock = &Block{
 	Name: "backend", Label: "TYPE",
 	Doc: "Where the state is kept; without it in `kubewright.state.json` beside the configuration. It is read before anything else, so that its values are literals: no variables, no functions. " +
@@ -20,7 +20,7 @@ var httpBackend = &Block{
 		{Name: "unlock_method", Type: typeString, Default: "UNLOCK", Cost: CostNone, Doc: "Method that unlocks; GitLab wants `DELETE`."},
 		{Name: "username", Type: typeString, Cost: CostNone, Doc: "User for HTTP basic authentication."},
 		{Name: "password", Type: typeString, Sensitive: true, Cost: CostNone, Doc: "Password, or a token, for HTTP basic authentication. One from the environment, the command line or a file is sent only to servers that are named there as well, as with `KUBEWRIGHT_HTTP_ADDRESS`."},
-		{Name: "skip_cert_verification", Type: typeBool, Default: false, Cost: CostNone, Doc: "Do not check the server's certificate. Whoever is on the way can then read and change the state."},
+		{Name: "skip_cert_verification", Type: typeBool, Default: false, Cost: CostNone, Doc: "Do not check the server's certificate. Anyone on the network path can then read and change the state."},
 		{Name: "ca_certificate_pem", Type: typeString, Cost: CostNone, Doc: "Certificates of the CAs that may have signed the server's, instead of this machine's."},
 		{Name: "client_certificate_pem", Type: typeString, Cost: CostNone, Doc: "Certificate to show to the server, with `client_private_key_pem`."},
 		{Name: "client_private_key_pem", Type: typeString, Sensitive: true, Cost: CostNone, Doc: "Key of `client_certificate_pem`."},

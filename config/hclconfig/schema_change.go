@@ -1,6 +1,6 @@
 package hclconfig
 
-// conditionRows returns the attributes of every block that holds a condition.
+// conditionRows returns the attributes of every block with a condition.
 func conditionRows(condition, message string) []Attribute {
 	return []Attribute{
 		{Name: "condition", Type: typeBool, Required: true, Cost: CostNone, Doc: condition},
@@ -38,7 +38,7 @@ var movedBlock = &Block{
 var removedBlock = &Block{
 	Name: "removed", Repeat: true, Doc: "What becomes of something whose block is gone. Without it a node is destroyed: drained, taken out of its cluster, and the host given back. A cluster is not, but with this block or by `kubewright destroy`.",
 	Attributes: []Attribute{
-		{Name: "from", Type: typeAddress, Required: true, Cost: CostNone, Doc: "The address that it had: `node.NAME`, `node.NAME[\"KEY\"]` or `cluster.NAME`, which is meant with its nodes. A node block's name alone is all of its nodes."},
+		{Name: "from", Type: typeAddress, Required: true, Cost: CostNone, Doc: "The address that it had: `node.NAME`, `node.NAME[\"KEY\"]` or `cluster.NAME`, which includes its nodes. A node block's name alone is all of its nodes."},
 		{Name: "unreachable", Type: typeBool, Default: false, Cost: CostNone, Doc: "The host is gone for good. Its etcd member and its Node object are removed through the other control planes, while they hold quorum, and the host is not changed. Refused while the host answers (refusing a login counts), its kubelet reports to the API, or its etcd member answers."},
 	},
 	Blocks: []*Block{{
@@ -54,7 +54,7 @@ var importBlock = &Block{
 	Name: "import", Repeat: true, Doc: "A cluster that kubeadm made becomes ours with the next apply: the state learns it as it is. What it differs in from the configuration is planned as ever. Once it is in the state the block says nothing more. `kubewright import` writes the configuration as well, and so does `kubewright plan -generate-config-out=FILE`.",
 	Attributes: []Attribute{
 		{Name: "to", Type: typeAddress, Required: true, Cost: CostNone, Doc: "The cluster block that describes it: `cluster.NAME`, with the nodes that name it; or the one that is to be written."},
-		{Name: "id", Type: typeString, Required: true, NonEmpty: true, Cost: CostNone, Doc: "One of its control planes, as in `ssh://10.0.0.11`: the address of a node of the cluster, so that no other is meant."},
+		{Name: "id", Type: typeString, Required: true, NonEmpty: true, Cost: CostNone, Doc: "One of its control planes, as in `ssh://10.0.0.11`: the address of a node of the cluster, so that no other cluster is adopted."},
 	},
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// schemaFormat is the version of what SchemaJSON writes; fields are only added.
+// schemaFormat is the version of SchemaJSON's format; fields are only added.
 const schemaFormat = "1.0"
 
 type blockJSON struct {
@@ -18,7 +18,7 @@ type blockJSON struct {
 	Since      string          `json:"since,omitempty"`
 	Attributes []attributeJSON `json:"attributes,omitempty"`
 	Blocks     []blockJSON     `json:"blocks,omitempty"`
-	// Variants are by label what may stand in the block.
+	// Variants are the possible contents of the block, by label.
 	Variants []blockJSON `json:"variants,omitempty"`
 }
 
@@ -37,7 +37,7 @@ type attributeJSON struct {
 type functionJSON struct {
 	Name       string          `json:"name"`
 	Parameters []parameterJSON `json:"parameters,omitempty"`
-	// Variadic is what any number of further arguments are.
+	// Variadic describes any further arguments.
 	Variadic *parameterJSON `json:"variadic,omitempty"`
 }
 
@@ -87,8 +87,8 @@ func jsonFunctions() []functionJSON {
 	return out
 }
 
-// parameterType returns a type as a user writes it; that of an expression which the
-// function evaluates itself, as try does, is any.
+// parameterType returns a type as a user writes it; any for an expression that the function
+// evaluates itself, as try does.
 func parameterType(t cty.Type) string {
 	if t.IsCapsuleType() {
 		t = cty.DynamicPseudoType

@@ -46,7 +46,7 @@ var connectionBlock = &Block{
 	}},
 }
 
-// connectionAttributes are those of the target and of bastions on the way.
+// connectionAttributes are the attributes of a connection and of its bastions.
 var connectionAttributes = []Attribute{
 	{Name: "host", Type: typeString, Derived: "the node's address", Cost: CostNone, Doc: "Name or address to connect to; a name may be one of OpenSSH's configuration."},
 	{Name: "port", Type: typeNumber, Derived: "OpenSSH's", Cost: CostNone, Doc: "Port of the SSH server."},

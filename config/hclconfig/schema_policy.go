@@ -10,12 +10,12 @@ import (
 	"github.com/kubewright/kubewright/config"
 )
 
-// policyBlock stands at the top of the language and not in a cluster: a guard
-// that goes with the block which it guards is none.
+// policyBlock is at the top level of the language and not in a cluster: otherwise a guard would
+// be removed together with the block it guards.
 var policyBlock = &Block{
 	Name: "policy", Label: "NAME", Doc: "What a plan may not do, whatever the configuration asks for. A plan shows what its policies say; an apply is refused by them, at its beginning and before each further step, and continues only with `-override-policy=NAME`.",
 	Attributes: []Attribute{
-		{Name: "cluster", Type: typeReference, Derived: "all clusters", Cost: CostNone, Doc: "The cluster that is meant, as in `cluster.prod`, with its nodes and addons."},
+		{Name: "cluster", Type: typeReference, Derived: "all clusters", Cost: CostNone, Doc: "The cluster, as in `cluster.prod`, with its nodes and addons."},
 		{Name: "max_destroys", Type: typeNumber, Derived: "any number", Cost: CostNone, Doc: "How many clusters, nodes and addons one plan may destroy or replace."},
 		{Name: "protected", Type: typeStrings, Cost: CostNone, Doc: "Addresses that no plan may destroy or replace, also when their blocks are gone. `*` stands for any characters, and a node block's name alone for all of its nodes: `node.cp`, `cluster.*`, `node.worker[\"db-*\"]`."},
 	},
@@ -24,7 +24,7 @@ var policyBlock = &Block{
 			Name: "freeze", Label: "NAME", Doc: "A time in which no step is begun. A run that is under way when it begins finishes what it has begun, and stops.",
 			Attributes: []Attribute{
 				{Name: "from", Type: typeString, Cost: CostNone, Doc: "When it begins: a moment (`2026-12-20 18:00`, or the day alone), a time of the week (`fri 16:00`) or a time of day (`22:00`)."},
-				{Name: "to", Type: typeString, Cost: CostNone, Doc: "When it ends, written in the same way. A time of day that is not after `from` is meant on the next day."},
+				{Name: "to", Type: typeString, Cost: CostNone, Doc: "When it ends, written in the same way. A time of day that is not after `from` is on the next day."},
 				{Name: "weekdays", Type: typeStrings, Derived: "every day", Cost: CostNone, Doc: "Days on which a time of day begins, as in `[\"sat\", \"sun\"]`; without `from` and `to` whole days."},
 				{Name: "time_zone", Type: typeString, Default: "UTC", Cost: CostNone, Doc: "Time zone of the IANA database, as in `Europe/Berlin`."},
 				{Name: "reason", Type: typeString, Cost: CostNone, Doc: "What a refusal says."},
@@ -35,14 +35,14 @@ var policyBlock = &Block{
 			Attributes: []Attribute{
 				{Name: "approvers", Type: typeNumber, Default: 1, Cost: CostNone, Doc: "How many different people have to approve. More than one needs `file`."},
 				{Name: "file", Type: typeString, Cost: CostNone, Doc: "File in the configuration folder with an approval on each line: `DIGEST NAME`. Without it `-approve=DIGEST`, or a saved plan, is the approval. The names are not verified: the review of the repository decides who may write the file."},
-				{Name: "names", Type: typeStrings, Derived: "anybody's", Cost: CostNone, Doc: "Names whose approval counts."},
+				{Name: "names", Type: typeStrings, Derived: "any name", Cost: CostNone, Doc: "Names whose approval counts."},
 			},
 		},
 	},
 }
 
-// quoted reports addresses in protected that are not quoted. They are patterns, and
-// taken for values they would be those of attributes.
+// quoted reports unquoted addresses in protected. They are patterns; as expressions they would
+// refer to attributes.
 func (e *evaluator) quoted(b *block) bool {
 	a := b.template.attrs["protected"]
 	if a == nil {

@@ -1,6 +1,6 @@
 package hclconfig
 
-// root is the language. Every name that can be written is a row below it.
+// root is the language. Every name in it is a row below root.
 var root = &Block{
 	Blocks: []*Block{settingsBlock, variableBlock, localsBlock, clusterBlock, connectionBlock, nodeBlock, outputBlock, checkBlock, policyBlock, movedBlock, removedBlock, importBlock},
 }

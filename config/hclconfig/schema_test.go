@@ -36,7 +36,7 @@ func allRows() map[string]*hclconfig.Attribute {
 	return into
 }
 
-// TestSchemaRows: every row is documented, and says what a change costs.
+// TestSchemaRows checks that every row is documented, and says what a change costs.
 func TestSchemaRows(t *testing.T) {
 	t.Parallel()
 	name := regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
@@ -50,8 +50,8 @@ func TestSchemaRows(t *testing.T) {
 	}
 }
 
-// TestComplete: the complete configuration sets every attribute there is, so
-// that its golden shows where each of them goes.
+// TestComplete checks that the complete configuration sets every attribute, so that its golden
+// file shows where each of them goes.
 func TestComplete(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile(filepath.Join("testdata", "valid", "complete", "main.hcl"))
@@ -75,7 +75,7 @@ func TestComplete(t *testing.T) {
 	walk(f.Body.(*hclsyntax.Body), "")
 	for path := range allRows() {
 		if strings.HasPrefix(path, "kubewright.backend.") {
-			continue // there is one of them in a configuration: TestBackend
+			continue // a configuration has only one of them: TestBackend
 		}
 		if !set[lastTwo(path)] {
 			t.Errorf("testdata/valid/complete does not set %s", path)
@@ -89,7 +89,7 @@ func lastTwo(path string) string {
 	return strings.Join(parts[max(0, len(parts)-2):], ".")
 }
 
-// TestDefaults: what NewCluster and NewNode say is what an empty block gives.
+// TestDefaults checks that an empty block gives the defaults of NewCluster and NewNode.
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	c, diags := load("main.hcl", `
@@ -116,8 +116,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// kubeadmFields maps every field of kubeadm's v1beta4 configuration to its
-// place in the language, or to the reason why it has none.
+// kubeadmFields maps every field of kubeadm's v1beta4 configuration to its path in the
+// language, or to the reason why it has none.
 var kubeadmFields = map[string]string{
 	"ClusterConfiguration.kubernetesVersion":                              "cluster.kubernetes_version",
 	"ClusterConfiguration.controlPlaneEndpoint":                           "cluster.control_plane_endpoint",
@@ -240,7 +240,7 @@ var kubeadmFields = map[string]string{
 	"UpgradeConfiguration.timeouts":                                       "cluster.timeouts",
 }
 
-// TestKubeadmFields: the places of kubeadm's fields exist.
+// TestKubeadmFields checks that the paths of kubeadm's fields exist.
 func TestKubeadmFields(t *testing.T) {
 	t.Parallel()
 	places := map[string]bool{}
@@ -258,7 +258,7 @@ func TestKubeadmFields(t *testing.T) {
 	}
 }
 
-// TestSchemaJSON: the schema for other programs holds every row.
+// TestSchemaJSON checks that the schema for other programs has every row.
 func TestSchemaJSON(t *testing.T) {
 	t.Parallel()
 	b, err := hclconfig.SchemaJSON()
@@ -270,7 +270,7 @@ func TestSchemaJSON(t *testing.T) {
 	}
 }
 
-// TestSchemaTree: blocks are named once and documented.
+// TestSchemaTree checks that block names are unique and documented.
 func TestSchemaTree(t *testing.T) {
 	t.Parallel()
 	var walk func(*hclconfig.Block)

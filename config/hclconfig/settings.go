@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 )
 
-// checkVersion holds required_version against the tool's own version.
+// checkVersion checks required_version against the version of kubewright.
 func (l *loader) checkVersion(b *block) {
 	a := b.attrs["required_version"]
 	if !a.set() {
@@ -33,7 +33,7 @@ func (l *loader) checkVersion(b *block) {
 	}
 }
 
-// encryption returns the block of that name in the kubewright block; nil without one.
+// encryption returns the encryption block in the kubewright block; nil without one.
 func (e *evaluator) encryption(settings *block) *config.Encryption {
 	if settings == nil {
 		return nil
@@ -58,7 +58,7 @@ var privateKey = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----`)
 // keyWritten is the summary of a private key in the configuration.
 const keyWritten = "Private key in the configuration"
 
-// secretsInText reports private keys that are written into the configuration.
+// secretsInText reports private keys in the text of the configuration.
 func (l *loader) secretsInText(parsed []*hcl.File) {
 	for _, f := range parsed {
 		name := f.Body.MissingItemRange().Filename

@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// source returns a range of hcl's as a place of ours.
+// source converts an hcl range to a position.
 func source(r hcl.Range) state.Source {
 	return state.Source{
 		File: r.Filename, Line: r.Start.Line, Column: r.Start.Column,
@@ -22,7 +22,7 @@ func source(r hcl.Range) state.Source {
 	}
 }
 
-// notYet are blocks and arguments of Terraform's that people will try.
+// notYet are Terraform's blocks and arguments that users will try.
 var notYet = map[string]string{
 	"postcondition":         "Use a check block.",
 	"create_before_destroy": "A node is one host: it leaves before it joins again.",
@@ -36,7 +36,7 @@ var notYet = map[string]string{
 	"depends_on":            "The order follows from what nodes and clusters are.",
 }
 
-// fromHCL converts a finding of hcl's. Whole is the expression that was evaluated, or nil.
+// fromHCL converts an hcl finding. whole is the evaluated expression, or nil.
 func fromHCL(d *hcl.Diagnostic, whole hcl.Expression, text func(file string) []byte) *diag.Diagnostic {
 	out := &diag.Diagnostic{Severity: diag.Error, Summary: strings.TrimSuffix(d.Summary, "."), Detail: d.Detail}
 	if d.Severity == hcl.DiagWarning {
@@ -59,8 +59,8 @@ func fromHCL(d *hcl.Diagnostic, whole hcl.Expression, text func(file string) []b
 	return out
 }
 
-// within cuts a place off at the end of its file: hcl's parser of JSON can
-// place a syntax error behind it.
+// within truncates a position at the end of its file: hcl's JSON parser can report a syntax
+// error after it.
 func within(s state.Source, text func(file string) []byte) state.Source {
 	b := text(s.File)
 	if b == nil {
@@ -71,8 +71,8 @@ func within(s state.Source, text func(file string) []byte) state.Source {
 	return s
 }
 
-// explainUnsupported says more than "unsupported" of what Terraform has, and of what
-// belongs elsewhere.
+// explainUnsupported says more than "unsupported" about names of Terraform, and about misplaced
+// names.
 func explainUnsupported(d *diag.Diagnostic, text func(file string) []byte) {
 	switch d.Summary {
 	case "Unsupported block type", "Unsupported argument", "Extraneous JSON object property":
@@ -93,8 +93,8 @@ func explainUnsupported(d *diag.Diagnostic, text func(file string) []byte) {
 	d.Detail = strings.TrimSpace("This version of kubewright has no " + name + ". " + hint)
 }
 
-// nameFunction names the function that was meant: the nearest one, and the same
-// each time. hcl names any that is near.
+// nameFunction suggests the nearest function, always the same one. hcl suggests any similar
+// one.
 func nameFunction(out *diag.Diagnostic, d *hcl.Diagnostic) {
 	called, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](d)
 	if !ok || called.CalledFunctionNamespace() != "" {
@@ -109,10 +109,10 @@ func nameFunction(out *diag.Diagnostic, d *hcl.Diagnostic) {
 	out.Detail = "There is no function named " + strconv.Quote(name) + "." + suggest(name, names)
 }
 
-// report adds findings of hcl's, each once.
+// report adds hcl findings, each once.
 func (e *evaluator) report(diags hcl.Diagnostics) { e.reportOf(nil, diags) }
 
-// reportOf is report for what the evaluation of an expression found.
+// reportOf is report for findings from the evaluation of an expression.
 func (e *evaluator) reportOf(x hcl.Expression, diags hcl.Diagnostics) {
 	for _, d := range diags {
 		out := fromHCL(d, x, e.text)
@@ -123,8 +123,8 @@ func (e *evaluator) reportOf(x hcl.Expression, diags hcl.Diagnostics) {
 	}
 }
 
-// add adds a finding unless the same was found at the same place before: for
-// each element of a for_each the same mistake would be.
+// add adds a finding unless it was already found at the same position: otherwise each element
+// of a for_each would repeat a mistake.
 func (e *evaluator) add(ds ...*diag.Diagnostic) {
 	for _, d := range ds {
 		key := [2]any{d.Subject, d.Summary + "\x00" + d.Detail}
@@ -137,8 +137,8 @@ func (e *evaluator) add(ds ...*diag.Diagnostic) {
 	}
 }
 
-// nameElement says which element of a for_each a finding is about: the others may be
-// well, or are wrong in the same way.
+// nameElement adds the element of a for_each that a finding is about: the others may be fine,
+// or have the same mistake.
 func (e *evaluator) nameElement(d *diag.Diagnostic) {
 	if len(e.stack) == 0 {
 		return

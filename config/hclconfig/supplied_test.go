@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/config/hclconfig"
 )
 
-// crowded is a file system whose folder keys has any number of files, all the same.
+// crowded is a file system whose folder keys has any number of identical files.
 type crowded struct {
 	fstest.MapFS
 	files int
@@ -45,7 +45,7 @@ func (c crowded) ReadDir(name string) ([]fs.DirEntry, error) {
 	return out, nil
 }
 
-// TestSuppliedTooMany: a folder that holds everything else is not taken for one with
+// TestSuppliedTooMany checks that a folder full of other files is not accepted as one with
 // certificates.
 func TestSuppliedTooMany(t *testing.T) {
 	t.Parallel()

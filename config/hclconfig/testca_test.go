@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// testCA makes the same CA each time: without a source of randomness the
-// signature has no random part (RFC 6979).
+// testCA makes the same CA each time: without a source of randomness the signature has no
+// random part (RFC 6979).
 func testCA(t *testing.T) (cert, key []byte) {
 	t.Helper()
 	private, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), bytes.Repeat([]byte{7}, 32))

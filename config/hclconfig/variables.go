@@ -19,7 +19,7 @@ import (
 // envPrefix begins the names of environment variables that set variables.
 const envPrefix = "KUBEWRIGHT_VAR_"
 
-// terraformPrefix begins those that Terraform reads.
+// terraformPrefix begins the environment variables that Terraform reads.
 const terraformPrefix = "TF_VAR_"
 
 // VarArg is one option of the command line: -var NAME=VALUE, or -var-file FILE.
@@ -39,14 +39,14 @@ type variable struct {
 	sensitive bool
 	nullable  bool
 	fallback  cty.Value // NilVal: required
-	// unanswered is why nobody has said the value who was asked for it.
+	// unanswered is why asking for a value returned none.
 	unanswered error
 }
 
-// given is a value from outside, not converted yet.
+// given is a value from outside, before its conversion.
 type given struct {
 	from string // the option, the environment variable, or FILE:LINE
-	// text is the value of an option or environment variable; expr that of a file.
+	// text is the value of an option or environment variable; expr is the expression of a file.
 	text string
 	expr hcl.Expression
 }
@@ -99,7 +99,7 @@ func (e *evaluator) declaredDefault(v *variable, a *hcl.Attribute) cty.Value {
 	return value
 }
 
-// convert applies the type with its optional attributes.
+// convert converts a value to the type with its optional attributes.
 func (v *variable) convert(value cty.Value) (cty.Value, error) {
 	if v.defaults != nil && !value.IsNull() {
 		value = v.defaults.Apply(value)
@@ -111,7 +111,7 @@ func (v *variable) convert(value cty.Value) (cty.Value, error) {
 	return value, err
 }
 
-// unfit returns why a value does not convert. Of what is sensitive not even keys are told.
+// unfit returns why a value does not convert. For a sensitive value it does not even name keys.
 func (v *variable) unfit(err error) string {
 	if v.sensitive && !v.typ.IsPrimitiveType() && !errors.Is(err, errOutOfRange) {
 		return "it is not of the type " + typeName(v.typ)
@@ -119,8 +119,8 @@ func (v *variable) unfit(err error) string {
 	return conversionError(err)
 }
 
-// collect finds the given values in the order of their precedence; the last
-// of a name holds.
+// collect returns the given values in the order of their precedence; the last one of a name
+// wins.
 func (l *loader) collect() map[string]given {
 	out := map[string]given{}
 	for _, kv := range l.options.Env {
@@ -156,8 +156,8 @@ func (l *loader) collect() map[string]given {
 	return out
 }
 
-// unreadEnvironment warns of environment variables that Terraform would read and
-// kubewright does not, where nothing else gives the variable a value.
+// unreadEnvironment warns about environment variables that Terraform would read and kubewright
+// does not, if nothing else gives the variable a value.
 func (l *loader) unreadEnvironment(out map[string]given) {
 	for _, kv := range l.options.Env {
 		name, _, _ := strings.Cut(kv, "=")
@@ -169,8 +169,8 @@ func (l *loader) unreadEnvironment(out map[string]given) {
 	}
 }
 
-// unreadVariables warns of files with variables that Terraform would read and
-// kubewright does not. Beside files of Terraform's they are meant for those.
+// unreadVariables warns about files with variables that Terraform would read and kubewright
+// does not. Beside files of Terraform they belong to those.
 func (l *loader) unreadVariables() {
 	if l.files.ofTerraform() != "" {
 		return
@@ -182,13 +182,13 @@ func (l *loader) unreadVariables() {
 		if base == "terraform" {
 			here = "kubewright.kwvars" + ending
 		} else if !isAuto {
-			continue // read by nobody unless it is named
+			continue // only read if -var-file names it
 		}
 		l.eval.add(diag.Warningf("Variables are not read", "%s is a name that Terraform looks for. Nothing in that file is used: call it %s, or give it with -var-file=%s.", name, here, name))
 	}
 }
 
-// variableFiles returns those that are read without being named, in their order.
+// variableFiles returns the files that are read without being named, in their order.
 func variableFiles(names []string) []string {
 	var out []string
 	for _, fixed := range []string{"kubewright.kwvars", "kubewright.kwvars.json"} {
@@ -204,7 +204,7 @@ func variableFiles(names []string) []string {
 	return out
 }
 
-// argumentFile reads a file of -var-file, which may lie anywhere.
+// argumentFile reads a file of -var-file, which may be anywhere.
 func (l *loader) argumentFile(out map[string]given, name string) {
 	b, err := l.options.readFile(name)
 	if err != nil {
@@ -216,7 +216,7 @@ func (l *loader) argumentFile(out map[string]given, name string) {
 	l.variableFile(out, name, b)
 }
 
-// variableFile takes the attributes of a file of variables.
+// variableFile takes the values of the attributes of a file of variables.
 func (l *loader) variableFile(out map[string]given, name string, b []byte) {
 	file, diags := parseText(b, name)
 	if file == nil || diags.HasErrors() {
@@ -240,7 +240,7 @@ func (l *loader) variableFile(out map[string]given, name string, b []byte) {
 
 func byPlace(a, b *hcl.Attribute) int { return a.Range.Start.Byte - b.Range.Start.Byte }
 
-// assignment takes NAME=VALUE of the command line.
+// assignment takes NAME=VALUE from the command line.
 func (l *loader) assignment(out map[string]given, text string) {
 	name, value, ok := strings.Cut(text, "=")
 	name = strings.TrimSpace(name)
@@ -307,8 +307,8 @@ func (l *loader) valueOf(v *variable, values map[string]given) cty.Value {
 	return failedValue(v.typ)
 }
 
-// raw evaluates what was given. Text is a string where the variable is of a
-// simple type or of none, otherwise an expression.
+// raw evaluates a given value. Text is a string if the variable has a primitive type or none,
+// otherwise an expression.
 func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
 	if g.expr == nil {
 		if v.typ.IsPrimitiveType() || v.block.template.attrs["type"] == nil {
@@ -340,9 +340,9 @@ func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
 	return value, true
 }
 
-// constantOnly says of a name in a value from outside what may have been meant: there
-// are no other values here, and a text without its quotes looks like the name of one.
-// What a for goes through is part of the value, and not told.
+// constantOnly explains a name in a value from outside: there are no other values to refer to,
+// and an unquoted text looks like a name. It drops the expression and its context, since a for
+// may iterate over a part of the value.
 func constantOnly(diags hcl.Diagnostics) hcl.Diagnostics {
 	for _, d := range diags {
 		d.Expression, d.EvalContext = nil, nil
@@ -353,8 +353,8 @@ func constantOnly(diags hcl.Diagnostics) hcl.Diagnostics {
 	return diags
 }
 
-// badValue reports a value from outside, at its place if it has one. The value
-// itself is not quoted: it may be secret.
+// badValue reports a value from outside, at its position if it has one. The value itself is not
+// quoted: it may be secret.
 func (l *loader) badValue(v *variable, g given, why string) {
 	d := diag.Errorf("Invalid value for variable", "The value of var.%s from %s is not suitable: %s", v.name, g.from, sentence(why))
 	at := source(v.block.at)
@@ -364,7 +364,7 @@ func (l *loader) badValue(v *variable, g given, why string) {
 	l.eval.add(d.At(at))
 }
 
-// validate checks the validation blocks of a variable.
+// validate evaluates the validation blocks of a variable.
 func (l *loader) validate(v *variable) {
 	value := l.eval.variables[v.name].value
 	if _, marks := value.UnmarkDeep(); failed(marks) {
@@ -387,7 +387,7 @@ func (o Options) readFile(name string) ([]byte, error) {
 	return safefile.ReadGiven(name, MaxFile)
 }
 
-// Missing is a required variable without a value, for which a terminal may be asked.
+// Missing is a required variable without a value, which may be asked for on a terminal.
 type Missing struct {
 	Name        string
 	Description string

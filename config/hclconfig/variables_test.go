@@ -15,7 +15,7 @@ import (
 	"github.com/kubewright/kubewright/config/hclconfig"
 )
 
-// base is a configuration that others add to.
+// base is a configuration that tests add to.
 const base = `
 cluster "c" {
   kubernetes_version = "1.36.3"
@@ -43,7 +43,7 @@ func output(t *testing.T, c *config.Config, name string) string {
 	return ""
 }
 
-// TestPrecedence: each source of a variable wins over those before it.
+// TestPrecedence checks that each source of a variable takes precedence over the previous ones.
 func TestPrecedence(t *testing.T) {
 	t.Parallel()
 	const declared = base + "variable \"v\" {\n  default = \"default\"\n}\noutput \"v\" {\n  value = var.v\n}\n"
@@ -134,8 +134,8 @@ func TestVariableValues(t *testing.T) {
 	}
 }
 
-// TestUndeclared: a name that no block declares is an error on the command
-// line, a warning in a file, nothing in the environment.
+// TestUndeclared checks that an undeclared name is an error on the command line, a warning in a
+// file, and nothing in the environment.
 func TestUndeclared(t *testing.T) {
 	t.Parallel()
 	const declared = base + "variable \"version\" {\n  default = 1\n}\n"
@@ -164,8 +164,8 @@ func TestUndeclared(t *testing.T) {
 	}
 }
 
-// TestUnreadValues: where a file of values cannot be read, nobody says which variables
-// lack one, nor asks for them.
+// TestUnreadValues checks that, if a file of values cannot be read, missing variables are
+// neither reported nor asked for.
 func TestUnreadValues(t *testing.T) {
 	t.Parallel()
 	const declared = base + "variable \"v\" {}\n"
@@ -190,8 +190,8 @@ func TestUnreadValues(t *testing.T) {
 	}
 }
 
-// TestFilesOfTheCommandLine: what is named there is not read without end, and what is
-// nested without end does not end the process.
+// TestFilesOfTheCommandLine checks that an endless file named there is not read to its end, and
+// that endless nesting does not end the process.
 func TestFilesOfTheCommandLine(t *testing.T) {
 	t.Parallel()
 	large, deep := filepath.Join(t.TempDir(), "large.kwvars"), filepath.Join(t.TempDir(), "deep.kwvars")
@@ -217,7 +217,8 @@ func lines(diags diag.Diagnostics) []string {
 	return out
 }
 
-// TestAsk: a terminal is asked for what is required and missing, and only that.
+// TestAsk checks that the user is asked for required variables without a value, and only for
+// those.
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	const text = base + `
@@ -246,13 +247,13 @@ output "a" {
 	if len(diags) > 0 || output(t, c, "a") != "7" || strings.Join(asked, ";") != "a How many." {
 		t.Errorf("got %v, asked %q", diags, asked)
 	}
-	o.Ask = func(hclconfig.Missing) (string, error) { return "", errors.New("nobody there") }
+	o.Ask = func(hclconfig.Missing) (string, error) { return "", errors.New("no answer") }
 	if _, diags = hclconfig.Load(o); !diags.HasErrors() {
 		t.Error("no error without an answer")
 	}
 }
 
-// TestSensitive: a sensitive value is known to be one wherever it goes.
+// TestSensitive checks that a sensitive value stays sensitive wherever it goes.
 func TestSensitive(t *testing.T) {
 	t.Parallel()
 	c, diags := load("main.hcl", `
@@ -294,12 +295,12 @@ connection {
 		t.Errorf("got %v %v", cl.Sensitive, n.Sensitive)
 	}
 	if got := string(c.Connection.SudoPassword.Reveal()); got == "" || got != string(n.Connection.SudoPassword.Reveal()) {
-		t.Error("the password of the connection block at the top is not known")
+		t.Error("the password of the top-level connection block is not a secret")
 	}
 }
 
-// TestSensitiveConditions: a condition may look at a secret, and may be made of one,
-// wherever it stands; its message then is not shown.
+// TestSensitiveConditions checks that every condition may use a secret; its message is then not
+// shown.
 func TestSensitiveConditions(t *testing.T) {
 	t.Parallel()
 	const condition = " {\n condition = length(var.s) == %d\n error_message = \"not ${var.s}\"\n}\n"
@@ -341,8 +342,8 @@ node "n" {
 	}
 }
 
-// TestSensitiveNames: what names or addresses something cannot be sensitive,
-// and a key or a name cannot be made of a secret.
+// TestSensitiveNames checks that names and addresses cannot be sensitive, and that no key or
+// name can be made of a secret.
 func TestSensitiveNames(t *testing.T) {
 	t.Parallel()
 	_, diags := load("main.hcl", `
@@ -389,7 +390,7 @@ node "n" {
 	}
 }
 
-// TestSecrecy: no finding quotes a sensitive value.
+// TestSecrecy checks that no finding quotes a sensitive value.
 func TestSecrecy(t *testing.T) {
 	t.Parallel()
 	_, diags := load("main.hcl", `
@@ -430,8 +431,8 @@ node "n" {
 	}
 }
 
-// TestUnsuitable: of a value that does not fit it is said whose it is, where it came
-// from and why, and the value itself is not repeated.
+// TestUnsuitable checks that the finding about an unsuitable value names the variable, the
+// source and the reason, and does not repeat the value.
 func TestUnsuitable(t *testing.T) {
 	t.Parallel()
 	for typ, tt := range map[string]struct{ given, want string }{
@@ -449,7 +450,8 @@ func TestUnsuitable(t *testing.T) {
 	}
 }
 
-// TestDuplicateKeys: an object that has a key twice is refused wherever a value comes from.
+// TestDuplicateKeys checks that an object with a duplicate key is refused, whatever the source
+// of the value.
 func TestDuplicateKeys(t *testing.T) {
 	t.Parallel()
 	const declared = base + "variable \"hosts\" {\n  type = map(string)\n}\n"
@@ -478,7 +480,7 @@ func TestDuplicateKeys(t *testing.T) {
 	}
 }
 
-// TestTerraformFiles: files that Terraform would read are not read without a word.
+// TestTerraformFiles checks that files that Terraform would read are not ignored silently.
 func TestTerraformFiles(t *testing.T) {
 	t.Parallel()
 	const declared = base + "variable \"size\" {\n  default = 1\n}\n"

@@ -13,10 +13,10 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 )
 
-// secretsBehind names what is sensitive in a failed expression. What functions say
-// quotes their arguments, cut, decoded and escaped as they are by then, so that no
-// search for the secret's own text finds them. Whole is the expression around, or nil:
-// inside of a for or a splat the elements of something sensitive do not look so.
+// secretsBehind returns the names of sensitive values in a failed expression. Functions quote
+// their arguments in their errors, already cut, decoded and escaped, so that a search for the
+// secret's own text does not find them. whole is the enclosing expression, or nil: inside a for
+// or a splat, elements of a sensitive value are not marked as sensitive.
 func secretsBehind(d *hcl.Diagnostic, whole hcl.Expression) []string {
 	var out []string
 	for _, part := range partsOf(d, whole) {
@@ -37,8 +37,8 @@ func secretsBehind(d *hcl.Diagnostic, whole hcl.Expression) []string {
 	return slices.Compact(sorted(out))
 }
 
-// partsOf returns the expressions whose values what is said of a failure may quote: that
-// which failed, the call around it, and what each for and splat around it goes through.
+// partsOf returns the expressions whose values an error may quote: the failed one, the call
+// around it, and the collection of each for and splat around it.
 func partsOf(d *hcl.Diagnostic, whole hcl.Expression) []hcl.Expression {
 	var parts []hcl.Expression
 	if d.Expression != nil {
@@ -76,8 +76,8 @@ func encloses(outer, inner hcl.Range) bool {
 	return outer.Filename == inner.Filename && outer.Start.Byte <= inner.Start.Byte && inner.End.Byte <= outer.End.Byte
 }
 
-// isSecret tells of a reference to something sensitive. Where it leads nowhere, what it
-// begins with counts.
+// isSecret reports whether a reference leads to something sensitive. If it leads nowhere, its
+// root counts.
 func isSecret(ref hcl.Traversal, ctx *hcl.EvalContext) bool {
 	v, diags := ref.TraverseAbs(ctx)
 	for c := ctx; diags.HasErrors() && c != nil; c = c.Parent() {
@@ -92,8 +92,7 @@ func isSecret(ref hcl.Traversal, ctx *hcl.EvalContext) bool {
 	return marks.Has(sensitive)
 }
 
-// saysNoValue are the findings of hcl's whose text is made of types and of what is
-// written, and of no value.
+// saysNoValue are hcl's findings whose text has types and source text in it, and no value.
 var saysNoValue = map[string]bool{
 	"Call to unknown function": true, "Not enough function arguments": true, "Too many function arguments": true,
 	"Unknown variable": true, "Unsupported attribute": true, "Missing map element": true, "Unsupported operator": true,
@@ -102,7 +101,7 @@ var saysNoValue = map[string]bool{
 	"Invalid operand": true, "Invalid template interpolation value": true, "Incorrect condition type": true,
 }
 
-// withhold has a finding not say what it says of sensitive values.
+// withhold removes from a finding what it says about sensitive values.
 func withhold(out *diag.Diagnostic, d *hcl.Diagnostic, secrets []string) {
 	out.Values = nil
 	for _, name := range secrets {
@@ -121,14 +120,14 @@ func withhold(out *diag.Diagnostic, d *hcl.Diagnostic, secrets []string) {
 
 var quotedWord = regexp.MustCompile(`"((?:[^"\\]|\\.)*)"`)
 
-// withoutCovered has a finding of a parser's not quote what an excerpt does not show:
-// in a file of values each may be a secret.
+// withoutCovered keeps a parser's finding from quoting what an excerpt covers: in a file of
+// values each value may be a secret.
 func withoutCovered(d *diag.Diagnostic, text, covered []byte) {
 	shown, hidden := parted(d, text, covered)
 	withoutQuotes(d, shown, hidden)
 }
 
-// withoutQuotes has a finding not quote what is hidden, unless it is shown, too.
+// withoutQuotes keeps a finding from quoting hidden text, unless it is also shown.
 func withoutQuotes(d *diag.Diagnostic, shown, hidden string) {
 	secret := func(said string) bool {
 		for _, m := range quotedWord.FindAllStringSubmatch(said, -1) {
@@ -147,7 +146,8 @@ func withoutQuotes(d *diag.Diagnostic, shown, hidden string) {
 	}
 }
 
-// parted returns the lines that a finding is about: what is shown of them, and what is not.
+// parted returns the lines that a finding is about: the shown parts of them, and the hidden
+// ones.
 func parted(d *diag.Diagnostic, text, covered []byte) (shown, hidden string) {
 	var s, h strings.Builder
 	line := 1

@@ -9,15 +9,15 @@ import (
 	"github.com/kubewright/kubewright/config/hclconfig"
 )
 
-// canary is a secret that stands in many forms in what functions say.
+// canary is a secret that appears in many forms in the errors of functions.
 const canary = "Ann:C4nary-9f2b"
 
-// leaks are the parts of a text that hold something of the canary.
+// leaks reports whether a text has a part of the canary.
 func leaks(said string) bool {
 	return strings.Contains(strings.ToLower(said), "c4nary") || strings.Contains(said, "QzRuYXJ5") || strings.Contains(strings.ToLower(said), "yran4c")
 }
 
-// findings returns all that is said of findings, excerpts too.
+// findings returns the full text of findings, with their excerpts.
 func findings(o hclconfig.Options, diags diag.Diagnostics, files ...string) string {
 	var b strings.Builder
 	for _, d := range diags {
@@ -37,8 +37,8 @@ func findings(o hclconfig.Options, diags diag.Diagnostics, files ...string) stri
 	return b.String()
 }
 
-// TestWithheld: what functions say of a value that is made of something sensitive is not
-// shown, cut, decoded or escaped as it may be by then, and what failed is.
+// TestWithheld checks that errors of functions about a value derived from a secret do not show
+// it, in cut, decoded or escaped form either, and that they name the function that failed.
 func TestWithheld(t *testing.T) {
 	t.Parallel()
 	made := []string{
@@ -79,7 +79,8 @@ func TestWithheld(t *testing.T) {
 	}
 }
 
-// TestWithheldWording: what failed, of what it is made and how to find out why are told.
+// TestWithheldWording checks that the error says what failed, which sensitive values it uses,
+// and how to find out why.
 func TestWithheldWording(t *testing.T) {
 	t.Parallel()
 	for x, want := range map[string]string{
@@ -98,7 +99,7 @@ func TestWithheldWording(t *testing.T) {
 	}
 }
 
-// TestSaysNoValue: findings whose text has no value in it keep it.
+// TestSaysNoValue checks that findings whose text has no value in it keep their text.
 func TestSaysNoValue(t *testing.T) {
 	t.Parallel()
 	for x, want := range map[string]string{
@@ -113,7 +114,7 @@ func TestSaysNoValue(t *testing.T) {
 	}
 }
 
-// withSecret loads a configuration with an output, and looks for its secret in what is found.
+// withSecret loads a configuration with an output, and checks that no finding has its secret.
 func withSecret(t *testing.T, secret, x string) diag.Diagnostics {
 	t.Helper()
 	main := base + "variable \"s\" {\n  sensitive = true\n}\nvariable \"lines\" {\n  sensitive = true\n  default = \"first\\nC4nary-9f2b\\n\"\n}\n" +
@@ -127,7 +128,7 @@ func withSecret(t *testing.T, secret, x string) diag.Diagnostics {
 	return diags
 }
 
-// TestWithheldShort: a secret of two characters is one.
+// TestWithheldShort checks that a secret of two characters is not shown either.
 func TestWithheldShort(t *testing.T) {
 	t.Parallel()
 	main := base + "variable \"s\" {\n  sensitive = true\n}\noutput \"x\" {\n  sensitive = true\n  value = tonumber(var.s)\n}\n"
@@ -137,7 +138,8 @@ func TestWithheldShort(t *testing.T) {
 	}
 }
 
-// TestNotWithheld: what has nothing to do with a secret says its reason, also beside one.
+// TestNotWithheld checks that an error that has nothing to do with a secret keeps its reason,
+// even beside one.
 func TestNotWithheld(t *testing.T) {
 	t.Parallel()
 	for x, want := range map[string]string{
@@ -156,7 +158,7 @@ func TestNotWithheld(t *testing.T) {
 	}
 }
 
-// TestWithheldValues: what is wrong in a file of values is told without what stands there.
+// TestWithheldValues checks that errors in a file of values do not quote its values.
 func TestWithheldValues(t *testing.T) {
 	t.Parallel()
 	main := base + "variable \"d\" {\n  sensitive = true\n}\nvariable \"l\" {\n  sensitive = true\n  type = map(number)\n  default = {}\n}\nvariable \"open\" {\n  default = 1\n}\n"
@@ -184,7 +186,7 @@ C4nary`, "open = 1\nC4nary\n", `d = 'C4nary'`, `l = { C4nary = "x" }`, `d = uppe
 	}
 }
 
-// checkValues looks for the canary in what is said of a file of values, by any name.
+// checkValues checks that no finding about a file of values, under any name, has the canary.
 func checkValues(t *testing.T, main, name, text string) {
 	t.Helper()
 	fsys := folder("main.hcl", main, name, text)

@@ -13,11 +13,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Write returns a configuration as a person would have written it: what is a default
-// is left out, and nodes that are alike are one block with for_each. It is for
-// configurations that were read off a running cluster, and writes what can be
-// seen there: not variables, conditions, addons, tokens or anything secret. Of
-// the nodes' addresses only the key is kept; Load tells the new ones.
+// Write returns a configuration as a person would write it: defaults are left out, and similar
+// nodes are one block with for_each. It is for configurations that were read from a running
+// cluster, and writes what can be observed there: no variables, conditions, addons, tokens or
+// secrets. Of the nodes' addresses it keeps only the key; Load returns the new ones.
 func Write(c *config.Config) []byte {
 	file := &text{row: root}
 	for _, cl := range c.Clusters {
@@ -35,9 +34,9 @@ func Write(c *config.Config) []byte {
 	return file.bytes()
 }
 
-// WriteBeside is Write of clusters for a further file of a configuration, whose
-// connection block at the top says how hosts are reached. Node blocks have names
-// that it does not have, and say of their connections what that does not say.
+// WriteBeside is Write for clusters in an additional file of a configuration, whose top-level
+// connection block says how to reach hosts. Node blocks get names that the configuration does
+// not have, and connection attributes that differ from that block.
 func WriteBeside(c, there *config.Config, shared config.Connection) []byte {
 	taken := map[string]bool{}
 	for _, n := range there.Nodes {
@@ -64,7 +63,7 @@ func (t *text) bytes() []byte {
 	return hclwrite.Format(out.Bytes())
 }
 
-// text is a block that is being written, against its row of the schema.
+// text is a block that is being written, with its row of the schema.
 type text struct {
 	row    *Block
 	label  string
@@ -79,7 +78,7 @@ type written struct {
 	tokens hclwrite.Tokens // instead of a value
 }
 
-// set writes an attribute, unless the value is that of the row or says nothing.
+// set writes an attribute, unless the value is the row's default or empty.
 func (t *text) set(name string, v cty.Value) {
 	row := t.row.attribute(name)
 	if row == nil {
@@ -131,14 +130,14 @@ func (t *text) stringMap(name string, m map[string]string) {
 	}
 }
 
-// tree writes a tree of the user's.
+// tree writes a tree of the user.
 func (t *text) tree(name string, v state.Value) {
 	if !v.IsNull() {
 		t.set(name, fromState(v))
 	}
 }
 
-// fromState returns the way back from toState.
+// fromState is the inverse of toState.
 func fromState(v state.Value) cty.Value {
 	switch v.Kind() {
 	case state.KindBool:
@@ -174,7 +173,7 @@ func reference(source string) hclwrite.Tokens {
 	return hclwrite.Tokens{{Type: hclsyntax.TokenIdent, Bytes: []byte(source)}}
 }
 
-// refer has the arguments in the block that are a text refer to where that is written.
+// refer replaces arguments in the block that equal a text by a reference to its source.
 func (t *text) refer(value, source string) {
 	for _, arg := range t.blocks {
 		for i, a := range arg.attrs {
@@ -185,8 +184,8 @@ func (t *text) refer(value, source string) {
 	}
 }
 
-// document writes a text of several lines as they are. Where one of them would
-// end it, or it does not end with a line, it is quoted.
+// document writes a multi-line text as a heredoc. If one of its lines would end that, or the
+// text does not end with a line break, it is quoted.
 func (t *text) document(name, content string) {
 	const end = "EOT"
 	if !strings.HasSuffix(content, "\n") || strings.Contains("\n"+content, "\n"+end) || strings.ContainsAny(content, "\r\x00") {
@@ -201,7 +200,7 @@ func (t *text) document(name, content string) {
 	}})
 }
 
-// block adds a block. One that stays empty and has no label is not written.
+// block adds a block. A block that stays empty and has no label is not written.
 func (t *text) block(name, label string) *text {
 	row := t.row.block(name)
 	if row == nil {
@@ -225,7 +224,7 @@ func (t *text) empty() bool {
 	return true
 }
 
-// emit writes attributes, then blocks, with a line between those of several lines.
+// emit writes attributes, then blocks, with an empty line between multi-line ones.
 func (t *text) emit(body *hclwrite.Body) {
 	for _, a := range t.attrs {
 		if a.tokens != nil {
@@ -266,7 +265,7 @@ func (t *text) short() bool {
 	return len(a.tokens) == 1 || a.tokens == nil && a.value.Type().IsPrimitiveType()
 }
 
-// oneLine returns a block without the lines around its attribute.
+// oneLine returns a block without the line breaks around its attribute.
 func oneLine(b *hclwrite.Block) hclwrite.Tokens {
 	tokens := slices.DeleteFunc(b.BuildTokens(nil), func(t *hclwrite.Token) bool { return t.Type == hclsyntax.TokenNewline })
 	return append(tokens, &hclwrite.Token{Type: hclsyntax.TokenNewline, Bytes: []byte("\n")})

@@ -22,10 +22,10 @@ type nodeText struct {
 	nodes []*config.Node
 }
 
-// alike puts nodes together that differ in nothing but name and addresses. The
-// largest set of a role has its name behind the prefix, and for_each, so that one
-// more node is one more line; a node that is like no other has a block of its own
-// name. Names that are taken are left out, and those that are given are taken then.
+// alike groups nodes that differ only in name and addresses. The largest group of a role gets
+// the role's name, after the prefix, and for_each, so that one more node is one more line; a
+// node that is like no other gets a block with its own name. Taken names are avoided, and the
+// names given here are added to taken.
 func alike(nodes []*config.Node, prefix string, taken map[string]bool) []nodeText {
 	var out []nodeText
 	planes, workers := free(taken, prefix+"cp"), free(taken, prefix+"worker")
@@ -58,7 +58,7 @@ func alike(nodes []*config.Node, prefix string, taken map[string]bool) []nodeTex
 	return out
 }
 
-// blockName returns the name of a set's block that has not its role's.
+// blockName returns the name of a group's block that does not have its role's name.
 func blockName(node string, several bool, role string) string {
 	if !several && hclsyntax.ValidIdentifier(node) {
 		return node
@@ -69,7 +69,7 @@ func blockName(node string, several bool, role string) string {
 	return role + "_2"
 }
 
-// free returns the name, or one with a number that nobody has.
+// free returns the name, or the name with a number that is not taken.
 func free(taken map[string]bool, name string) string {
 	base, _, _ := strings.Cut(name, "_2")
 	for i := 2; taken[name]; i++ {
@@ -79,7 +79,7 @@ func free(taken map[string]bool, name string) string {
 	return name
 }
 
-// likeness is everything of a node that is not its name or addresses.
+// likeness returns everything about a node except its name and addresses.
 func likeness(n *config.Node) string {
 	like := *n
 	like.Target, like.Address, like.Connection.Host = state.Target{}, "", ""
@@ -103,7 +103,7 @@ func likeness(n *config.Node) string {
 	return string(content)
 }
 
-// nodes writes the block of a set.
+// nodes writes the block of a group.
 func (t *text) nodes(set nodeText, shared config.Connection) {
 	n := set.nodes[0]
 	b := t.block("node", set.block)
@@ -157,7 +157,7 @@ func (t *text) nodes(set nodeText, shared config.Connection) {
 	b.patches(n.Patches)
 }
 
-// ownConnection writes what of a node's connection the one for all nodes does not say.
+// ownConnection writes the attributes of a node's connection that differ from the shared one.
 func (t *text) ownConnection(n *config.Node, shared config.Connection) {
 	own := n.Connection
 	say := func(name string, v cty.Value) { t.attrs = append(t.attrs, written{name: name, value: v}) }
@@ -175,7 +175,7 @@ func (t *text) ownConnection(n *config.Node, shared config.Connection) {
 	}
 }
 
-// connectionText writes how hosts are reached.
+// connectionText writes a connection.
 func connectionText(t *text, c config.Connection) {
 	t.str("type", c.Type)
 	hopText(t, c)

@@ -17,8 +17,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// extensions are the kinds that client-go's own scheme does not have:
-// CustomResourceDefinitions.
+// extensions are the kinds that client-go's scheme lacks: CustomResourceDefinitions.
 var extensions = func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	utilruntime.Must(apiextensions.AddToScheme(s))
@@ -33,21 +32,20 @@ func shapeOf(kind schema.GroupVersionKind) (runtime.Object, error) {
 	return extensions.New(kind)
 }
 
-// Object is one of a manifest.
+// Object is an object of a manifest.
 type Object struct {
-	// Value is the object as it is given, but for how its values are spelled.
+	// Value is the object as given, with its values in canonical spelling.
 	Value state.Value
-	// Omits are the paths of values that the API leaves out when it shows the object,
-	// because they are its type's empty ones: hostPID: false. Elements of lists are
-	// named by their place.
+	// Omits are the paths of values that the API omits when it returns the object, because they
+	// are the zero values of their types: hostPID: false. Elements of lists are named by their
+	// index.
 	Omits []string
 }
 
-// Canonical spells an object as the API shows it after it was applied, so that the
-// two can be compared: the API reads an object into its types and writes them out
-// again, by which cpu: 1000m becomes "1". Nothing is added that the object does not
-// have. Objects of kinds that are not Kubernetes' own are kept by the API as they are
-// given.
+// Canonical spells an object as the API returns it after it was applied, so that the two can be
+// compared: the API decodes an object into its types and encodes it again, which turns cpu:
+// 1000m into "1". It adds nothing that the object does not have. The API keeps objects of kinds
+// that are not Kubernetes' own as given.
 //
 // The error names a field that the kind does not have, or whose value has another
 // type; the API would refuse the object.
@@ -55,7 +53,7 @@ func Canonical(o state.Value) (Object, error) {
 	gvk := schema.FromAPIVersionAndKind(o.Get("apiVersion").AsString(), o.Get("kind").AsString())
 	shape, err := shapeOf(gvk)
 	if err != nil {
-		return Object{Value: o}, nil //nolint:nilerr // a kind of somebody else's
+		return Object{Value: o}, nil //nolint:nilerr // the kind is not one of Kubernetes' own
 	}
 	text, err := o.MarshalJSON()
 	if err != nil {
@@ -85,8 +83,8 @@ func Canonical(o state.Value) (Object, error) {
 	return out, nil
 }
 
-// respelled returns what is given, in the words in which it is shown. An empty value that
-// is not shown is noted; null is no value.
+// respelled returns the given value in the spelling of the encoded one. It records an empty
+// value that the encoding omits; null is no value.
 func (o *Object) respelled(path string, given, shown state.Value) state.Value {
 	switch {
 	case given.Kind() == state.KindMap && shown.Kind() == state.KindMap:

@@ -1,5 +1,5 @@
-// Package manifest reads Kubernetes manifests: the objects in them, in the form in
-// which the API shows them.
+// Package manifest reads Kubernetes manifests: the objects in them, in the form in which the
+// API returns them.
 package manifest
 
 import (
@@ -16,9 +16,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Parse takes the objects out of YAML with one or more documents, each in its
-// canonical form (Canonical). A List is taken apart. The error names the document,
-// the object where it is known, and the field.
+// Parse returns the objects in YAML with one or more documents, each in its canonical form
+// (Canonical). It splits a List into its items. The error names the document, the object if
+// known, and the field.
 func Parse(text string) ([]Object, error) {
 	var out []Object
 	r := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text)))
@@ -75,7 +75,7 @@ func parseDocument(doc []byte) ([]state.Value, error) {
 	return []state.Value{v}, checkObject(v)
 }
 
-// checkObject wants what every object has.
+// checkObject requires the fields that every object has.
 func checkObject(v state.Value) error {
 	for _, field := range []string{"apiVersion", "kind", "metadata.name"} {
 		if v.Get(field).Kind() != state.KindString || v.Get(field).AsString() == "" {

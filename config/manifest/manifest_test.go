@@ -48,7 +48,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestCanonical: what was applied is compared with what the API shows of it.
+// TestCanonical checks that the canonical form of an applied object equals the one that the API
+// returns.
 func TestCanonical(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, given, want, omits string }{
@@ -60,7 +61,7 @@ func TestCanonical(t *testing.T) {
 			"spec.containers.0.env.0.value spec.hostPID",
 		},
 		{
-			"what is said by an empty value stays",
+			"meaningful empty values stay",
 			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{"l":""}},"spec":{"automountServiceAccountToken":false,"volumes":[{"name":"v","emptyDir":{}}],"containers":[]}}`,
 			`{"apiVersion":"v1","kind":"Pod","metadata":{"labels":{"l":""},"name":"a"},"spec":{"automountServiceAccountToken":false,"containers":[],"volumes":[{"emptyDir":{},"name":"v"}]}}`,
 			"",
@@ -78,7 +79,7 @@ func TestCanonical(t *testing.T) {
 			"spec.preserveUnknownFields",
 		},
 		{
-			"somebody else's kind is kept as it is given",
+			"a foreign kind is kept as given",
 			`{"apiVersion":"example.org/v1","kind":"A","metadata":{"name":"a"},"spec":{"cpu":"1000m","off":false,"none":null}}`,
 			`{"apiVersion":"example.org/v1","kind":"A","metadata":{"name":"a"},"spec":{"cpu":"1000m","none":null,"off":false}}`,
 			"",
@@ -96,7 +97,7 @@ func TestCanonical(t *testing.T) {
 				t.Errorf("got  %s, %v\nwant %s", got, err, tt.want)
 			}
 			if got := strings.Join(objects[0].Omits, " "); got != tt.omits {
-				t.Errorf("left out is %q, want %q", got, tt.omits)
+				t.Errorf("omitted: %q, want %q", got, tt.omits)
 			}
 		})
 	}

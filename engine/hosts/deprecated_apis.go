@@ -11,8 +11,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// deprecated asks every API server of the member's cluster which deprecated APIs
-// it was asked for, where the cluster is to get another minor version.
+// deprecated asks every API server of the member's cluster for requested deprecated APIs, if
+// the cluster is to be upgraded to another minor version.
 func (o *observer) deprecated(ctx context.Context, m *Member, cas []string, report *state.ClusterReport) {
 	if !upgrade.AsksForDeprecated(o.fleet.Config, m.Cluster, report.Version) {
 		return
@@ -26,7 +26,7 @@ func (o *observer) deprecated(ctx context.Context, m *Member, cas []string, repo
 		all.Go(func() {
 			r, err := o.observe(ctx, other)
 			if err != nil || r.Secrets["/etc/kubernetes/admin.conf"].IsZero() || other != m && !o.isOf(cas, other, r) {
-				return // the plan says what is wrong with that host, or that it joins
+				return // the plan reports what is wrong with that host, or it joins
 			}
 			found, err := o.askDeprecated(ctx, other, r)
 			mu.Lock()

@@ -10,10 +10,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// direct reports which addresses this machine may connect to itself where a host does not
-// forward: those of the configuration and of recorded nodes. Any other is a host's word,
-// as the client URLs of etcd's members are, and could be anything that this machine
-// reaches and the host does not.
+// direct reports whether this machine may itself connect to an address if a host does not
+// forward connections: only addresses in the configuration and of recorded nodes. Any other
+// address comes from a host, such as the client URLs of etcd members, and could be anything
+// that this machine reaches and the host does not.
 func direct(cfg *config.Config, recorded *state.State) func(address string) bool {
 	known := map[string]bool{}
 	add := func(names ...string) {
@@ -51,7 +51,7 @@ func direct(cfg *config.Config, recorded *state.State) func(address string) bool
 	}
 }
 
-// hostName returns a name or an address as it is compared.
+// hostName normalizes a name or an address for comparison.
 func hostName(name string) string {
 	return state.CanonicalIP(strings.TrimSuffix(strings.ToLower(name), "."))
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestDirect: what this machine may connect to without the host is in the configuration,
-// or recorded of a node.
+// TestDirect checks that this machine connects itself only to addresses in the configuration or
+// of recorded nodes.
 func TestDirect(t *testing.T) {
 	t.Parallel()
 	c := config.NewCluster("prod", "1.36.3")

@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// ownEtcd asks the etcd on a control plane's own host of which cluster it is. One that
-// does not answer says nothing.
+// ownEtcd asks the etcd on a control plane's own host for its cluster ID. If it does not
+// answer, nothing is recorded.
 func (o *observer) ownEtcd(ctx context.Context, m *Member, r *state.Report) {
 	if c := o.fleet.Config.Cluster(m.Cluster); c != nil && c.Etcd.External != nil {
 		return
@@ -34,9 +34,9 @@ func (o *observer) ownEtcd(ctx context.Context, m *Member, r *state.Report) {
 	o.fleet.Etcds[m.Target] = id
 }
 
-// correct asks API and etcd again where a control plane is on an etcd of its own, which
-// may be the one that spoke for the cluster: through those that are not. Who that is
-// shows only when all hosts have answered.
+// correct asks API and etcd again if a control plane runs an etcd of its own, which may be the
+// one that answered for the cluster: this time through the others. Which ones those are is
+// known only after all hosts have answered.
 func (o *observer) correct(ctx context.Context) {
 	for label := range o.asked {
 		strays := o.fleet.ForeignEtcds(label)

@@ -14,8 +14,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// externalEtcds looks at the external etcds on which clusters are to be founded.
-// The files by which they are reached came with the look at the host.
+// externalEtcds observes the external etcds that clusters are to be bootstrapped on. The
+// credentials for them came with the observation of the host.
 func (o *observer) externalEtcds(ctx context.Context) {
 	for _, q := range etcd.ExternalEtcdQueries(o.fleet.Config, o.fleet.Recorded, o.fleet.Reports) {
 		if o.fleet.ExternalEtcds == nil {
@@ -25,8 +25,8 @@ func (o *observer) externalEtcds(ctx context.Context) {
 	}
 }
 
-// externalEtcd observes one. What keeps it from being observed, whatever it is, is
-// told: nothing may be founded on an etcd of which nothing is known.
+// externalEtcd observes one external etcd. Any error is reported: no cluster may be
+// bootstrapped on an etcd that could not be observed.
 func (o *observer) externalEtcd(ctx context.Context, q etcd.ExternalEtcdQuery) *topology.ExternalEtcd {
 	report, err := o.askExternalEtcd(ctx, q)
 	return &topology.ExternalEtcd{ExternalEtcdReport: report, Err: err, Blind: errors.Is(err, providers.ErrNoForwarding)}
@@ -45,7 +45,8 @@ func (o *observer) askExternalEtcd(ctx context.Context, q etcd.ExternalEtcdQuery
 	return o.World.Access().ExternalEtcd(ctx, host, q.Cluster.Etcd.External.Endpoints, client, q.Prefix)
 }
 
-// etcdCredentials returns the configuration's, and where it does not bring them, the host's.
+// etcdCredentials returns the credentials of the configuration, and those on the host if it has
+// none.
 func etcdCredentials(ctx context.Context, host providers.Host, e *config.ExternalEtcd) (providers.EtcdCredentials, error) {
 	client := providers.EtcdCredentials{CA: pem(e.CAContent), Certificate: pem(e.CertContent), Key: e.KeyContent}
 	missing := map[string]*state.Secret{}

@@ -11,9 +11,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestExternalEtcdThatCannotBeAsked: what keeps an external etcd from being looked
-// at is kept, so that nothing is founded on it unseen, and also while a founding
-// that was cut short goes on.
+// TestExternalEtcdThatCannotBeAsked checks that the error of observing an external etcd is
+// kept, so that no cluster is bootstrapped on it unseen, even while an interrupted bootstrap
+// continues.
 func TestExternalEtcdThatCannotBeAsked(t *testing.T) {
 	t.Parallel()
 	c := config.NewCluster("prod", "1.36.3")

@@ -15,36 +15,36 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Member is one host that a run may touch: of the configuration, or recorded only.
+// Member is one host that a run may touch: in the configuration, or only recorded.
 type Member struct {
 	Target  state.Target
 	Cluster string
 	Plane   bool
 	// Leaves reports whether the configuration has no such node.
 	Leaves bool
-	// keyRecorded reports whether the host is known by the key in the state alone.
+	// keyRecorded reports whether only the state has the key of the host.
 	keyRecorded bool
-	// address is the one at which an API server of the node is called.
+	// address is the address of the node's API server.
 	address string
 	query   state.Query
 	open    func(context.Context) (providers.Host, error)
 
 	mu   sync.Mutex
 	host providers.Host
-	// again is the last attempt to connect again.
+	// again is the last attempt to reconnect.
 	again  *reopening
 	closed bool
 }
 
-// Hosts is all hosts of a run. Each is connected when it is first needed, and again when
-// it is needed after its connection has ended.
+// Hosts is all hosts of a run. A host is connected when it is first needed, and reconnected
+// when it is needed after its connection has ended.
 type Hosts struct {
 	Members []*Member
 	World   World
 	now     func() time.Time
-	// Replace are the nodes that are to leave their clusters and to join again.
+	// Replace are the nodes to remove from their clusters and join again.
 	Replace []state.Target
-	// Rotate are the CAs and keys to replace by new ones.
+	// Rotate are the CAs and keys to replace.
 	Rotate []topology.Rotation
 	// Answered is called for each host that was observed, or could not be.
 	Answered func(state.Target)
@@ -56,22 +56,22 @@ type World interface {
 	Access() providers.Access
 	Issuer() providers.Issuer
 	Clock() providers.Clock
-	// Remember returns the host that answers for secrets which it has been asked for already.
+	// Remember returns the host with a memory of the secrets that it was already asked for.
 	Remember(h providers.Host, asked []string, r *state.Report) providers.Host
-	// Beat returns how often a run shows a sign of life while it works; 0 for never.
+	// Beat returns how often a run renews its claims; 0 for never.
 	Beat() time.Duration
-	// Save keeps what a simulated world has become.
+	// Save saves a simulated world.
 	Save() error
 }
 
-// hasLeft reports whether the member was taken out since the fleet was listed: neither
-// configuration nor state know it any more, so that it is not observed.
+// hasLeft reports whether the member was removed since the hosts were listed: it is neither in
+// the configuration nor in the state any more, so that it is not observed.
 func (m *Member) hasLeft(recorded *state.State) bool {
 	return m.Leaves && (recorded == nil || recorded.Nodes[m.Target] == nil)
 }
 
-// Open lists the hosts of configuration and state, in the world that their connections
-// name. Nothing is contacted yet.
+// Open lists the hosts of configuration and state, in the world that their connections name. It
+// contacts none of them.
 func Open(cfg *config.Config, recorded *state.State, o Options) (*Hosts, error) {
 	w, err := OpenWorld(cfg, recorded, o)
 	if err != nil {
@@ -80,7 +80,7 @@ func Open(cfg *config.Config, recorded *state.State, o Options) (*Hosts, error) 
 	return List(w, cfg, recorded, o), nil
 }
 
-// List lists the hosts of configuration and state in a world. Nothing is contacted yet.
+// List lists the hosts of configuration and state in a world. It contacts none of them.
 func List(w World, cfg *config.Config, recorded *state.State, o Options) *Hosts {
 	f := &Hosts{World: w, now: o.Now, Answered: func(state.Target) {}}
 	seen := map[state.Target]bool{}
@@ -88,7 +88,7 @@ func List(w World, cfg *config.Config, recorded *state.State, o Options) *Hosts 
 	for _, n := range cfg.Nodes {
 		seen[n.Target] = true
 		c := n.Connection
-		if !slices.Contains(o.Accepted, n.Target.String()) { // else the key that was accepted is the old machine's
+		if !slices.Contains(o.Accepted, n.Target.String()) { // else the accepted key is the old machine's
 			c = pinned(c, recorded, n.Target)
 		}
 		f.Members = append(f.Members, &Member{
@@ -116,8 +116,8 @@ func List(w World, cfg *config.Config, recorded *state.State, o Options) *Hosts 
 	return f
 }
 
-// formerly returns how a node is reached whose block is gone: as the state remembers it, by
-// the key that it knows. Passwords are kept nowhere: sudo's is the one for all nodes.
+// formerly returns how to reach a node whose block is gone: as recorded, with the recorded host
+// key. Passwords are not recorded: the sudo password is the one for all nodes.
 func formerly(cfg *config.Config, n *state.RecordedNode) config.Connection {
 	c := config.ConnectionFromValue(n.Connection)
 	c.HostKeys = append(c.HostKeys, hostKeys(n)...)
@@ -127,8 +127,8 @@ func formerly(cfg *config.Config, n *state.RecordedNode) config.Connection {
 	return c
 }
 
-// pinned returns a connection that trusts no other key than the one recorded, where
-// the first contact was accepted unseen: from then on the host is known.
+// pinned returns a connection that trusts only the recorded key if the key was accepted at the
+// first contact: from then on the host is known.
 func pinned(c config.Connection, recorded *state.State, t state.Target) config.Connection {
 	if !c.AcceptNewHostKey || len(c.HostKeys) > 0 || recorded == nil || recorded.Nodes[t] == nil {
 		return c
@@ -144,12 +144,12 @@ func hostKeys(n *state.RecordedNode) []string {
 	return []string{n.HostKey}
 }
 
-// Keep leaves out the hosts that a command has nothing to do with.
+// Keep drops the hosts that a command does not need.
 func (f *Hosts) Keep(keep func(*Member) bool) {
 	f.Members = slices.DeleteFunc(f.Members, func(m *Member) bool { return !keep(m) })
 }
 
-// ClusterOf returns the label of the cluster that a target is, or is of.
+// ClusterOf returns the label of the cluster that a target is or belongs to.
 func (f *Hosts) ClusterOf(t state.Target) string {
 	if m := f.Member(t); m != nil {
 		return m.Cluster
@@ -157,7 +157,7 @@ func (f *Hosts) ClusterOf(t state.Target) string {
 	return t.Name
 }
 
-// Member returns the host of a node; nil when the run has no such node.
+// Member returns the host of a node; nil if the run has no such node.
 func (f *Hosts) Member(t state.Target) *Member {
 	for _, m := range f.Members {
 		if m.Target == t {
@@ -167,7 +167,7 @@ func (f *Hosts) Member(t state.Target) *Member {
 	return nil
 }
 
-// Host returns the host of a node, connected.
+// Host returns the connected host of a node.
 func (f *Hosts) Host(ctx context.Context, t state.Target) (providers.Host, error) {
 	m := f.Member(t)
 	if m == nil {
@@ -188,7 +188,7 @@ func (f *Hosts) Close() {
 	}
 }
 
-// Restrict restricts a fleet to hosts with a query, and to these queries.
+// Restrict restricts a run to the hosts that have a query, and to these queries.
 func (f *Hosts) Restrict(queries map[state.Target]state.Query) {
 	f.Keep(func(m *Member) bool { _, ok := queries[m.Target]; return ok })
 	for _, m := range f.Members {

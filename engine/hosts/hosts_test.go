@@ -23,7 +23,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// askedHost is a host that notes which files it is asked for.
+// askedHost is a host that records which files it is asked for.
 type askedHost struct {
 	providers.Host
 	asked []string
@@ -34,7 +34,7 @@ func (h *askedHost) ReadSecrets(_ context.Context, paths []string) (map[string]s
 	return map[string]state.Secret{}, nil
 }
 
-// TestRemember: a host is asked once for a file, also for one that it does not
+// TestRemember checks that a host is asked only once for a file, even for one that it does not
 // have, such as super-admin.conf on all control planes but the founder.
 func TestRemember(t *testing.T) {
 	t.Parallel()
@@ -60,9 +60,9 @@ func TestRemember(t *testing.T) {
 	}
 }
 
-// TestAnswered: a host is silent when no connection comes about or nothing comes back.
-// What a bastion says is not said by the host behind it, and one that shows another key
-// may be another machine.
+// TestAnswered checks that a host counts as silent if no connection is established or nothing
+// comes back. A bastion's error is not an answer of the host after it, and a host with another
+// key may be another machine.
 func TestAnswered(t *testing.T) {
 	t.Parallel()
 	of := func(kind error) error { return &providers.Error{Kind: kind, Do: "connect to 10.0.0.1:22"} }
@@ -89,8 +89,8 @@ func TestAnswered(t *testing.T) {
 	}
 }
 
-// TestPinned: the key that was accepted unseen is the only one from then on. What
-// somebody wrote down, in host_key or known_hosts, goes before it.
+// TestPinned checks that a key accepted at the first contact is the only accepted one from then
+// on. A key that the user wrote, in host_key or known_hosts, takes precedence.
 func TestPinned(t *testing.T) {
 	t.Parallel()
 	node := state.NodeKeyTarget("worker", "w1")
@@ -120,8 +120,8 @@ func TestPinned(t *testing.T) {
 	}
 }
 
-// TestFormerly: a node whose block is gone is reached as the state remembers it, by the
-// key that it knows, and with the password for sudo that all nodes have.
+// TestFormerly checks that a node whose block is gone is reached as recorded, with the recorded
+// host key, and with the sudo password of all nodes.
 func TestFormerly(t *testing.T) {
 	t.Parallel()
 	top := config.Connection{Type: "ssh", User: "grace", SudoPassword: state.NewSecret([]byte("hunter2"))}
@@ -129,19 +129,19 @@ func TestFormerly(t *testing.T) {
 	n := &state.RecordedNode{Connection: was.ToValue(), HostKey: "ssh-ed25519 BBBB"}
 	got := formerly(&config.Config{Connection: top}, n)
 	if got.User != "ada" || got.Timeout != time.Minute || !slices.Equal(got.HostKeys, []string{"ssh-ed25519 AAAA", "ssh-ed25519 BBBB"}) {
-		t.Errorf("it is reached by %+v", got)
+		t.Errorf("the connection is %+v", got)
 	}
 	if string(got.SudoPassword.Reveal()) != "hunter2" {
-		t.Error("sudo is not told the password")
+		t.Error("the connection lacks the sudo password")
 	}
 	top.Type = "local"
 	if !formerly(&config.Config{Connection: top}, n).SudoPassword.IsZero() {
-		t.Error("the password of this machine is told another host")
+		t.Error("the sudo password of this machine is used for another host")
 	}
 }
 
-// TestConnectTimeout: how long connecting may take is for the OpenSSH configuration to say
-// where the configuration and what the state remembers of it do not.
+// TestConnectTimeout checks that the OpenSSH configuration sets the connect timeout if neither
+// the configuration nor the recorded connection does.
 func TestConnectTimeout(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
@@ -164,12 +164,12 @@ func TestConnectTimeout(t *testing.T) {
 		}
 	}
 	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("the two were waited for for %v", took)
+		t.Errorf("waiting for the two took %v", took)
 	}
 }
 
-// behindGate returns a host that is reached through another one, and a configuration in which it
-// is the only node. Neither has been seen before.
+// behindGate returns a host that is reached through a bastion, and a configuration with the
+// host as its only node. Neither has been seen before.
 func behindGate(t *testing.T) (gate, host *sshtest.Server, cfg *config.Config) {
 	t.Helper()
 	file, public := sshtest.NewKeyFile(t)
@@ -183,8 +183,8 @@ func behindGate(t *testing.T) (gate, host *sshtest.Server, cfg *config.Config) {
 	}
 }
 
-// unprivileged has a member of SSH be looked at without root, in a folder of its own, and
-// asked for nothing.
+// unprivileged makes a member with an SSH connection observable without root, in a folder of
+// its own and with an empty query.
 func unprivileged(t *testing.T, m *Member) *Member {
 	open := m.open
 	m.open = func(ctx context.Context) (providers.Host, error) {
@@ -198,8 +198,8 @@ func unprivileged(t *testing.T, m *Member) *Member {
 	return m
 }
 
-// TestHopsArePinned: the key of a bastion that was accepted unseen is reported with the
-// host behind it, and is the only one once the state has it.
+// TestHopsArePinned checks that a bastion's key accepted at the first contact is reported
+// together with the host after it, and is the only accepted one once recorded.
 func TestHopsArePinned(t *testing.T) {
 	t.Parallel()
 	gate, host, cfg := behindGate(t)
@@ -237,14 +237,15 @@ func TestHopsArePinned(t *testing.T) {
 	}
 }
 
-// changedKey is a host that shows another key than before, and how it is known.
+// changedKey is a host that shows another key than before, and where its old key is known from.
 type changedKey struct {
-	// recorded is the key in the state, written the one in host_key, and known that in known_hosts.
+	// recorded is the key in the state, written the one in host_key, known the one in
+	// known_hosts.
 	recorded, written, known string
 	accepted, leaves         bool
 }
 
-// look has a run look at the host, and returns why it could not and what to do.
+// look observes the host, and returns why that failed and what to do.
 func (c changedKey) look(t *testing.T) state.Unobserved {
 	t.Helper()
 	file, public := sshtest.NewKeyFile(t)
@@ -282,9 +283,9 @@ func (c changedKey) look(t *testing.T) state.Unobserved {
 	return f.Observe(t.Context(), cfg, recorded).Unobserved[node]
 }
 
-// TestChangedHostKey: what is said to be done about a host that shows another key is
-// what helps: of a key that the state has, nothing in known_hosts does. Once the new
-// host is accepted, the old key is no reason any more.
+// TestChangedHostKey checks that the remedy for a host with another key is one that helps: for
+// a recorded key, editing known_hosts does not. Once the new host is accepted, the old key no
+// longer matters.
 func TestChangedHostKey(t *testing.T) {
 	t.Parallel()
 	_, public := sshtest.NewKeyFile(t)
@@ -310,22 +311,23 @@ func TestChangedHostKey(t *testing.T) {
 			t.Parallel()
 			got := c.host.look(t)
 			if !strings.Contains(got.Reason, c.reason) || strings.Contains(got.Reason, "its key") != (c.reason != "") {
-				t.Errorf("the host could not be looked at: %q; want %q", got.Reason, c.reason)
+				t.Errorf("the host could not be observed: %q; want %q", got.Reason, c.reason)
 			}
 			if !strings.Contains(got.Remedy, c.remedy) || strings.Contains(got.Remedy, c.absent) {
-				t.Errorf("it says %q; want %q in it, and not %q", got.Remedy, c.remedy, c.absent)
+				t.Errorf("the remedy is %q; want %q in it, and not %q", got.Remedy, c.remedy, c.absent)
 			}
 		})
 	}
-	// A bastion's key is not the state's.
+	// The state does not have a bastion's key.
 	m := &Member{keyRecorded: true, Target: state.NodeKeyTarget("worker", "w1")}
 	changed := &providers.Error{Kind: providers.ErrHostKeyChanged, Do: "verify host 10.0.0.9"}
 	if got := m.remedy(fmt.Errorf("cannot reach 10.0.0.21 through bastion 10.0.0.9: %w", changed)); !strings.Contains(got, file) {
-		t.Errorf("of a bastion it says %q", got)
+		t.Errorf("the remedy for a bastion is %q", got)
 	}
 }
 
-// TestBecoming: a login as root has no use for sudo's password, and its host does not get it.
+// TestBecoming checks that a login as root needs no sudo password, so that its host does not
+// get it.
 func TestBecoming(t *testing.T) {
 	t.Parallel()
 	c := config.Connection{SudoPassword: state.NewSecret([]byte("hunter2"))}

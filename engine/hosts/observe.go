@@ -20,8 +20,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Observe looks at all hosts at once and, as soon as a cluster's first control
-// plane has answered, at its API and etcd through that one.
+// Observe observes all hosts concurrently and, as soon as the first control plane of a cluster
+// has answered, the cluster's API and etcd through it.
 func (f *Hosts) Observe(ctx context.Context, cfg *config.Config, recorded *state.State) *topology.Fleet {
 	v := &topology.Fleet{
 		Config: cfg, Recorded: recorded,
@@ -79,10 +79,10 @@ func (o *observer) host(ctx context.Context, m *Member) {
 	}
 }
 
-// answered reports whether an error is no silence: a machine that runs gives it, or what is
-// wrong is here and no host was asked. One that shows another key does not prove to be the
-// host that it was. A bastion's error, which comes wrapped, says nothing of the host
-// behind it.
+// answered reports whether an error proves that the machine runs, or that no host was contacted
+// because the error is local. A machine that shows another key does not prove to be the known
+// host: it is estranged. A bastion's error, which comes wrapped, says nothing about the host
+// after it.
 func answered(err error) (answers, estranged bool) {
 	var e *providers.Error
 	if !errors.As(err, &e) {
@@ -98,7 +98,7 @@ func answered(err error) (answers, estranged bool) {
 	return own.Kind != providers.ErrUnreachable && own.Kind != providers.ErrTimeout, false
 }
 
-// observe observes one host; the clock's offset is measured around the round trip.
+// observe observes one host, with the keys that it and its bastions show.
 func (o *observer) observe(ctx context.Context, m *Member) (*state.Report, error) {
 	h, err := m.Connect(ctx)
 	if err != nil {
@@ -114,7 +114,7 @@ func (o *observer) observe(ctx context.Context, m *Member) (*state.Report, error
 	return r, err
 }
 
-// observe asks the host, and remembers its programs for the next time.
+// observe queries the host, and remembers its programs for the next query.
 func (m *Member) observe(ctx context.Context, h providers.Host) (*state.Report, error) {
 	m.mu.Lock()
 	q := m.query
@@ -129,9 +129,9 @@ func (m *Member) observe(ctx context.Context, h providers.Host) (*state.Report, 
 	return r, nil
 }
 
-// cluster asks API and etcd through one control plane, and where one of them
-// does not answer there, through the next that is of the same cluster. One that is
-// not of the recorded cluster speaks for it only where none is.
+// cluster asks API and etcd through one control plane, and, if one of them does not answer
+// there, through the next one of the same cluster. A control plane that does not belong to the
+// recorded cluster is asked only if none does.
 func (o *observer) cluster(ctx context.Context, m *Member, r *state.Report) {
 	cas := o.identity(m, r)
 	var report *state.ClusterReport
@@ -150,7 +150,7 @@ func (o *observer) cluster(ctx context.Context, m *Member, r *state.Report) {
 		}
 		seen, lookErr := o.observe(ctx, other)
 		if lookErr != nil {
-			none = false // for all that is known
+			none = false // it may belong to it
 			continue
 		}
 		if seen.Secrets["/etc/kubernetes/admin.conf"].IsZero() || !o.isOf(cas, other, seen) {
@@ -158,12 +158,12 @@ func (o *observer) cluster(ctx context.Context, m *Member, r *state.Report) {
 		}
 		none = false
 		cas = append(cas, o.cas(other, seen)...)
-		// What one shows is taken as a whole, unless the other shows more.
+		// An answer is taken as a whole, unless another one has more.
 		if again, askErr := o.askThrough(ctx, other, seen); err != nil || askErr == nil && again.EtcdUnobserved == "" {
 			report, err = again, askErr
 		}
 	}
-	// What the first one holds may be known to be the cluster's from another one alone.
+	// Only another control plane may have shown that the CA of the first one is the cluster's.
 	if none || err != nil && !speaks && o.isOf(cas, m, r) {
 		report, err = o.askThrough(ctx, m, r)
 	}
@@ -179,10 +179,10 @@ func (o *observer) cluster(ctx context.Context, m *Member, r *state.Report) {
 	o.fleet.ClusterReports[m.Cluster] = report
 }
 
-// identity returns the CAs by which the member's cluster is known: the recorded one, and
-// of a cluster that nothing is recorded of the member's. What the member holds is the
-// cluster's too when it goes by the recorded one: the one is being replaced by the
-// other, and the state is told of that only at the end.
+// identity returns the CAs that identify the member's cluster: the recorded one, or without a
+// record the member's. If the member belongs to the cluster of the recorded CA, its own CAs
+// count as well: a rotation is replacing one by the other, and the state records that only at
+// its end.
 func (o *observer) identity(m *Member, r *state.Report) []string {
 	rec := o.fleet.Recorded
 	if rec == nil || rec.Clusters[m.Cluster] == nil || rec.Clusters[m.Cluster].CA == "" {
@@ -195,20 +195,19 @@ func (o *observer) identity(m *Member, r *state.Report) []string {
 	return known
 }
 
-// isOf reports whether a host is of the cluster that is known by these CAs. It holds one of
-// them, or shows that the CA which it holds has taken the place of one: of a CA that
-// was replaced no host holds the old one any more, and hosts of other clusters do not
-// show that.
+// isOf reports whether a host belongs to the cluster with these CAs: it holds one of them, or
+// shows that its CA has replaced one of them. After a rotation no host holds the old CA any
+// more, and hosts of other clusters do not show that.
 func (o *observer) isOf(known []string, m *Member, r *state.Report) bool {
 	return overlap(known, o.alone(m, r).ClusterIdentities(m.Target))
 }
 
-// cas returns the identities of the cluster whose CA a host holds.
+// cas returns the identities of the CAs that a host holds.
 func (o *observer) cas(m *Member, r *state.Report) []string {
 	return o.alone(m, r).CAs(m.Target)
 }
 
-// alone returns a view of one host alone.
+// alone returns a fleet with only this host observed.
 func (o *observer) alone(m *Member, r *state.Report) *topology.Fleet {
 	return &topology.Fleet{Config: o.fleet.Config, Reports: map[state.Target]*state.Report{m.Target: r}}
 }
@@ -246,7 +245,7 @@ func (o *observer) askThrough(ctx context.Context, m *Member, r *state.Report) (
 	return report, nil
 }
 
-// remembering returns the member's host, which answers for the secrets that it has shown.
+// remembering returns the member's host, with a memory of the secrets that it has shown.
 func (o *observer) remembering(ctx context.Context, m *Member, r *state.Report) (providers.Host, error) {
 	h, err := m.Connect(ctx)
 	if err != nil {
@@ -265,7 +264,7 @@ func (o *observer) askAPI(ctx context.Context, h providers.Host, address string,
 	if err != nil {
 		return nil, err
 	}
-	// Without it nothing but a run that was cut short goes unexplained.
+	// Without the lease, only an interrupted run remains unexplained.
 	if l, err := api.Lease(ctx, LeaseName); err == nil && l != nil {
 		report.Lease = &state.RunLease{Lineage: l.Lineage, Token: l.Token}
 	}
@@ -282,7 +281,7 @@ func (o *observer) askEtcd(ctx context.Context, h providers.Host, primary provid
 	return members, id, err
 }
 
-// withEtcd does something with the etcd on a control plane's own host.
+// withEtcd calls do with the etcd on a control plane's own host.
 func (o *observer) withEtcd(ctx context.Context, h providers.Host, primary providers.Seat, do func(providers.Etcd) error) error {
 	etcd, err := o.World.Access().Etcd(ctx, h, []string{primary.EtcdURL()}, primary.Folder)
 	if err != nil {
@@ -292,7 +291,7 @@ func (o *observer) withEtcd(ctx context.Context, h providers.Host, primary provi
 	return do(etcd)
 }
 
-// proveServing asks the API servers themselves that the API does not show as ready.
+// proveServing asks the API servers that the API does not report as ready themselves.
 func (o *observer) proveServing(ctx context.Context) {
 	for label, report := range o.fleet.ClusterReports {
 		for t, name := range pipeline.Unproved(o.fleet, label) {
@@ -316,8 +315,8 @@ func (o *observer) proveServing(ctx context.Context) {
 	o.wait.Wait()
 }
 
-// Seat returns how the member's own API server and etcd are reached, on the port that the
-// report shows; nil stands for the configured one.
+// Seat returns how to reach the member's own API server and etcd, on the port in the report;
+// nil stands for the configured port.
 func (m *Member) Seat(cfg *config.Config, r *state.Report) providers.Seat {
 	c := cfg.Cluster(m.Cluster)
 	primary := providers.Seat{API: config.JoinHostPort(m.address, immutable.APIPort(c, r))}
@@ -337,6 +336,7 @@ func Serves(ctx context.Context, h providers.Host, primary providers.Seat) error
 	return err
 }
 
-// LeaseName is one for whoever changes a cluster, with whatever state: two who have
-// adopted the same one have two, and its hosts tell them apart only once each was changed.
+// LeaseName is the lease of every run that changes a cluster, whatever its state: two operators
+// who import the same cluster have two states, and its hosts distinguish them only once each
+// was changed.
 const LeaseName = "kubewright"

@@ -10,26 +10,26 @@ import (
 )
 
 const (
-	// reopenPatience is how long those who ask wait for an attempt to connect again, from
-	// when it began: where the host is off, there is time left to ask another one.
+	// reopenPatience is how long callers wait for an attempt to reconnect, from its beginning:
+	// if the host is off, they have time left to ask another one.
 	reopenPatience = 5 * time.Second
-	// reopenPause is between an attempt that failed and the next one.
+	// reopenPause is the time between a failed attempt and the next one.
 	reopenPause = 5 * time.Second
 )
 
-// reopening is an attempt to connect a host again whose connection has ended. All who ask
-// for the host share it.
+// reopening is an attempt to reconnect a host whose connection has ended. All callers that need
+// the host share it.
 type reopening struct {
 	over chan struct{} // closed when host or err is set
-	late chan struct{} // closed when nothing waits for it any more
-	lost error         // why the connection before has ended
+	late chan struct{} // closed when callers stop waiting
+	lost error         // why the previous connection has ended
 	host providers.Host
 	err  error
-	next time.Time // not before then is there another attempt
+	next time.Time // the earliest time of another attempt
 }
 
-// Connect returns the member's host, connected. One whose connection has ended since is
-// connected again; what was under way on it is not done again.
+// Connect returns the connected host of the member. It reconnects a host whose connection has
+// ended; requests that were in flight are not repeated.
 func (m *Member) Connect(ctx context.Context) (providers.Host, error) {
 	m.mu.Lock()
 	if m.host == nil {
@@ -53,8 +53,8 @@ func (m *Member) Connect(ctx context.Context) (providers.Host, error) {
 	return again.wait(ctx, m)
 }
 
-// ended is why the connection to a host has ended; nil while it lives, and of a host that
-// has none.
+// ended returns why the connection to a host has ended; nil while it is open, and for a host
+// without one.
 func ended(h providers.Host) error {
 	for {
 		if c, ok := h.(interface{ Ended() error }); ok {
@@ -68,8 +68,8 @@ func ended(h providers.Host) error {
 	}
 }
 
-// reopen begins to connect the host again, unless an attempt is under way or has just failed. The
-// first to ask may give up; the others still want the connection. The member is locked.
+// reopen starts reconnecting the host, unless an attempt is in progress or has just failed. The
+// first caller may give up; the others still want the connection. The member is locked.
 func (m *Member) reopen(ctx context.Context, lost error) *reopening {
 	if a := m.again; a != nil && (!a.isOver() || a.err != nil && time.Now().Before(a.next)) {
 		return a
@@ -84,7 +84,7 @@ func (m *Member) reopen(ctx context.Context, lost error) *reopening {
 		defer m.mu.Unlock()
 		defer close(a.over)
 		if err != nil {
-			if errors.Is(err, providers.ErrTimeout) { // it took the connection, and said nothing
+			if errors.Is(err, providers.ErrTimeout) { // it accepted the connection and did not answer
 				err = m.unreachable(err)
 			}
 			a.err, a.next = err, time.Now().Add(reopenPause)
@@ -108,7 +108,8 @@ func (a *reopening) isOver() bool {
 	}
 }
 
-// wait waits for what becomes of the attempt, and not longer than others would.
+// wait waits for the result of the attempt, and no longer than reopenPatience after its
+// beginning.
 func (a *reopening) wait(ctx context.Context, m *Member) (providers.Host, error) {
 	select {
 	case <-a.over:
@@ -121,12 +122,12 @@ func (a *reopening) wait(ctx context.Context, m *Member) (providers.Host, error)
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	}
-	// The words of what ended it, not its kind: nothing is under way.
+	// The text of the old connection's error, not its kind: no request is in flight.
 	return nil, m.unreachable(fmt.Errorf("no new connection has come about in %v, and of the one before: %s", reopenPatience, a.lost))
 }
 
-// unreachable says of a host that keeps silent, in whatever way, that nothing was sent:
-// others may be asked.
+// unreachable returns the error of a silent host, of whatever kind, as one that says that
+// nothing was sent: another host may be asked.
 func (m *Member) unreachable(err error) error {
 	return &providers.Error{Kind: providers.ErrUnreachable, Do: "reach " + m.Target.String(), Cause: err}
 }

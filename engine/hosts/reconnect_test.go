@@ -16,9 +16,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestCutConnection: a host whose connection has ended is connected again by the next that
-// needs it, through its bastion and by the key that it has shown; once, however many need
-// it at the same time.
+// TestCutConnection checks that a host whose connection has ended is reconnected by the next
+// caller that needs it, through its bastion and with the key that it has shown; and only once
+// for concurrent callers.
 func TestCutConnection(t *testing.T) {
 	t.Parallel()
 	gate, host, cfg := behindGate(t)
@@ -50,7 +50,7 @@ func TestCutConnection(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			if seen := look(); seen.HostKey != host.Pin() || seen.HopKeys[gate.Addr()] != gate.Pin() {
-				t.Errorf("it was connected anew by the keys %q and %v", seen.HostKey, seen.HopKeys)
+				t.Errorf("reconnected with the keys %q and %v", seen.HostKey, seen.HopKeys)
 			}
 		})
 	}
@@ -70,9 +70,9 @@ func (lostHost) Ended() error {
 	return &providers.Error{Kind: providers.ErrDisconnected, Do: "use the connection to 10.0.0.1", Cause: errors.New("no sign of life for 30s")}
 }
 
-// TestOffHost: of a host that is off, each attempt to connect again keeps those who ask
-// waiting once, and for less than it takes, so that they can ask another one. What they
-// hear is that nothing was sent.
+// TestOffHost checks that each attempt to reconnect a host that is off delays callers once, and
+// for less time than the attempt takes, so that they can ask another host. Their error says
+// that nothing was sent.
 func TestOffHost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestOffHost(t *testing.T) {
 			asked := time.Now()
 			h, err := m.Connect(t.Context())
 			if waited != time.Since(asked) {
-				t.Errorf("after %v somebody waited for %v, want %v", time.Since(began), time.Since(asked), waited)
+				t.Errorf("after %v a caller waited for %v, want %v", time.Since(began), time.Since(asked), waited)
 			}
 			if want == "" {
 				if _, ok := h.(seenHost); !ok || err != nil {
@@ -114,7 +114,7 @@ func TestOffHost(t *testing.T) {
 		ask("no answer during the handshake", 0)
 		time.Sleep(reopenPause)
 		ask(early, reopenPatience)
-		// Who gives up has nobody else's attempt end.
+		// A caller that gives up does not end the attempt of others.
 		time.Sleep(dial - time.Second)
 		hasty, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -125,14 +125,14 @@ func TestOffHost(t *testing.T) {
 		hasty, cancel = context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := m.Connect(hasty); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("who has a second hears %v", err)
+			t.Errorf("a caller with one second gets %v", err)
 		}
 		time.Sleep(dial)
 		ask("", 0)
 	})
 }
 
-// unservedKind is the kind of error that has a caller ask another control plane.
+// unservedKind reports whether an error makes the caller ask another control plane.
 func unservedKind(err error) bool {
 	return errors.Is(err, providers.ErrUnreachable) && !errors.Is(err, providers.ErrDisconnected)
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// otherKey is what a key that is not the known one may mean.
+// otherKey is what another host key than the known one may mean.
 const otherKey = "find out why the host shows another key than before: it is another machine, it was reinstalled, or the connection is intercepted. "
 
-// remedy returns what to do about the member's host, which could not be observed. A
-// key that the state has is replaced by what the operator says, not in known_hosts.
+// remedy returns what to do about the member's host, which could not be observed. A recorded
+// key is replaced by a flag of the operator, not in known_hosts.
 func (m *Member) remedy(err error) string {
-	own, ok := err.(*providers.Error) // that of a bastion comes wrapped
+	own, ok := err.(*providers.Error) // a bastion's error is wrapped
 	switch {
 	case m.Leaves && errors.Is(err, providers.ErrSudo) && providers.RemedyOf(err) == "":
 		return "let the connection's user run sudo without a password (NOPASSWD), or give sudo_password in the connection block at the top: the state keeps no password"
@@ -27,12 +27,12 @@ func (m *Member) remedy(err error) string {
 		"if it is another one, or a reinstalled one, have the node replaced: %s", topology.AsFlags(m.Target, topology.ReplaceFlag, topology.AcceptNewHostFlag))
 }
 
-// Remedy returns what to do about a host that could not be observed; empty when that is unknown.
+// Remedy returns what to do about a host that could not be observed; empty if unknown.
 func Remedy(err error) string {
 	if text := providers.RemedyOf(err); text != "" {
 		return text
 	}
-	if _, own := err.(*providers.Error); !own && errors.Is(err, providers.ErrAuth) { // a bastion's comes wrapped
+	if _, own := err.(*providers.Error); !own && errors.Is(err, providers.ErrAuth) { // a bastion's error is wrapped
 		return "check user and private_key of the bastion, and that it has the public key in authorized_keys"
 	}
 	for _, r := range []struct {

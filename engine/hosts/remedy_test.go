@@ -8,7 +8,7 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// TestRemedy: what is to be done is what helps.
+// TestRemedy checks that each error has a remedy that helps.
 func TestRemedy(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

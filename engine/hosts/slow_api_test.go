@@ -12,13 +12,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// slowPlane is a control plane whose API takes long to tell all, and whose etcd says
-// nothing.
+// slowPlane is a control plane whose API answers slowly, and whose etcd does not answer.
 type slowPlane struct{ World }
 
 type slowAccess struct{ providers.Access }
 
-// tellTime is how long it takes.
+// tellTime is how long its API takes.
 const tellTime = time.Minute
 
 func (slowPlane) Access() providers.Access { return slowAccess{} }
@@ -57,9 +56,9 @@ func (silentEtcd) Members(ctx context.Context) ([]state.EtcdMember, string, erro
 
 func (silentEtcd) Close() error { return nil }
 
-// TestSlowAPI: how long an API takes to tell all of a large cluster is its own affair, as
-// long as it is not silent, and who is silent is for those to say who listen. An etcd has
-// little to tell.
+// TestSlowAPI checks that there is no time limit on listing a large cluster: an API that
+// answers slowly is not silent, and detecting silence is up to the connection. The request to
+// etcd is small and has a limit.
 func TestSlowAPI(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// seenHost is a host that shows a report.
+// seenHost is a host with a fixed report.
 type seenHost struct {
 	providers.Host
 	report *state.Report
@@ -22,8 +22,7 @@ func (h seenHost) Observe(context.Context, state.Query) (*state.Report, error) {
 
 func (h seenHost) Close() error { return nil }
 
-// mutePlanes are clusters of which no API server answers, so that all that may be
-// asked are asked.
+// mutePlanes are clusters in which no API server answers, so that every permitted one is asked.
 type mutePlanes struct {
 	World
 	asked []string
@@ -31,7 +30,7 @@ type mutePlanes struct {
 
 func (w *mutePlanes) Access() providers.Access { return muteAccess{planes: w} }
 
-// muteAccess opens none of them.
+// muteAccess opens no API and no etcd.
 type muteAccess struct {
 	providers.Access
 	planes *mutePlanes
@@ -48,9 +47,9 @@ func (muteAccess) Etcd(context.Context, providers.Host, []string, string) (provi
 	return nil, errors.New("etcd is starting")
 }
 
-// askedPlane is what a control plane shows of the cluster that it is of.
+// askedPlane is what a control plane shows about its cluster.
 type askedPlane struct {
-	// held are the CAs in its ca.crt; kept lie beside it in a file of a rotation.
+	// held are the CAs in its ca.crt; kept are the CAs beside it, in a file of a rotation.
 	held, kept []string
 	file       string
 	marks      *state.Marks
@@ -72,8 +71,8 @@ func (p askedPlane) report() *state.Report {
 	return r
 }
 
-// asked returns the control planes whose API servers are asked, in this order, when the
-// one at first has answered before the others.
+// asked returns the control planes whose API servers are asked, in this order, if the one at
+// first answers before the others.
 func asked(recorded string, first int, planes []askedPlane) []string {
 	cfg := &config.Config{Clusters: []*config.Cluster{config.NewCluster("prod", "1.36.3")}}
 	w := &mutePlanes{}
@@ -100,9 +99,9 @@ func asked(recorded string, first int, planes []askedPlane) []string {
 	return w.asked
 }
 
-// TestWhichControlPlanesAreAsked: where the API server that is asked first does not
-// answer, every other one of the same cluster is asked, also while the CA is on its way
-// to another one, and none of a host that is of another cluster.
+// TestWhichControlPlanesAreAsked checks that, if the first API server does not answer, every
+// other one of the same cluster is asked, even during a rotation of the CA, and none on a host
+// of another cluster.
 func TestWhichControlPlanesAreAsked(t *testing.T) {
 	t.Parallel()
 	of := func(cas ...string) askedPlane { return askedPlane{held: cas} }
@@ -115,7 +114,7 @@ func TestWhichControlPlanesAreAsked(t *testing.T) {
 	for name, c := range map[string]struct {
 		recorded string
 		planes   []askedPlane
-		// asked are those that are asked, whoever answers first.
+		// asked are the control planes that are asked, whichever answers first.
 		asked []string
 	}{
 		"one CA":                      {"old", []askedPlane{of("old"), of("old"), of("old")}, []string{"cp1", "cp2", "cp3"}},

@@ -22,24 +22,24 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Options are what the hosts of a run are reached with.
+// Options say how a run reaches its hosts.
 type Options struct {
-	// Folder is where relative names of files begin.
+	// Folder is the folder that relative file names begin at.
 	Folder string
-	// SimFile is where a simulated world is kept, and OpenSim opens it; nil stands for sim.Open.
+	// SimFile is the file of a simulated world, and OpenSim opens it; nil stands for sim.Open.
 	SimFile string
 	OpenSim func(path string) (*sim.World, error)
-	// Passphrase asks for that of a private key; nil when there is no terminal.
+	// Passphrase asks for the passphrase of a private key; nil without a terminal.
 	Passphrase func(keyFile string) ([]byte, error)
 	Now        func() time.Time
-	// Wrap returns a world with something around it, such as a log; nil for none.
+	// Wrap wraps the world, for example with a log; nil for none.
 	Wrap func(World) World
-	// Accepted are the nodes whose hosts are meant to be other machines than before.
+	// Accepted are the nodes whose hosts may be other machines than before.
 	Accepted []string
 }
 
-// OpenWorld returns the simulated world when nodes are simulated, the real one
-// otherwise. A mixture is refused: a simulated CA cannot sign for a real host.
+// OpenWorld returns the simulated world if nodes are simulated, the real one otherwise. A
+// mixture is refused: a simulated CA cannot sign for a real host.
 func OpenWorld(cfg *config.Config, recorded *state.State, o Options) (World, error) {
 	w, err := bareWorld(cfg, recorded, o)
 	if err != nil || o.Wrap == nil {
@@ -78,11 +78,11 @@ type realWorld struct {
 	folder   string
 	operator ssh.Operator
 	dialer   ssh.Dialer
-	// passphrase asks for that of a private key; nil when there is no terminal.
+	// passphrase asks for the passphrase of a private key; nil without a terminal.
 	passphrase func(keyFile string) ([]byte, error)
-	// budget is the memory for what all hosts and API servers answer.
+	// budget limits the memory for the answers of all hosts and API servers.
 	budget *budget.Budget
-	// direct reports which addresses may be connected to from here.
+	// direct reports whether this machine may connect to an address itself.
 	direct func(address string) bool
 }
 
@@ -106,7 +106,7 @@ func (w *realWorld) Open(ctx context.Context, c config.Connection, address strin
 }
 
 // becoming returns how a login becomes root. A login as root needs no sudo, so that its host
-// gets no password, whatever it says.
+// never gets the password.
 func (w *realWorld) becoming(user string, c config.Connection) shell.Options {
 	options := shell.Options{Budget: w.budget, Direct: w.direct}
 	if user != "root" {
@@ -115,7 +115,7 @@ func (w *realWorld) becoming(user string, c config.Connection) shell.Options {
 	return options
 }
 
-// NoSSHConfig stands for no OpenSSH configuration where one is named.
+// NoSSHConfig in place of a file name stands for no OpenSSH configuration.
 const NoSSHConfig = "none"
 
 func (w *realWorld) target(c config.Connection, address string) ssh.Target {
@@ -145,8 +145,8 @@ func (w *realWorld) target(c config.Connection, address string) ssh.Target {
 	return t
 }
 
-// path resolves a file of the operator's: ~ is home, a relative one begins at
-// the configuration folder.
+// path resolves a file name of the operator: ~ is the home folder, a relative one begins at the
+// configuration folder.
 func (w *realWorld) path(p string) string {
 	if len(p) > 1 && p[:2] == "~/" {
 		return filepath.Join(w.operator.Home, p[2:])
@@ -171,7 +171,7 @@ func (w *realWorld) Remember(h providers.Host, asked []string, r *state.Report) 
 	return withSecrets{h, asked, r.Secrets}
 }
 
-// realAccess opens real clusters.
+// realAccess opens APIs and etcds of real clusters.
 type realAccess struct{ budget *budget.Budget }
 
 func (r realAccess) API(ctx context.Context, via providers.Host, endpoint string) (providers.API, error) {
@@ -220,7 +220,7 @@ func OpenSimulated(o Options) (simWorld, error) {
 	return simulated(w), nil
 }
 
-// Simulated returns a simulated world as one that hosts are in.
+// Simulated returns a simulated world as a World.
 func Simulated(w *sim.World) World { return simulated(w) }
 
 func simulated(w *sim.World) simWorld {
@@ -243,23 +243,24 @@ func (w simWorld) Clock() providers.Clock { return w.World.Clock() }
 
 func (w simWorld) Save() error { return w.World.Save() }
 
-// Beat returns 0. Simulated time passes only while something waits, and a run that waits has shown a sign of life before.
+// Beat returns 0. Simulated time passes only while a run waits, and a run renews its claims
+// before it waits.
 func (w simWorld) Beat() time.Duration { return 0 }
 
 func (w simWorld) Remember(h providers.Host, _ []string, _ *state.Report) providers.Host { return h }
 
-// withSecrets answers for secrets that the observing round trip has asked for
-// already, among them those that are not there.
+// withSecrets answers from memory for the secrets that the observation already asked for,
+// including those that do not exist.
 type withSecrets struct {
 	providers.Host
 	asked []string
 	found map[string]state.Secret
 }
 
-// Unwrap returns the host itself.
+// Unwrap returns the wrapped host.
 func (h withSecrets) Unwrap() providers.Host { return h.Host }
 
-// ReadSecrets returns from memory, and asks the host for what is not there.
+// ReadSecrets answers from memory, and asks the host for the rest.
 func (h withSecrets) ReadSecrets(ctx context.Context, paths []string) (map[string]state.Secret, error) {
 	out := map[string]state.Secret{}
 	for _, p := range paths {

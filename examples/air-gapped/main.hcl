@@ -1,4 +1,4 @@
-# Hosts without a way to the internet, on which nothing is installed yet.
+# Hosts without access to the internet, on which nothing is installed yet.
 # Everything comes from a folder beside this file, over the same ssh connection
 # as everything else. Its files keep the names of their projects' releases:
 #
@@ -9,7 +9,7 @@
 #   artifacts/cni-plugins-linux-amd64-v1.7.1.tgz
 #   artifacts/images/*.tar                            (docker save, ctr images export)
 #
-# "kubewright bundle" makes the folder where there is a way to the internet;
+# "kubewright bundle" creates the folder on a machine with internet access;
 # docs/air-gapped.md says more. It is simulated until you say
 # -var simulate=false; the artifacts have to be there all the same.
 
@@ -23,8 +23,8 @@ cluster "vault" {
   kubernetes_version     = "1.36.3"
   control_plane_endpoint = "api.vault.example.internal:6443"
 
-  # Images are loaded from the artifacts, and never pulled: one that is missing
-  # there is found out before anything is changed.
+  # Images are loaded from the artifacts, and never pulled: a missing one is
+  # reported before anything is changed.
   image_pull_policy = "Never"
 
   network {
@@ -37,14 +37,14 @@ cluster "vault" {
     keep      = ["images"] # a reset node can be joined again at once
   }
 
-  # What components ask for through a proxy, and what never.
+  # Which addresses components reach through a proxy, and which directly.
   proxy_env = {
     HTTPS_PROXY = "http://proxy.example.internal:3128"
     NO_PROXY    = "10.0.0.0/8,.example.internal,.svc,.vault.local"
   }
 
-  # The network plugin, without which nodes do not become ready, would be an
-  # addon from a file of yours. An archive of its image belongs into
+  # The network plugin, without which nodes do not become ready, is an addon
+  # from a file of yours. Put an archive of its image into
   # artifacts/images, from where it goes to every node:
   #
   #   kernel_modules = ["br_netfilter"] # flannel asks for it
@@ -73,6 +73,6 @@ connection {
   type = var.simulate ? "sim" : "ssh"
   user = "ops"
 
-  # Keys of hosts are known beforehand and checked strictly.
+  # Host keys are known in advance and checked strictly.
   known_hosts = "./known_hosts"
 }

@@ -1,9 +1,9 @@
-# IPv4 and IPv6 side by side: pods, services and nodes have both. The family
+# IPv4 and IPv6 side by side: pods, Services and nodes have both. The family
 # that is written first is the primary one.
 #
-# For networks in which some clients or services speak only one of the two. The
-# families of a living cluster cannot be changed: decide before the first apply.
-# The network plugin has to be able to do both as well.
+# For networks in which some clients or servers support only one of the two. The
+# families of a running cluster cannot be changed: decide before the first apply.
+# The network plugin has to support both as well.
 #
 # Change: the networks and numbers in locals, the subnets (no overlap with
 # anything that is routed), control_plane_endpoint and the connection.

@@ -1,4 +1,4 @@
-# A cluster below a CA whose key is with somebody else. You hand in certificates
+# A cluster below a CA whose key you do not have. You provide certificates
 # and kubeconfigs per node, signed there, in the folder ./supplied:
 #
 #   supplied/cp1/pki/apiserver.crt                 supplied/cp1/admin.conf
@@ -8,13 +8,13 @@
 #   supplied/w1/kubelet.conf                       supplied/cp1/kubelet.conf
 #
 # and the same for cp2 and cp3 (super-admin.conf only for the first). Without
-# them kubewright plan says for each what it has to be: common name,
-# organization, names, server. docs/external-ca.md says more.
+# them kubewright plan prints the requirements of each: common name,
+# organization, names, server. See docs/external-ca.md.
 #
 # Beside this file lies ca.crt, the CA's certificate.
 #
-# It is simulated until you say -var simulate=false. Simulated hosts live in
-# March 2026, so that certificates for them have to be older.
+# It is simulated until you say -var simulate=false. Simulated hosts run in
+# March 2026, so certificates for them have to be older.
 
 variable "simulate" {
   description = "Simulate the hosts."
@@ -37,8 +37,8 @@ cluster "prod" {
       certificate = file("ca.crt")
     }
 
-    # The other two CAs are made by kubewright. Given in the same way, what they
-    # sign would be supplied as well.
+    # kubewright creates the other two CAs. If they are given in the same way,
+    # you supply their certificates as well.
   }
 }
 

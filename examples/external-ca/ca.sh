@@ -1,6 +1,6 @@
 #!/bin/sh
-# ca.sh: makes a CA to try the example with: ca.crt and ca.key. It begins in
-# January 2026, because simulated hosts live in March 2026.
+# ca.sh: creates a CA to try the example with: ca.crt and ca.key. It is valid from
+# January 2026 on, because simulated hosts run in March 2026.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -1,11 +1,11 @@
 # A cluster below a CA of yours, whose key never reaches a host: kubewright
-# signs everything from your machine, with the key in memory for the time of one
-# command. docs/external-ca.md says more.
+# signs everything on your machine, with the key in memory for the duration of one
+# command. See docs/external-ca.md.
 #
 #   export KUBEWRIGHT_VAR_ca_key="$(pass show kubernetes/ca.key)"
 #   kubewright apply
 #
-# Beside this file lies ca.crt, the CA's certificate. To try it out, make one:
+# Beside this file lies ca.crt, the CA's certificate. To try it out, create one:
 #
 #   sh ca.sh
 #   export KUBEWRIGHT_VAR_ca_key="$(cat ca.key)"
@@ -38,11 +38,11 @@ cluster "prod" {
       key         = var.ca_key
 
       # With on_hosts = true the key is copied to the control planes, as kubeadm
-      # has it: the cluster then signs its kubelets' certificates by itself.
+      # does: the cluster then signs its kubelets' certificates itself.
     }
 
-    # The other two CAs of a cluster are as a rule its own affair: kubewright
-    # makes them. They could be given like the one above:
+    # The other two CAs of a cluster are usually internal: kubewright
+    # creates them. You can provide them like the one above:
     #
     #   front_proxy_ca { … }
     #   etcd_ca        { … }

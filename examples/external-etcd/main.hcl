@@ -1,11 +1,11 @@
 # Control planes that use an etcd of yours. kubewright never changes that etcd:
 # its members, backups and upgrades are up to you.
 #
-# For those who run etcd already, or want it on hosts of its own. Otherwise
-# ha-stacked is less to look after.
+# For operators who run etcd already, or want it on separate hosts. Otherwise
+# ha-stacked is less to maintain.
 #
 # Beside this file lie etcd/ca.crt, the CA of etcd, and etcd/client.crt, a client
-# certificate by which the API servers reach it. Its key is given for the time of
+# certificate for the API servers. Its key is given for the duration of
 # one command:
 #
 #   export KUBEWRIGHT_VAR_etcd_client_key="$(pass show etcd/client.key)"
@@ -43,8 +43,8 @@ cluster "prod" {
     external {
       endpoints = [for ip in local.etcd_members : "https://${ip}:2379"]
 
-      # Paths on the control planes, and what is brought there. Without the
-      # contents the files have to be there already.
+      # Paths on the control planes, and the contents to copy there. Without the
+      # contents the files have to exist already.
       ca_file   = "/etc/kubernetes/pki/etcd/ca.crt"
       cert_file = "/etc/kubernetes/pki/apiserver-etcd-client.crt"
       key_file  = "/etc/kubernetes/pki/apiserver-etcd-client.key"
@@ -56,7 +56,7 @@ cluster "prod" {
   }
 }
 
-# Two control planes are enough for the API to stay up: the quorum is etcd's.
+# Two control planes are enough for the API to stay up: the quorum is in etcd.
 node "cp" {
   for_each = { cp1 = "10.77.0.11", cp2 = "10.77.0.12" }
 

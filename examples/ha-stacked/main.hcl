@@ -1,12 +1,12 @@
 # A production cluster: three control planes, each with its own etcd member,
-# behind a balancer, and workers in two pools. Reached through a bastion.
+# behind a load balancer, and workers in two pools. Reached through a bastion.
 #
-# The usual choice: any one control plane may be lost or changed while the API
-# goes on answering, and there is no etcd of its own to run.
+# The usual choice: any one control plane may fail or be changed while the API
+# stays available, and there is no separate etcd to run.
 #
-# Change: the addresses in locals, control_plane_endpoint (a balancer, or a name
+# Change: the addresses in locals, control_plane_endpoint (a load balancer, or a name
 # that you can move, with port 6443 of all control planes behind it), the
-# connection and its bastion; then whatever of the settings below is not yours.
+# connection and its bastion; then the settings below as needed.
 #
 # It is simulated until you say -var simulate=false.
 
@@ -55,14 +55,14 @@ cluster "prod" {
   }
 
   api_server {
-    # The endpoint's name is in the certificate already; these are further
+    # The certificate already has the endpoint's name; these are further
     # names under which clients reach the API.
     cert_sans = ["kubernetes.example.com"]
 
     arg "profiling" { value = "false" }
     arg "event-ttl" { value = "3h" }
 
-    # An audit log needs a policy, which has to lie on each control plane before:
+    # An audit log needs a policy file on each control plane first:
     #
     #   arg "audit-policy-file" { value = "/etc/kubernetes/audit-policy.yaml" }
     #   arg "audit-log-path" { value = "/var/log/kubernetes/audit.log" }

@@ -1,10 +1,10 @@
-# Many workers from an inventory that some other tool keeps. Adding a line to
-# workers.yaml adds a node; removing one drains the node and gives it back.
+# Many workers from an inventory that another tool maintains. Adding a line to
+# workers.yaml adds a node; removing one drains and resets the node.
 #
-# For clusters whose workers come and go, or are too many to be written by hand.
+# For clusters whose workers change often, or are too many to list by hand.
 #
 # Change: workers.yaml, or how it is read into local.workers (jsondecode and
-# csvdecode do as well); the control planes, control_plane_endpoint and the
+# csvdecode work as well); the control planes, control_plane_endpoint and the
 # connection; how many workers an upgrade may take down at once.
 #
 # It is simulated until you say -var simulate=false.
@@ -16,8 +16,8 @@ variable "simulate" {
 }
 
 locals {
-  # A map of name to { address, pool, zone }: the keys name the nodes, so that
-  # the order of lines means nothing.
+  # A map of name to { address, pool, zone }: the keys name the nodes, so
+  # the order of lines does not matter.
   workers = yamldecode(file("workers.yaml"))
 }
 
@@ -70,7 +70,7 @@ node "worker" {
     }
   }
 
-  # And they hold fewer, larger pods.
+  # They run fewer, larger pods.
   kubelet {
     config = each.value.pool == "gpu" ? { maxPods = 20 } : {}
   }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The life of a cluster on simulated hosts: plan, apply, nothing to do, drift,
-# put right, destroy. Works in a folder of its own; no root, no network.
+# The life cycle of a cluster on simulated hosts: plan, apply, no changes, drift,
+# repair, destroy. Works in a temporary folder; no root, no network.
 set -eu
 kubewright=${KUBEWRIGHT:-kubewright}
 here=$(cd "$(dirname "$0")" && pwd)

@@ -16,7 +16,7 @@ variable "kubernetes_version" {
 cluster "demo" {
   kubernetes_version = var.kubernetes_version
 
-  # A name or balancer in front of the three API servers. Use one that you can
+  # A name or load balancer in front of the three API servers. Use one that you can
   # move; the address of a single node would go down with that node.
   control_plane_endpoint = "api.demo.example.com:6443"
 

@@ -1,10 +1,10 @@
-# One machine that is everything: a control plane that also runs your pods.
+# A single machine: a control plane that also runs your pods.
 #
 # For development, continuous integration and the edge, where it may be down
-# while it is changed. With one control plane there is no other to answer the
-# API meanwhile; for that take ha-stacked.
+# during changes. With one control plane there is no other one to serve the
+# API meanwhile; use ha-stacked for that.
 #
-# Change: address. It is simulated until you say otherwise. On the machine
+# Change: address. It is simulated by default. On the machine
 # itself, as root:
 #
 #   kubewright apply -var simulate=false -var address=192.0.2.10

@@ -22,8 +22,8 @@ var (
 	proxyDaemons  = workload("DaemonSet", "kube-proxy")
 )
 
-// absent takes an addon that is not there for one that nobody wants, whatever kubeadm-config
-// says: somebody has taken it away since, as who brings another proxy does.
+// absent treats a missing addon as disabled, whatever kubeadm-config says: an administrator has
+// removed it since, for example to run another proxy.
 func (r *reader) absent() {
 	r.cluster.KubeProxy.Disabled = r.cluster.KubeProxy.Disabled || r.seen.Objects[proxyDaemons].IsNull()
 	r.cluster.DNS.Disabled = r.cluster.DNS.Disabled || r.seen.Objects[dnsDeployment].IsNull()
@@ -32,9 +32,9 @@ func (r *reader) absent() {
 // sinceProxyPatch is the minor from which kubeadm patches kube-proxy's DaemonSet.
 const sinceProxyPatch = "1.37."
 
-// addons reads how CoreDNS and kube-proxy depart from what kubeadm makes of
-// them, as far as kubeadm has patches for it. Their images, and how many there
-// are of CoreDNS, are no patch: a patch would keep them through every upgrade.
+// addons reads how CoreDNS and kube-proxy differ from kubeadm's manifests, as far as kubeadm has
+// patches for them. Images and the replicas of CoreDNS do not become patches: a patch would pin
+// them through every upgrade.
 func (r *reader) addons() error {
 	first := r.planes()[0]
 	objects, err := kubeadm.Addons(written(r.input(first.node, first.host), r.addonsVersion()))
@@ -64,8 +64,8 @@ func (r *reader) addons() error {
 	return nil
 }
 
-// addonsVersion returns the one of Kubernetes whose kubeadm wrote the addons, as kube-proxy's
-// image tells.
+// addonsVersion returns the version of the kubeadm that wrote the addons, according to the image of
+// kube-proxy.
 func (r *reader) addonsVersion() string {
 	for _, c := range r.seen.Objects[proxyDaemons].Get("spec.template.spec.containers").AsList() {
 		if version := release(c.Get("image").AsString()); version != "" {
@@ -75,8 +75,8 @@ func (r *reader) addonsVersion() string {
 	return r.stored
 }
 
-// objectPatch returns the strategic merge patch that gives an object's leaves the
-// values that were seen; empty when they have them.
+// objectPatch returns the strategic merge patch that gives the leaves of an object the observed
+// values; empty when they already have them.
 func objectPatch(base, seen state.Value, typed any) (string, error) {
 	projected := project(base, seen)
 	if projected.Equal(base) {
@@ -102,11 +102,11 @@ func objectPatch(base, seen state.Value, typed any) (string, error) {
 	return string(text), err
 }
 
-// untouched are fields that stay as kubeadm has them, whatever was seen.
+// untouched are fields that keep kubeadm's value, whatever is observed.
 var untouched = map[string]bool{"image": true, "replicas": true, "apiVersion": true, "kind": true}
 
-// project returns the tree with the values that were seen of its leaves. What it does
-// not refer to is not observed: the server fills in much, and others more.
+// project returns the tree base with the observed values at its leaves. It ignores fields outside
+// of base: the server and other writers add many.
 func project(base, seen state.Value) state.Value {
 	switch {
 	case base.Kind() == state.KindMap && seen.Kind() == state.KindMap:
@@ -129,7 +129,7 @@ func project(base, seen state.Value) state.Value {
 	return seen
 }
 
-// projectList takes elements with a name by it, and others by their places.
+// projectList matches elements by name if all have one, and otherwise by index.
 func projectList(base, seen state.Value) state.Value {
 	named := map[string]state.Value{}
 	for _, e := range seen.AsList() {

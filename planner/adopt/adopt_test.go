@@ -24,9 +24,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestReadsWhatKubeadmWrote takes everything that real kubeadm wrote for each
-// configuration of the oracle, makes a configuration of that alone, and renders
-// it again: there must be what kubeadm wrote.
+// TestReadsWhatKubeadmWrote reads the files that real kubeadm wrote for each configuration of the
+// oracle into a configuration, renders that, and checks that the result is what kubeadm wrote.
 func TestReadsWhatKubeadmWrote(t *testing.T) {
 	goldens := kubeadmtest.NewGoldens(filepath.Join("..", "kubeadm", "testdata", "oracle"))
 	runs := 0
@@ -36,7 +35,7 @@ func TestReadsWhatKubeadmWrote(t *testing.T) {
 		}
 		golden, err := goldens.Read(run.Version, run.Case.Name)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // the oracle's own test misses it
+			continue // the oracle's own test reports it
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -52,13 +51,13 @@ func TestReadsWhatKubeadmWrote(t *testing.T) {
 	}
 }
 
-// Manifests of a host.
+// The manifests of a host.
 const (
 	api  = "/etc/kubernetes/manifests/kube-apiserver.yaml"
 	etcd = "/etc/kubernetes/manifests/etcd.yaml"
 )
 
-// returning is one configuration on its way back.
+// returning is a case of the oracle that is read back into a configuration.
 type returning struct {
 	t      *testing.T
 	c      kubeadmtest.Case
@@ -105,7 +104,7 @@ func (x *returning) run() {
 	}
 }
 
-// reload writes the configuration as HCL, and reads that.
+// reload writes the configuration as HCL, and parses the result.
 func (x *returning) reload(c *config.Config) *config.Config {
 	x.t.Helper()
 	text := hclconfig.Write(c)
@@ -119,7 +118,7 @@ func (x *returning) reload(c *config.Config) *config.Config {
 	return loaded
 }
 
-// node returns the one of that name.
+// node returns the node with the name.
 func (x *returning) node(c *config.Config, name string) *config.Node {
 	x.t.Helper()
 	i := slices.IndexFunc(c.Nodes, func(n *config.Node) bool {
@@ -228,8 +227,8 @@ func (x *returning) rendered(objects []kubeadm.Object, seen map[state.ObjectRef]
 	}
 }
 
-// part wants the leaves of an object to be as they were read; what else there is
-// is not observed, and how many replicas there are is anybody's.
+// part checks that the leaves of an object have the values that were read. It ignores other fields
+// and the number of replicas.
 func (x *returning) part(what string, got, want state.Value) {
 	x.t.Helper()
 	for _, path := range got.Leaves() {
@@ -268,7 +267,7 @@ func (x *returning) same(what string, got, want any) {
 	}
 }
 
-// difference names the lines that only one side has.
+// difference lists the lines that only one side has.
 func difference(got, want string) string {
 	count := map[string]int{}
 	for line := range strings.Lines(got) {
@@ -289,14 +288,14 @@ func difference(got, want string) string {
 	return b.String()
 }
 
-// TestReadsWhatWasEdited: what somebody has changed on the host alone is read as
-// patches and settings of that node, and rendered as it is.
+// TestReadsWhatWasEdited checks that manual edits on a host become patches and settings of that
+// node, and that rendering reproduces them.
 func TestReadsWhatWasEdited(t *testing.T) {
 	goldens := kubeadmtest.NewGoldens(filepath.Join("..", "kubeadm", "testdata", "oracle"))
 	const kubelet, flags = "/var/lib/kubelet/config.yaml", "/var/lib/kubelet/kubeadm-flags.env"
 	for _, tt := range []struct {
 		name, file, from, to string
-		// written is what the configuration says of it.
+		// written is what the configuration has to contain.
 		written string
 	}{
 		{"argument changed", api, "--authorization-mode=Node,RBAC", "--authorization-mode=Node,RBAC,Webhook", "op: replace"},
@@ -335,18 +334,18 @@ func TestReadsWhatWasEdited(t *testing.T) {
 				t.Fatal(err)
 			}
 			if text := string(hclconfig.Write(found.Config)); !strings.Contains(text, tt.written) || strings.Contains(text, "command:") {
-				t.Errorf("the configuration does not say %q, or says a whole command line:\n%s", tt.written, text)
+				t.Errorf("the configuration does not contain %q, or contains a whole command line:\n%s", tt.written, text)
 			}
 			loaded := x.reload(found.Config)
 			in := kubeadm.Input{Cluster: loaded.Clusters[0], Node: loaded.Nodes[0], NodeName: host.Name, Facts: &host.Facts}
 			x.files(in, golden.Init)
-			x.must(kubeadm.EtcdPod(in, "", true)) // as a plan has it
+			x.must(kubeadm.EtcdPod(in, "", true)) // as in a plan
 		})
 	}
 }
 
-// TestReadsForeignCAs: of a CA whose key no control plane has the certificate is
-// given, and what it signs is supplied; the others are as kubeadm makes them.
+// TestReadsForeignCAs checks that for a CA whose key no control plane has, the configuration gets
+// the certificate and expects supplied files; the other CAs are as kubeadm makes them.
 func TestReadsForeignCAs(t *testing.T) {
 	golden, err := kubeadmtest.NewGoldens(filepath.Join("..", "kubeadm", "testdata", "oracle")).Read("1.36.3", "default")
 	if err != nil {
@@ -371,7 +370,7 @@ func TestReadsForeignCAs(t *testing.T) {
 	}
 	given := x.reload(found.Config).Clusters[0].Certificates
 	if given.CA.Certificate != string(ca.Certificate) || given.EtcdCA.Certificate != string(ca.Certificate) || !given.FrontProxyCA.IsZero() || given.Supplied != adopt.Supplied {
-		t.Errorf("read again it is %+v", given)
+		t.Errorf("after a reload, the certificates are %+v", given)
 	}
 	host.Files[pki+"/ca.crt"] = state.FileReport{Exists: true, Content: []byte("x")}
 	if _, err := adopt.Read(adopt.Seen{Label: "prod", Objects: x.objects(), Hosts: []adopt.Host{host}}); err == nil || !strings.Contains(err.Error(), pki+"/ca.crt on "+host.Name) {

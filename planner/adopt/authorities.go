@@ -6,16 +6,16 @@ import (
 	"github.com/kubewright/kubewright/config"
 )
 
-// authorityBases are the CAs of a cluster, below its folder of certificates.
+// authorityBases are the paths of a cluster's CAs, relative to its certificates folder.
 var authorityBases = []string{"/ca", "/front-proxy-ca", "/etcd/ca"}
 
-// Supplied is the folder for what a CA signs whose key is with somebody else. It
-// is empty at first: what the hosts have holds.
+// Supplied is the folder for certificates of a CA whose key is held elsewhere. It is empty at
+// first: the certificates on the hosts remain valid.
 const Supplied = "supplied"
 
-// authorities finds the CAs whose key no control plane has: an external CA, of
-// kubeadm's ("ca.crt is there and ca.key is not"). Their certificates are given,
-// and what they sign is supplied. It returns their common names.
+// authorities finds the CAs whose key no control plane has: kubeadm's external CA ("ca.crt is there
+// and ca.key is not"). The configuration gets their certificates, and the operator supplies what
+// they sign. It returns their common names.
 func (r *reader) authorities() ([]string, error) {
 	c := &r.cluster.Certificates
 	var keyless []string

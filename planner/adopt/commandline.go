@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// founding are arguments of a member that mean nothing once it has data.
+// founding are arguments of an etcd member that have no effect once it has data.
 var founding = []string{"--initial-cluster=", "--initial-cluster-state="}
 
 func isFounding(word string) bool {
 	return slices.ContainsFunc(founding, func(prefix string) bool { return strings.HasPrefix(word, prefix) })
 }
 
-// operation is one of a JSON patch (RFC 6902).
+// operation is an operation of a JSON patch (RFC 6902).
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value string `json:"value,omitempty"`
 }
 
-// commandLine is one that is changed word by word. In front of each operation that
-// names a place stands a test of what is there, so that a version which orders its
-// arguments otherwise is an error, not a surprise.
+// commandLine is a command line that is changed word by word. A test of an existing word precedes
+// each operation with an index, so that a version with another order of arguments fails instead of
+// being patched wrongly.
 type commandLine struct {
 	words      []string
 	operations []operation
-	// own reports whether a word is one host's alone.
+	// own reports whether a word belongs to a single host.
 	own func(word string) bool
 }
 
@@ -48,9 +48,9 @@ func (l *commandLine) remove(i int) {
 	l.words = slices.Delete(l.words, i, i+1)
 }
 
-// insert puts a word in front of the one at a place. Tested is the word before it or,
-// where that is the host's own and the next one is not, the next one: so all hosts
-// with the word at this place have the same patch. What founds says nothing to test.
+// insert inserts a word at index i. It tests the word before it or, where only that one belongs to
+// a single host, the next one, so that all hosts with the word at this index have the same patch.
+// It does not test founding arguments.
 func (l *commandLine) insert(i int, word string) {
 	if i == len(l.words) {
 		l.operations = append(l.operations, operation{Op: "add", Path: commandPath("-"), Value: word})
@@ -65,10 +65,9 @@ func (l *commandLine) insert(i int, word string) {
 	l.words = slices.Insert(l.words, i, word)
 }
 
-// commandPatch returns the operations that turn one command line into another: first what
-// has another value, then what is gone, from behind, then what is new, place by place.
-// Founding arguments stay where they are. false where another program is called: that
-// is another command line.
+// commandPatch returns the operations that turn one command line into another: first changed
+// values, then removals from the end, then additions by index. Founding arguments stay unchanged.
+// It returns false for another program, which makes it another command line.
 func commandPatch(from, to []string, own func(word string) bool) ([]operation, bool) {
 	if len(from) == 0 || len(to) == 0 || from[0] != to[0] {
 		return nil, false
@@ -103,8 +102,8 @@ func commandPatch(from, to []string, own func(word string) bool) ([]operation, b
 	return l.operations, true
 }
 
-// foundedAs returns a command line with the founding arguments that another one has, where it
-// has some of these names, and without others.
+// foundedAs returns the command line to with the founding arguments of from instead of its own;
+// founding arguments that from lacks are dropped.
 func foundedAs(from, to []string) []string {
 	var out []string
 	for _, word := range to {
@@ -117,9 +116,8 @@ func foundedAs(from, to []string) []string {
 	return out
 }
 
-// paired returns the places that the words of a command line have in another one, in rising
-// order: a word's own or, where it is not there, that of another value of the argument.
-// -1 is none.
+// paired returns, for each word of from, its index in to, in ascending order: that of the same word
+// or, if missing, that of the same argument with another value; -1 if there is none.
 func paired(from, to []string) []int {
 	places, last := make([]int, len(from)), -1
 	for i, word := range from {

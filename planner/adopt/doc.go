@@ -1,16 +1,13 @@
-// Package adopt is the way back from a cluster that kubeadm made to the
-// configuration that asks for it: of what hosts and API show it makes a
-// config.Config whose desired items are those that are there.
+// Package adopt reads a cluster that kubeadm made back into a configuration: from hosts and API it
+// derives a config.Config whose desired items are the observed ones.
 //
-// It begins with what kubeadm itself keeps in the cluster (ClusterConfiguration,
-// KubeletConfiguration, KubeProxyConfiguration), takes out what kubeadm would
-// have filled in, and then looks at what each host has otherwise: arguments and
-// patches of static pods, flags and settings of kubelets, labels and taints of
-// nodes. What is said of it is checked by rendering: package kubeadm makes of the
-// result what is there, or the plan shows the difference.
+// It starts with what kubeadm itself keeps in the cluster (ClusterConfiguration,
+// KubeletConfiguration, KubeProxyConfiguration) and removes the values that kubeadm fills in. Then
+// it compares each host: arguments and patches of static pods, flags and settings of kubelets,
+// labels and taints of nodes. Rendering verifies the result: either package kubeadm renders what is
+// observed, or the plan shows the difference.
 //
-// All of it is pure. What cannot be said in the language is left out, so that
-// the plan shows it.
+// All of it is pure. Settings that the language cannot express are omitted, so the plan shows them.
 package adopt
 
 import (
@@ -25,32 +22,32 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Seen is what was read of a running cluster.
+// Seen is what was read from a running cluster.
 type Seen struct {
-	// Label is the label that the cluster block gets.
+	// Label is the label of the cluster block to write.
 	Label string
-	// Objects are those of Objects, as far as they exist.
+	// Objects holds the objects that Objects lists, as far as they exist.
 	Objects map[state.ObjectRef]state.Value
-	// Hosts are those of all nodes of the cluster.
+	// Hosts are the hosts of all nodes of the cluster.
 	Hosts []Host
 }
 
-// Host is one node of the cluster, and what was read on its host.
+// Host is one node of the cluster, with what was read on its host.
 type Host struct {
-	// Target is the address that the node gets.
+	// Target is the address that the node gets in the configuration.
 	Target state.Target
-	// Name is that of the Node object.
+	// Name is the name of the Node object.
 	Name string
-	// Addresses are those by which other nodes reach it, IPs; the first is the
-	// one that its components advertise.
+	// Addresses are the IPs by which other nodes reach it; the first is the one that its components
+	// advertise.
 	Addresses []string
 	Facts     state.Facts
-	// Files are those of Query.
+	// Files holds the files that Query lists.
 	Files map[string]state.FileReport
 	Node  state.NodeReport
 }
 
-// Role returns what the node does: a control plane has an API server.
+// Role returns the role of the node: a control plane has an API server.
 func (h *Host) Role() config.Role {
 	if h.Files[manifest("kube-apiserver")].Exists {
 		return config.ControlPlane
@@ -58,15 +55,15 @@ func (h *Host) Role() config.Role {
 	return config.Worker
 }
 
-// Found is what a running cluster amounts to.
+// Found is the result of reading a running cluster.
 type Found struct {
 	Config *config.Config
 	// ExternalCA reports whether no control plane has the key of the cluster's CA.
 	ExternalCA bool
 	// Keyless are the common names of all CAs whose key no control plane has.
 	Keyless []string
-	// Taints are those of workers that no flag of their kubelets sets, as NODE
-	// (KEY=VALUE:EFFECT). The configuration does not have them: it would change the flags.
+	// Taints are the taints of workers that no flag of their kubelets sets, as NODE
+	// (KEY=VALUE:EFFECT). The configuration omits them: it would change the flags.
 	Taints []string
 }
 
@@ -81,11 +78,11 @@ var components = []string{"kube-apiserver", "kube-controller-manager", "kube-sch
 
 func manifest(component string) string { return "/etc/kubernetes/manifests/" + component + ".yaml" }
 
-// AdminConf is the administrator's kubeconfig, by which the API is read.
+// AdminConf is the administrator's kubeconfig, with which the API is read.
 const AdminConf = "/etc/kubernetes/admin.conf"
 
-// Query returns what has to be read on a host to know whether it belongs to a
-// cluster, and how it departs from the others. Content of keys is never asked for.
+// Query returns what has to be read on a host to find out whether it belongs to a cluster, and how
+// it differs from the others. It never reads the content of keys.
 func Query() state.Query {
 	q := state.Query{Secrets: []string{AdminConf}}
 	for _, c := range components {
@@ -115,18 +112,18 @@ func Objects() []state.ObjectRef {
 	return []state.ObjectRef{clusterConfig, sharedKubelet, proxyConfig, dnsDeployment, proxyDaemons}
 }
 
-// reader is a configuration in the making.
+// reader builds a configuration.
 type reader struct {
 	seen       Seen
 	cluster    *config.Cluster
 	nodes      []*config.Node
 	externalCA bool
-	// stored is the version in kubeadm-config.
+	// stored is the Kubernetes version in kubeadm-config.
 	stored string
 }
 
-// Read makes a configuration of what was seen. An error means that this is no
-// cluster that can be described.
+// Read builds a configuration from what was read. It returns an error when the language cannot
+// describe the cluster.
 func Read(s Seen) (*Found, error) {
 	text := s.Objects[clusterConfig].Get("data.ClusterConfiguration").AsString()
 	if text == "" {
@@ -150,7 +147,7 @@ func Read(s Seen) (*Found, error) {
 		return nil, fmt.Errorf("none of the %d hosts has a manifest of kube-apiserver", len(s.Hosts))
 	}
 	r.version()
-	// Gates of earlier versions stay in kubeadm-config, where kubeadm does not look at them.
+	// Gates of earlier versions stay in kubeadm-config, where kubeadm ignores them.
 	maps.DeleteFunc(c.FeatureGates, func(name string, on bool) bool { return !config.HasFeatureGate(c.KubernetesVersion, name, on) })
 	keyless, err := r.authorities()
 	if err != nil {
@@ -168,7 +165,7 @@ func Read(s Seen) (*Found, error) {
 	return &Found{Config: &config.Config{Clusters: []*config.Cluster{c}, Nodes: r.nodes}, ExternalCA: r.externalCA, Keyless: keyless, Taints: r.unsaidTaints()}, nil
 }
 
-// node returns a node of which nothing but its host is known.
+// node returns a node with only the settings that its host implies.
 func (r *reader) node(h *Host) *config.Node {
 	n := config.NewNode(h.Target, r.seen.Label, h.Role(), h.Addresses[0])
 	if h.Name != h.Facts.Hostname {
@@ -197,7 +194,7 @@ func (r *reader) planes() []plane {
 	return out
 }
 
-// input returns a node as it is rendered with what is known until now.
+// input returns the input to render a node from what has been read so far.
 func (r *reader) input(n *config.Node, h *Host) kubeadm.Input {
 	return kubeadm.Input{
 		Cluster: r.cluster, Node: n, NodeName: h.Name, Facts: &h.Facts, ExternalCA: r.externalCA,
@@ -206,8 +203,8 @@ func (r *reader) input(n *config.Node, h *Host) kubeadm.Input {
 	}
 }
 
-// HostQuery is Query once the cluster's configuration is known: whose the CAs are
-// shows in its folder of certificates. Of their keys only whether they are there.
+// HostQuery extends Query once the cluster's configuration is known: its certificates folder shows
+// who holds the keys of the CAs. It asks only whether those keys exist.
 func HostQuery(objects map[state.ObjectRef]state.Value) state.Query {
 	q := Query()
 	q.Secrets = nil

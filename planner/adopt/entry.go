@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Entry says what is wrong with a host through which a cluster is to be read;
-// nil when it is a control plane with an administrator's kubeconfig.
+// Entry says why a cluster cannot be read through a host; nil for a control plane with an
+// administrator's kubeconfig.
 func Entry(name string, r *state.Report) *diag.Diagnostic {
 	joined := r.Files[kubeletConf]
 	switch {
@@ -33,7 +33,8 @@ func Entry(name string, r *state.Report) *diag.Diagnostic {
 
 const kubeletConf = "/etc/kubernetes/kubelet.conf"
 
-// Label returns a name for the cluster's block: its own, as far as that can be one.
+// Label returns the label of the cluster block: the cluster's own name, as far as it is a valid
+// label.
 func Label(objects map[state.ObjectRef]state.Value) string {
 	name := kubeadm.ReadDocument(objects[clusterConfig], "ClusterConfiguration").Get("clusterName").AsString()
 	label := strings.Map(func(r rune) rune {

@@ -7,18 +7,17 @@ import (
 	"github.com/kubewright/kubewright/planner/kubeadm"
 )
 
-// images reads where static pods have their images from. Which image one of them has is
-// no patch, as it is none of the addons': a patch would keep it through every upgrade.
-// One that is not of the cluster's version is a change to come, as where an upgrade was
-// cut short.
+// images reads the registries of static pod images. The image of a single static pod does not
+// become a patch, just like those of the addons: a patch would pin it through every upgrade. An
+// image of another version than the cluster's is a pending change, as after an interrupted upgrade.
 func (r *reader) images() {
 	r.etcdTag()
 	r.repository()
 }
 
-// version is that of the newest API server where kubeadm-config says an older one: an
-// upgrade was cut short before it was written down. Nothing goes back to an older
-// version, so that the next plan finishes it.
+// version uses the version of the newest API server when kubeadm-config has an older one: an
+// upgrade was interrupted before it was recorded. Kubernetes does not support a downgrade, so the
+// next plan finishes the upgrade.
 func (r *reader) version() {
 	r.stored = r.cluster.KubernetesVersion
 	for _, p := range r.planes() {
@@ -28,7 +27,7 @@ func (r *reader) version() {
 	}
 }
 
-// release returns the version of Kubernetes that an image is of; empty where its tag says none.
+// release returns the Kubernetes version in the tag of an image; empty when the tag has none.
 func release(image string) string {
 	version := strings.TrimPrefix(image[strings.LastIndexByte(image, ':')+1:], "v")
 	if config.MinorOf(version) == 0 {
@@ -37,9 +36,9 @@ func release(image string) string {
 	return version
 }
 
-// written returns an input as kubeadm of a version had it that wrote what is there. While an
-// upgrade is under way not all is of the cluster's version, and what another version
-// writes otherwise is nobody's wish.
+// written returns the input for the kubeadm version that wrote the observed files. During an
+// upgrade not everything has the cluster's version, and differences between kubeadm versions are
+// not configured by the user.
 func written(in kubeadm.Input, version string) kubeadm.Input {
 	if version == "" {
 		return in
@@ -49,9 +48,9 @@ func written(in kubeadm.Input, version string) kubeadm.Input {
 	return in
 }
 
-// etcdTag keeps an etcd that is newer than the one which is known to come with this
-// version of Kubernetes: a later patch release has brought it, or a newer kubeadm. An
-// etcd does not go back to an older minor version, nor does kubeadm take one back.
+// etcdTag keeps an etcd that is newer than the known default of this Kubernetes version: a later
+// patch release or a newer kubeadm has installed it. etcd does not support a downgrade to an older
+// minor version, and kubeadm does not downgrade it either.
 func (r *reader) etcdTag() {
 	if r.cluster.Etcd.External != nil || r.cluster.Etcd.ImageTag != "" {
 		return
@@ -65,8 +64,8 @@ func (r *reader) etcdTag() {
 	}
 }
 
-// repository is another one where kubeadm-config has none and all static pods have the
-// images that they are to have from there: a mirror that was written into the manifests.
+// repository sets another image repository if kubeadm-config has none and all static pods have
+// their expected images from it: a mirror that was written into the manifests.
 func (r *reader) repository() {
 	if r.cluster.ImageRepository != config.DefaultImageRepository || r.cluster.Etcd.ImageRepository != "" {
 		return
@@ -92,7 +91,7 @@ func (r *reader) repository() {
 	}
 }
 
-// image returns the one that the manifest of a component has; empty when there is none.
+// image returns the image in the manifest of a component; empty when there is no manifest.
 func (h *Host) image(component string) string {
 	pod, _ := h.pod(component)
 	return pod.Get("image").AsString()

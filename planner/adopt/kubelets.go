@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// kubelets reads how each kubelet departs from what its cluster asks of it.
+// kubelets reads how each kubelet differs from the cluster's configuration.
 func (r *reader) kubelets() error {
 	for i, n := range r.nodes {
 		h := &r.seen.Hosts[i]
@@ -23,7 +23,7 @@ func (r *reader) kubelets() error {
 	return nil
 }
 
-// socket is the runtime's endpoint where it is not the one that is detected.
+// socket reads the runtime's endpoint when it differs from the detected one.
 func (r *reader) socket(n *config.Node, h *Host) {
 	seen := h.flag("container-runtime-endpoint")
 	if f := h.Files[instanceConfig]; f.Exists {
@@ -49,7 +49,7 @@ func (h *Host) args() []state.Arg {
 	return v.Get("args").AsArgs()
 }
 
-// flag returns the last value of a flag; empty without one.
+// flag returns the last value of a flag; empty when it is not set.
 func (h *Host) flag(name string) string {
 	for _, a := range slices.Backward(h.args()) {
 		if a.Name == name {
@@ -59,8 +59,8 @@ func (h *Host) flag(name string) string {
 	return ""
 }
 
-// flags reads what was said of one kubelet's flags: its taints, both addresses
-// of a host of two families, and arguments.
+// flags reads the flags of one kubelet: its taints, both addresses of a dual-stack host, and
+// arguments.
 func (r *reader) flags(n *config.Node, h *Host) {
 	if n.Role == config.Worker {
 		n.Taints = flaggedTaints(h)
@@ -75,7 +75,7 @@ func (r *reader) flags(n *config.Node, h *Host) {
 	base := v.Get("args").AsArgs()
 	for _, a := range h.args() {
 		if a.Name == "hostname-override" || a.Name == "container-runtime-endpoint" {
-			continue // the node's name and socket say it
+			continue // covered by the node's name and socket
 		}
 		if r.pauseImage(a) {
 			continue
@@ -93,16 +93,16 @@ func (r *reader) flags(n *config.Node, h *Host) {
 	}
 }
 
-// pauseImage reports whether an argument is kubeadm's own: until 1.34 it told kubelets the image
-// of sandboxes that was the one when they joined, and later versions of it left that as it
-// was. Kubelets of 1.35 do not know the argument.
+// pauseImage reports whether an argument is kubeadm's own: until 1.34, kubeadm join passed kubelets
+// the sandbox image of that version, and later versions did not update it. Kubelets of 1.35 do not
+// know the argument.
 func (r *reader) pauseImage(a state.Arg) bool {
 	repository, _, _ := strings.Cut(a.Value, "/pause:")
 	return a.Name == "pod-infra-container-image" && slices.Contains([]string{r.cluster.ImageRepository, config.DefaultImageRepository, "k8s.gcr.io"}, repository)
 }
 
-// flaggedTaints returns those that a worker registered with and still has. nil when
-// one of them is gone: then they are no more than a flag.
+// flaggedTaints returns the taints that a worker registered with and still has; nil when one of
+// them is gone, because then the flag remains an argument.
 func flaggedTaints(h *Host) []state.Taint {
 	text := h.flag("register-with-taints")
 	if text == "" {
@@ -121,7 +121,7 @@ func flaggedTaints(h *Host) []state.Taint {
 	return out
 }
 
-// unsaidTaints returns the taints of workers that their blocks do not have.
+// unsaidTaints returns the taints of workers that are missing in their blocks.
 func (r *reader) unsaidTaints() []string {
 	var out []string
 	for i, n := range r.nodes {
@@ -138,8 +138,8 @@ func (r *reader) unsaidTaints() []string {
 	return out
 }
 
-// settings reads what one kubelet's configuration says otherwise than its
-// cluster's: values as the node's own, what is missing as a patch.
+// settings reads how one kubelet's configuration differs from the cluster's: values become settings
+// of the node, missing values a patch.
 func (r *reader) settings(n *config.Node, h *Host) error {
 	f := h.Files[kubeletConfig]
 	if !f.Exists {

@@ -13,8 +13,8 @@ import (
 	"github.com/kubewright/kubewright/planner/kubeadm"
 )
 
-// staticPods reads how manifests depart from what the cluster's configuration
-// makes of them: by kubeadm's patches, which are kept nowhere, or by hand.
+// staticPods reads how manifests differ from what the cluster's configuration renders: by kubeadm's
+// patches, which kubeadm stores nowhere, or by manual edits.
 func (r *reader) staticPods() error {
 	for _, p := range r.planes() {
 		for _, component := range components {
@@ -40,7 +40,7 @@ func (r *reader) render(p plane, component string) ([]byte, error) {
 	return kubeadm.StaticPod(written(in, release(p.host.image(component))), component)
 }
 
-// patches returns those that make of the rendered manifest the one that is there.
+// patches returns the patches that turn the rendered manifest into the observed one.
 func (r *reader) patches(p plane, component string) ([]config.Patch, error) {
 	text, err := r.render(p, component)
 	if err != nil {
@@ -77,8 +77,8 @@ func (r *reader) patches(p plane, component string) ([]config.Patch, error) {
 	return append(out, config.Patch{Target: component, Type: config.DefaultPatchType, Content: rest}), nil
 }
 
-// strategic returns the strategic merge patch between two pods as YAML; empty when
-// they are the same.
+// strategic returns the strategic merge patch between two pods as YAML; empty when they are the
+// same.
 func strategic(base, seen *corev1.Pod) (string, error) {
 	from, err := json.Marshal(base)
 	if err != nil {
@@ -97,7 +97,7 @@ func strategic(base, seen *corev1.Pod) (string, error) {
 		return "", err
 	}
 	plain, _ := json.Marshal(withoutOrder(whole))
-	// The order of lists that merge by name is rarely anybody's wish.
+	// The order of lists that merge by name is rarely intended.
 	if result, err := strategicpatch.StrategicMergePatch(from, plain, corev1.Pod{}); err == nil && samePod(result, to) {
 		patch = plain
 	}
@@ -108,14 +108,14 @@ func strategic(base, seen *corev1.Pod) (string, error) {
 	return string(text), err
 }
 
-// samePod reports whether two manifests mean the same.
+// samePod reports whether two manifests are equivalent.
 func samePod(a, b []byte) bool {
 	x, errX := kubeadm.StaticPodAttributes(a)
 	y, errY := kubeadm.StaticPodAttributes(b)
 	return errX == nil && errY == nil && x.Equal(y)
 }
 
-// withoutOrder drops the directives that only order lists, and what is then empty.
+// withoutOrder drops the directives that only order lists.
 func withoutOrder(x any) any {
 	switch x := x.(type) {
 	case map[string]any:

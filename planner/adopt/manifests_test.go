@@ -14,13 +14,13 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// made returns what kubeadm 1.36.3 wrote for a case of the oracle.
+// made returns the case of the oracle with the files that kubeadm 1.36.3 wrote.
 func made(t *testing.T, name string) *returning {
 	t.Helper()
 	return madeBy(t, "1.36.3", name)
 }
 
-// madeBy returns what kubeadm of a version did.
+// madeBy returns the case of the oracle with the files that a version of kubeadm wrote.
 func madeBy(t *testing.T, version, name string) *returning {
 	t.Helper()
 	golden, err := kubeadmtest.NewGoldens(filepath.Join("..", "kubeadm", "testdata", "oracle")).Read(version, name)
@@ -31,7 +31,7 @@ func madeBy(t *testing.T, version, name string) *returning {
 	return &returning{t: t, c: kubeadmtest.Runs()[i].Case, golden: golden}
 }
 
-// edit changes a host's file.
+// edit changes a file of a host.
 func (x *returning) edit(files *kubeadmtest.HostFiles, file, from, to string) {
 	x.t.Helper()
 	if !strings.Contains(files.Texts[file], from) {
@@ -40,7 +40,7 @@ func (x *returning) edit(files *kubeadmtest.HostFiles, file, from, to string) {
 	files.Texts[file] = strings.ReplaceAll(files.Texts[file], from, to)
 }
 
-// read returns what a cluster of these hosts amounts to, as it was written, and loaded again.
+// read reads a cluster of these hosts, and returns the configuration as HCL and after a reload.
 func (x *returning) read(hosts ...adopt.Host) (string, *config.Config) {
 	x.t.Helper()
 	found, err := adopt.Read(adopt.Seen{Label: "prod", Objects: x.objects(), Hosts: hosts})
@@ -50,9 +50,9 @@ func (x *returning) read(hosts ...adopt.Host) (string, *config.Config) {
 	return string(hclconfig.Write(found.Config)), x.reload(found.Config)
 }
 
-// TestReadsImages: which images static pods have is never a patch, which would keep them
-// through every upgrade: the plan shows those that are others. Only where all have the
-// wanted ones from elsewhere, or etcd is newer, the configuration says so.
+// TestReadsImages checks that images of static pods never become patches, which would pin them
+// through every upgrade: the plan shows the differences. The configuration sets images only if all
+// have the expected ones from another repository, or if etcd is newer.
 func TestReadsImages(t *testing.T) {
 	mirror := func(x *returning) {
 		for _, files := range []*kubeadmtest.HostFiles{x.golden.Init, x.golden.Join} {
@@ -66,9 +66,9 @@ func TestReadsImages(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		edit func(x *returning)
-		// written is what the configuration says of images: nothing, if it is empty.
+		// written is what the configuration has to contain about images; empty for nothing.
 		written string
-		// api and etcd are the images that the second host and the first are to have.
+		// api and etcd are the expected images on the second host and the first.
 		api, etcd string
 	}{
 		{
@@ -102,7 +102,7 @@ func TestReadsImages(t *testing.T) {
 			first, second := x.host(x.c.Founder, x.golden.Init), x.host(*x.c.Joiner, x.golden.Join)
 			text, loaded := x.read(first, second)
 			if !strings.Contains(text, tt.written) || strings.Contains(text, "image") != (tt.written != "") || strings.Contains(text, "patch") {
-				t.Errorf("the configuration does not say %q, or more than that:\n%s", tt.written, text)
+				t.Errorf("the configuration does not contain %q, or contains more than that:\n%s", tt.written, text)
 			}
 			rendered := func(h adopt.Host) kubeadm.Input {
 				return kubeadm.Input{Cluster: loaded.Clusters[0], Node: x.node(loaded, h.Name), NodeName: h.Name, Facts: &h.Facts}
@@ -117,22 +117,22 @@ func TestReadsImages(t *testing.T) {
 	}
 }
 
-// TestReadsHalfUpgrades: an upgrade that was cut short before kubeadm-config was written
-// is one to the version of the API servers that it has reached. What the version before
-// wrote otherwise is nobody's wish.
+// TestReadsHalfUpgrades checks that an upgrade that was interrupted before kubeadm-config was
+// written is read as the version that API servers have reached. Files of the previous version do
+// not become settings.
 func TestReadsHalfUpgrades(t *testing.T) {
 	for from, to := range map[string]string{"1.35.8": "1.36.3", "1.36.3": "1.37.1"} {
 		x := madeBy(t, from, "second-control-plane")
 		x.edit(x.golden.Join, api, "kube-apiserver:v"+from, "kube-apiserver:v"+to)
 		text, _ := x.read(x.host(x.c.Founder, x.golden.Init), x.host(*x.c.Joiner, x.golden.Join))
 		if !strings.Contains(text, `"`+to+`"`) || strings.Contains(text, "patch") || strings.Contains(text, "config") {
-			t.Errorf("the configuration does not say %s, or more than that:\n%s", to, text)
+			t.Errorf("the configuration does not contain %s, or contains more than that:\n%s", to, text)
 		}
 	}
 }
 
-// TestReadsPauseImages: the image of sandboxes that kubeadm has told a kubelet once is
-// nobody's wish, and that of somebody else is.
+// TestReadsPauseImages checks that a sandbox image passed by kubeadm does not become a setting, and
+// that any other one does.
 func TestReadsPauseImages(t *testing.T) {
 	for image, stays := range map[string]bool{
 		"registry.k8s.io/pause:3.9": false, "k8s.gcr.io/pause:3.5": false, "registry.k8s.io/pause:3.10.2": false,
@@ -141,13 +141,13 @@ func TestReadsPauseImages(t *testing.T) {
 		x := madeBy(t, "1.34.9", "default")
 		x.edit(x.golden.Init, "/var/lib/kubelet/kubeadm-flags.env", "registry.k8s.io/pause:3.10.1", image)
 		if text, _ := x.read(x.host(x.c.Founder, x.golden.Init)); strings.Contains(text, image) != stays || strings.Contains(text, "kubelet {") != stays {
-			t.Errorf("%s is to be an argument: %v. The configuration:\n%s", image, stays, text)
+			t.Errorf("%s as an argument: want %v. The configuration:\n%s", image, stays, text)
 		}
 	}
 }
 
-// TestReadsOwnAddresses: nodes whose kubelets have their own addresses as an argument are
-// alike, and one that comes has its own, also where there was only one.
+// TestReadsOwnAddresses checks that nodes whose kubelets have their own address as an argument
+// share one setting, which also holds for a single node and for nodes that join later.
 func TestReadsOwnAddresses(t *testing.T) {
 	const flags = "/var/lib/kubelet/kubeadm-flags.env"
 	x := made(t, "second-control-plane")
@@ -157,7 +157,7 @@ func TestReadsOwnAddresses(t *testing.T) {
 	for _, hosts := range [][]adopt.Host{{first}, {first, second}} {
 		text, loaded := x.read(hosts...)
 		if strings.Count(text, "  kubelet {\n    arg \"node-ip\" { value = each.value }\n") != 1 || strings.Count(text, "kubelet {") != 1 || strings.Count(text, "node \"") != 1 {
-			t.Errorf("the configuration does not say the argument once, for all nodes:\n%s", text)
+			t.Errorf("the configuration does not set the argument once, for all nodes:\n%s", text)
 		}
 		for _, h := range hosts {
 			if got := x.node(loaded, h.Name).Kubelet.Args[0].Value; got != h.Addresses[0] {
@@ -167,9 +167,9 @@ func TestReadsOwnAddresses(t *testing.T) {
 	}
 }
 
-// TestOwnPatchesStay: what one control plane has that refers to itself is its own, also
-// while it is the only one: others that come have their own names and addresses. What
-// does not is the cluster's.
+// TestOwnPatchesStay checks that patches that refer to their own control plane stay with it, even
+// while it is the only one: others have their own names and addresses. All other patches become
+// patches of the cluster.
 func TestOwnPatchesStay(t *testing.T) {
 	x := made(t, "default")
 	x.edit(x.golden.Init, api, "    - --advertise-address=10.77.0.11\n", "    - --advertise-address=10.77.0.11\n    - --profiling=false\n")

@@ -13,8 +13,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestEntry: a host through which no cluster can be read says what it is, and which
-// one would do.
+// TestEntry checks that the error for a host through which no cluster can be read says what the
+// host is, and which host to use instead.
 func TestEntry(t *testing.T) {
 	t.Parallel()
 	const manifest, admin, joined = "/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/admin.conf", "/etc/kubernetes/kubelet.conf"
@@ -43,7 +43,7 @@ func TestEntry(t *testing.T) {
 	}
 }
 
-// TestUnreadable: a cluster that cannot be described says what of it.
+// TestUnreadable checks that the error for a cluster that cannot be described names the reason.
 func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	run := kubeadmtest.Runs()[slices.IndexFunc(kubeadmtest.Runs(), func(r kubeadmtest.Run) bool { return r.Version == "1.36.3" && r.Case.Name == "default" })]
@@ -115,7 +115,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// second adds a control plane whose manifest of that path has other words.
+// second adds a control plane whose manifest at that path has the words replaced.
 func second(manifest string, words ...string) func(*adopt.Seen) {
 	return func(s *adopt.Seen) {
 		other := s.Hosts[0]
@@ -126,7 +126,8 @@ func second(manifest string, words ...string) func(*adopt.Seen) {
 	}
 }
 
-// TestHostQuery: hosts are asked for plain paths, however the cluster writes its folder.
+// TestHostQuery checks that the query has clean paths, however the cluster writes its certificates
+// folder.
 func TestHostQuery(t *testing.T) {
 	t.Parallel()
 	text := "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\ncertificatesDir: /srv/pki/\n"
@@ -140,6 +141,6 @@ func TestHostQuery(t *testing.T) {
 		found = found || f.Path == "/srv/pki/ca.crt"
 	}
 	if !found {
-		t.Error("nobody asks for /srv/pki/ca.crt")
+		t.Error("the query lacks /srv/pki/ca.crt")
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// shared reads what the control planes have in common and kubeadm stores
-// nowhere: what InitConfiguration said, and the environment that kubeadm ran in.
+// shared reads settings common to the control planes that kubeadm does not store: those of
+// InitConfiguration, and the environment that kubeadm ran in.
 func (r *reader) shared() {
 	first := r.planes()[0]
 	api, ok := first.host.pod("kube-apiserver")
@@ -27,8 +27,8 @@ func (r *reader) shared() {
 	r.cluster.ProxyEnv = r.proxyEnv()
 }
 
-// dataDir reads where etcd has its data: what its pods mount is what is there, whatever
-// kubeadm-config says, which those who move the data do not change with it.
+// dataDir reads the data folder of etcd. The mounts of its pods count, not kubeadm-config, which
+// administrators who move the data do not update.
 func (r *reader) dataDir() error {
 	if r.cluster.Etcd.External != nil {
 		return nil
@@ -49,9 +49,8 @@ func (r *reader) dataDir() error {
 	return nil
 }
 
-// bindPort reads where API servers listen: what their arguments say is what is there. Of
-// one that has its port from the configuration's arguments, that is no news, and kubeadm
-// has noted the other one.
+// bindPort reads the port on which API servers listen: the arguments of their pods count. If the
+// configuration's own arguments set that port, the port that kubeadm recorded counts instead.
 func (r *reader) bindPort() error {
 	listens, each := r.inCommon(func(h *Host) string {
 		api, _ := h.pod("kube-apiserver")
@@ -71,8 +70,8 @@ func (r *reader) bindPort() error {
 	return nil
 }
 
-// inCommon returns what all control planes have that have it. Where they differ, each is
-// named with its own.
+// inCommon returns the value that all control planes with a value share. When values differ, it
+// returns each control plane with its own.
 func (r *reader) inCommon(own func(*Host) string) (value string, each []string) {
 	differ := false
 	for _, p := range r.planes() {
@@ -92,8 +91,8 @@ func (r *reader) inCommon(own func(*Host) string) (value string, each []string) 
 // advertiseAnnotation is kubeadm's own record of an API server's address.
 const advertiseAnnotation = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"
 
-// Endpoint returns the address of the API server on a control plane, HOST:PORT, as
-// kubeadm noted it there; empty when there is none.
+// Endpoint returns the address of the API server on a control plane, HOST:PORT, as kubeadm recorded
+// it in the manifest; empty when there is none.
 func Endpoint(files map[string]state.FileReport) string {
 	h := Host{Files: files}
 	api, _ := h.pod("kube-apiserver")
@@ -110,24 +109,24 @@ func (h *Host) pod(component string) (state.Value, bool) {
 	return v, err == nil
 }
 
-// startupTime returns how long kubeadm would have waited for a component: a startup
-// probe every ten seconds tries for that long.
+// startupTime returns the time for which kubeadm would have waited for a component: a startup probe
+// with a period of ten seconds covers that time.
 func startupTime(pod state.Value, byDefault time.Duration) time.Duration {
 	probe := pod.Get("probes.startup")
 	tries, err := strconv.Atoi(probe.Get("failureThreshold").AsString())
 	const period = 10 * time.Second
 	asked := time.Duration(tries) * period
-	// What is rounded up to as many tries is the default still.
+	// The default, rounded up to a multiple of the period, is still the default.
 	if err != nil || probe.Get("periodSeconds").AsString() != "10" || asked-byDefault >= 0 && asked-byDefault < period {
 		return byDefault
 	}
 	return asked
 }
 
-// proxyEnv returns the variables for proxies that the API server, the controller manager and
-// the scheduler have, and the configuration does not give them: kubeadm took them from its
-// own environment, and gives them to kube-proxy as well. An extra_env covers one of them.
-// What some of them lack somebody has written into manifests, for those alone.
+// proxyEnv returns the proxy variables that the API server, the controller manager and the
+// scheduler all have and that the configuration does not set: kubeadm took them from its own
+// environment, and also passes them to kube-proxy. An extra_env sets a variable for its component.
+// A variable that only some components have was written into their manifests by hand.
 func (r *reader) proxyEnv() map[string]string {
 	given := [][]config.EnvVar{r.cluster.APIServer.Envs, r.cluster.ControllerManager.Envs, r.cluster.Scheduler.Envs}
 	envs := make([]map[string]state.Value, len(given))
@@ -157,8 +156,8 @@ func (r *reader) proxyEnv() map[string]string {
 	return out
 }
 
-// componentConfigs reads the configurations of kubelets and kube-proxy that the
-// cluster keeps, without what kubeadm fills in.
+// componentConfigs reads the configurations of kubelets and kube-proxy stored in the cluster,
+// without the values that kubeadm fills in.
 func (r *reader) componentConfigs() error {
 	err := r.componentConfig(keptConfig{
 		kept: sharedKubelet, key: "kubelet", version: r.stored, render: kubeadm.SharedKubeletConfig,
@@ -173,23 +172,22 @@ func (r *reader) componentConfigs() error {
 	}, &r.cluster.KubeProxy.Config)
 }
 
-// keptConfig is a configuration of components that the cluster keeps for all nodes.
+// keptConfig is a component configuration that the cluster stores for all nodes.
 type keptConfig struct {
 	kept state.ObjectRef
-	// key is the one in the ConfigMap, version that of the kubeadm which wrote it.
+	// key is the key in the ConfigMap, version the version of the kubeadm that wrote it.
 	key, version string
 	render       func(kubeadm.Input) (state.Value, error)
-	// given is a default. One that is written out says that the user gave a configuration.
+	// given is a default. Writing it out marks the configuration as given by the user.
 	given map[string]any
-	// host is a field that is one host's alone, and has another place in the language.
+	// host is a field that belongs to a single host, and has another place in the language.
 	host string
 }
 
-// hashAnnotation is on a component's configuration that kubeadm generated.
+// hashAnnotation marks a component configuration that kubeadm generated.
 const hashAnnotation = "kubeadm.kubernetes.io/component-config.hash"
 
-// componentConfig puts where a component's configuration belongs what the cluster's says
-// beyond kubeadm's.
+// componentConfig sets into to what the stored component configuration has beyond kubeadm's.
 func (r *reader) componentConfig(c keptConfig, into *state.Value) error {
 	object, first := r.seen.Objects[c.kept], r.planes()[0]
 	if object.IsNull() {
@@ -214,8 +212,8 @@ func (r *reader) componentConfig(c keptConfig, into *state.Value) error {
 	return nil
 }
 
-// hoist says once for the cluster what all its nodes have, and what others that come
-// are to have.
+// hoist moves settings that all nodes share to the cluster, where they also apply to nodes that
+// join later.
 func (r *reader) hoist() {
 	args := func(n *config.Node) string { return fmt.Sprint(n.Kubelet.Args) }
 	own := func(n *config.Node) bool {
@@ -242,15 +240,15 @@ func (r *reader) hoist() {
 	}
 }
 
-// owns reports whether a text refers to one control plane by its name, or by an address of
-// its own: what it says is nothing for others, and none for those that come.
+// owns reports whether a text refers to one control plane by its name or one of its addresses: it
+// then does not apply to other control planes, including later ones.
 func (p plane) owns(text string) bool {
 	return slices.ContainsFunc(slices.Concat([]string{p.host.Name}, p.host.Addresses, p.host.Node.InternalIPs), func(word string) bool {
 		return regexp.MustCompile(`(^|[^[:alnum:]-])` + regexp.QuoteMeta(word) + `($|[^[:alnum:]-])`).MatchString(text)
 	})
 }
 
-// planeTaints returns a control plane's; nil for those that kubeadm sets.
+// planeTaints returns the taints of a control plane; nil for the default taint of kubeadm.
 func planeTaints(seen []state.Taint) []state.Taint {
 	out := []state.Taint{}
 	for _, t := range seen {
@@ -270,11 +268,11 @@ func ofControllers(key string) bool {
 	return prefix == "node.kubernetes.io" || prefix == "node.cloudprovider.kubernetes.io"
 }
 
-// placed are labels of Kubernetes' own that people set by hand.
+// placed are labels with a Kubernetes prefix that administrators set by hand.
 var placed = []string{"topology.kubernetes.io/zone", "topology.kubernetes.io/region"}
 
-// ownLabels returns the labels of a node that somebody gave it, besides kubeadm,
-// the kubelet and its flags.
+// ownLabels returns the labels of a node that an administrator set, not kubeadm, the kubelet or its
+// flags.
 func ownLabels(h *Host) map[string]string {
 	flags := map[string]string{}
 	for pair := range strings.SplitSeq(h.flag("node-labels"), ",") {

@@ -7,8 +7,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// over returns what has to be laid over a tree to get what was seen, and the paths
-// of what has to go from it: maps key by key, everything else as a whole.
+// over returns the overlay that turns base into seen, and the paths that have to be removed from
+// base. Maps are compared key by key, everything else as a whole.
 func over(base, seen state.Value) (add state.Value, gone [][]string) {
 	m := map[string]state.Value{}
 	for _, key := range seen.Keys() {
@@ -38,7 +38,7 @@ func over(base, seen state.Value) (add state.Value, gone [][]string) {
 	return state.Map(m), gone
 }
 
-// empty reports whether a value says no more than its absence.
+// empty reports whether a value is equivalent to a missing one.
 func empty(v state.Value) bool {
 	switch v.Kind() {
 	case state.KindNull:
@@ -77,7 +77,7 @@ func without(v state.Value, key string) state.Value {
 	return state.Map(m)
 }
 
-// nulls returns the merge patch that takes the paths away.
+// nulls returns the merge patch that removes the paths.
 func nulls(paths [][]string) state.Value {
 	out := state.Map(map[string]state.Value{})
 	for _, p := range paths {
@@ -86,7 +86,7 @@ func nulls(paths [][]string) state.Value {
 	return out
 }
 
-// same reports whether a function has the same result for all elements.
+// same reports whether value returns the same for all elements.
 func same[T any](list []T, value func(T) string) bool {
 	return len(list) > 0 && !slices.ContainsFunc(list, func(e T) bool { return value(e) != value(list[0]) })
 }

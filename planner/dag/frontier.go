@@ -6,29 +6,29 @@ import (
 	"slices"
 )
 
-// Status is where a node stands in a walk.
+// Status is the status of a node in a walk.
 //
 //	Pending ── all needs Done ──► Ready ── Next ──► Running ── Done ──► Done
 //	   │                                               └────── Fail ──► Failed
 //	   └── a need Failed or Skipped ──► Skipped
 //
-// Done, Failed and Skipped are final. A node that is Finally becomes Ready once all it needs
-// is final, and is Skipped only if all of that was.
+// Done, Failed and Skipped are final. A Finally node becomes Ready once all its needs are final,
+// and is Skipped only if all of them were.
 type Status int
 
 // The statuses of a node.
 const (
-	// Pending: something it needs is not done.
+	// Pending: a need is not done.
 	Pending Status = iota
-	// Ready: all it needs is done; a limit may still hold it back.
+	// Ready: all needs are done; a limit may still hold the node back.
 	Ready
-	// Running: given out by Next, neither done nor failed.
+	// Running: returned by Next, neither done nor failed.
 	Running
 	// Done: it succeeded.
 	Done
 	// Failed: it was tried and failed.
 	Failed
-	// Skipped: something it needs failed, so that it never became ready.
+	// Skipped: a need failed or was skipped, so the node never became ready.
 	Skipped
 )
 
@@ -41,12 +41,11 @@ func (s Status) String() string {
 type Node[K comparable] struct {
 	Key   K
 	Needs []K
-	// Limits are names of which only so many nodes run at once.
+	// Limits are names of limits on how many nodes run at once.
 	Limits []string
-	// Finally says that the node runs whatever became of its needs, if any of them ran.
+	// Finally reports whether the node runs whatever the outcome of its needs, if any of them ran.
 	Finally bool
-	// Weight is how long the node is thought to take, in any unit common to
-	// all; 0 counts as 1.
+	// Weight is the estimated duration of the node, in any unit common to all; 0 counts as 1.
 	Weight float64
 }
 
@@ -66,15 +65,15 @@ type walker struct {
 	finally bool
 	limits  []string
 	missing int
-	// remaining is the weight of the heaviest path from here to an end.
+	// remaining is the weight of the heaviest path from this node to an end.
 	remaining float64
 	// cause is the index of the node whose failure skipped this one, or -1.
 	cause int
 }
 
-// NewFrontier makes the walk of the nodes, whose order breaks ties. A limit
-// that limits does not name is 1. It fails when a key comes twice, a need is no
-// node, a limit is below 1, or with a *CycleError.
+// NewFrontier returns the walk of the nodes, whose order breaks ties. A limit that is missing in
+// limits is 1. It fails when a key occurs twice, a need is not a node, a limit is below 1, or with
+// a *CycleError.
 func NewFrontier[K comparable](nodes []Node[K], limits map[string]int) (*Frontier[K], error) {
 	f := &Frontier[K]{limits: limits, used: map[string]int{}, nodes: make([]walker, len(nodes))}
 	for name, n := range limits {
@@ -104,7 +103,7 @@ func NewFrontier[K comparable](nodes []Node[K], limits map[string]int) (*Frontie
 	return f, nil
 }
 
-// prepare computes priorities from the ends backwards and finds what is ready.
+// prepare computes priorities backwards from the ends and enqueues the nodes without needs.
 func (f *Frontier[K]) prepare(nodes []Node[K], order []int) {
 	for _, i := range slices.Backward(order) {
 		n := &f.nodes[i]
@@ -124,7 +123,7 @@ func (f *Frontier[K]) prepare(nodes []Node[K], order []int) {
 	}
 }
 
-// set is the one place through which every transition passes.
+// set performs every transition.
 func (f *Frontier[K]) set(i int, s Status) {
 	f.counts[f.nodes[i].status]--
 	f.nodes[i].status = s
@@ -139,14 +138,14 @@ func (f *Frontier[K]) enqueue(i int) {
 	f.ready = slices.Insert(f.ready, at, i)
 }
 
-// Next gives out the most urgent ready node that the limits allow and marks it
-// Running: the one with the longest path behind it, then the one that came
-// first. It answers false when nothing may start now.
+// Next returns the most urgent ready node that the limits allow and marks it Running: the one with
+// the longest path after it, then the one that came first. It returns false when no node may start
+// now.
 func (f *Frontier[K]) Next() (K, bool) {
 	return f.NextOf(func(K) bool { return true })
 }
 
-// NextOf is Next among the nodes that the function chooses; the others stay ready.
+// NextOf is Next among the nodes that chosen accepts; the others stay ready.
 func (f *Frontier[K]) NextOf(chosen func(K) bool) (K, bool) {
 	for at, i := range f.ready {
 		if !f.allowed(i) || !chosen(f.graph.keys[i]) {
@@ -185,8 +184,8 @@ func (f *Frontier[K]) Done(key K) {
 	}
 }
 
-// settle counts a need of a node that is Finally which has failed or was skipped, and
-// reports whether the node is skipped, because all of them were.
+// settle records that a need of a Finally node has failed or was skipped, and reports whether the
+// node is skipped, because all of its needs were.
 func (f *Frontier[K]) settle(i int) bool {
 	n := &f.nodes[i]
 	if n.missing--; n.missing > 0 {
@@ -206,8 +205,8 @@ func (f *Frontier[K]) anyRan(i int) bool {
 	})
 }
 
-// Close ends the walk early, when nothing runs any more: nodes that were not given out are not
-// given out from here on, but for those that are Finally and of whose needs any ran.
+// Close ends the walk early, when no node runs any more: Next then only returns Finally nodes of
+// whose needs any ran.
 func (f *Frontier[K]) Close() {
 	f.ready = nil
 	for i := range f.nodes {
@@ -218,8 +217,8 @@ func (f *Frontier[K]) Close() {
 	}
 }
 
-// Fail marks a running node failed and all that depends on it, directly or
-// not, skipped. It lists what it newly skipped, in the order of the nodes.
+// Fail marks a running node failed, and all nodes that depend on it, directly or not, skipped. It
+// returns the newly skipped nodes, in node order.
 func (f *Frontier[K]) Fail(key K) []K {
 	cause := f.leave(key, Failed)
 	var skipped []int
@@ -245,7 +244,7 @@ func (f *Frontier[K]) Fail(key K) []K {
 	return out
 }
 
-// leave takes a running node to a final status and frees its limits.
+// leave moves a running node to a final status and frees its limits.
 func (f *Frontier[K]) leave(key K, s Status) int {
 	i, ok := f.graph.index[key]
 	if !ok || f.nodes[i].status != Running {
@@ -258,7 +257,7 @@ func (f *Frontier[K]) leave(key K, s Status) int {
 	return i
 }
 
-// Status returns where the node stands. A node that is not there is Pending.
+// Status returns the status of the node. An unknown node is Pending.
 func (f *Frontier[K]) Status(key K) Status {
 	i, ok := f.graph.index[key]
 	if !ok {

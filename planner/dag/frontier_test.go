@@ -21,7 +21,7 @@ func frontier(t *testing.T, limits map[string]int, nodes ...node) *dag.Frontier[
 	return f
 }
 
-// startAll takes whatever may start now.
+// startAll starts every node that may start now.
 func startAll(f *dag.Frontier[string]) []string {
 	var out []string
 	for {
@@ -60,8 +60,8 @@ func TestNextRespectsLimits(t *testing.T) {
 	}
 }
 
-// TestFinally: such a node comes once all that it needs has ended, however, and is skipped
-// only with all of it.
+// TestFinally checks that a Finally node runs once all of its needs have ended, whatever the
+// outcome, and is skipped only if all of them were.
 func TestFinally(t *testing.T) {
 	t.Parallel()
 	nodes := []node{
@@ -95,7 +95,8 @@ func TestFinally(t *testing.T) {
 	}
 }
 
-// TestClose: what was not given out is not, but for what cleans up behind what was.
+// TestClose checks that after Close no further node starts, except nodes that clean up after those
+// that ran.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	f := frontier(t, nil,
@@ -130,7 +131,7 @@ func TestFailSkipsWithTheFirstCause(t *testing.T) {
 		t.Errorf("Cause(d) = %q, %v, want a", cause, ok)
 	}
 	if _, ok := f.Cause("a"); ok {
-		t.Error("Cause(a) is there although it was not skipped")
+		t.Error("Cause(a) is set although a was not skipped")
 	}
 	if !f.Finished() || f.Count(dag.Skipped) != 3 || f.Count(dag.Failed) != 2 {
 		t.Errorf("finished %v, skipped %d, failed %d", f.Finished(), f.Count(dag.Skipped), f.Count(dag.Failed))
@@ -229,7 +230,7 @@ func (w *walk) start(t *rapid.T, key int) {
 	}
 }
 
-// checkEnd: a node is done, failed, or stands behind a failure, whose cause it names.
+// checkEnd checks that a node is done, failed, or depends on a failed node, which is its cause.
 func (w *walk) checkEnd(t *rapid.T) {
 	for _, n := range w.nodes {
 		cause, skipped := w.f.Cause(n.Key)
@@ -255,7 +256,7 @@ func TestAnyWalk(t *testing.T) {
 			if len(w.running) == 0 {
 				t.Fatal("nothing runs and the walk is not finished")
 			}
-			if ok && rapid.Bool().Draw(t, "go on starting") {
+			if ok && rapid.Bool().Draw(t, "keep starting") {
 				continue
 			}
 			at := rapid.IntRange(0, len(w.running)-1).Draw(t, "which ends")

@@ -36,8 +36,8 @@ func (g *Graph[K]) add(key K) int {
 // Has reports whether the node was added.
 func (g *Graph[K]) Has(key K) bool { _, ok := g.index[key]; return ok }
 
-// Connect says that node needs need to be done before it. Nodes that were not
-// yet added are, the need first. Saying it twice changes nothing.
+// Connect records that need has to be done before node. Nodes that are not in the graph yet are
+// added, the need first. A repeated call changes nothing.
 func (g *Graph[K]) Connect(node, need K) {
 	from := g.add(need)
 	to := g.add(node)
@@ -50,7 +50,7 @@ func (g *Graph[K]) Connect(node, need K) {
 	g.dependants[from] = append(g.dependants[from], to)
 }
 
-// Needs lists what a node needs, in the order in which that was said.
+// Needs lists the needs of a node, in the order of Connect.
 func (g *Graph[K]) Needs(key K) []K {
 	i, ok := g.index[key]
 	if !ok {
@@ -63,9 +63,8 @@ func (g *Graph[K]) Needs(key K) []K {
 	return out
 }
 
-// Order lists all nodes so that each stands behind what it needs. Of those
-// that could come next, the one added first does. It fails with a *CycleError
-// when there is no such order.
+// Order lists all nodes so that each comes after its needs. Among the nodes that could come next,
+// the one added first comes first. It fails with a *CycleError when there is no such order.
 func (g *Graph[K]) Order() ([]K, error) {
 	order, err := g.order()
 	if err != nil {
@@ -103,8 +102,8 @@ func (g *Graph[K]) order() ([]int, error) {
 	return order, nil
 }
 
-// cycle finds a cycle among the nodes that still miss a need: each of them
-// needs another one of them, so following the first such need must come back.
+// cycle finds a cycle among the nodes with unmet needs: each of them needs another one of them, so
+// following the first such need has to return to a visited node.
 func (g *Graph[K]) cycle(missing []int) error {
 	at := 0
 	for missing[at] == 0 {
@@ -133,13 +132,13 @@ func (g *Graph[K]) cycle(missing []int) error {
 	return err
 }
 
-// CycleError says that nodes need each other in a circle.
+// CycleError reports that nodes need each other in a circle.
 type CycleError struct {
 	// Path names the nodes; each needs the next, and the last is the first again.
 	Path []string
 }
 
-// Error names the path.
+// Error returns a message with the path.
 func (e *CycleError) Error() string {
 	return "cannot order: these need each other: " + strings.Join(e.Path, " → ")
 }

@@ -59,7 +59,7 @@ func TestSelfNeedIsACycle(t *testing.T) {
 	}
 }
 
-// TestAnyGraph: Order either respects every need, or the cycle it names is one.
+// TestAnyGraph checks that Order either respects every need, or reports a real cycle.
 func TestAnyGraph(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -79,7 +79,7 @@ func TestAnyGraph(t *testing.T) {
 		for at, key := range order {
 			for _, need := range g.Needs(key) {
 				if slices.Index(order, need) >= at {
-					t.Fatalf("%d stands before %d, which it needs, in %v", key, need, order)
+					t.Fatalf("%d comes before %d, which it needs, in %v", key, need, order)
 				}
 			}
 		}
@@ -89,7 +89,7 @@ func TestAnyGraph(t *testing.T) {
 func checkCycle(t *rapid.T, g *dag.Graph[int], err error) {
 	cycle := (*dag.CycleError)(nil)
 	if !errors.As(err, &cycle) {
-		t.Fatalf("error %v is no CycleError", err)
+		t.Fatalf("error %v is not a CycleError", err)
 	}
 	for i := range len(cycle.Path) - 1 {
 		var key int
@@ -101,6 +101,6 @@ func checkCycle(t *rapid.T, g *dag.Graph[int], err error) {
 		}
 	}
 	if cycle.Path[0] != cycle.Path[len(cycle.Path)-1] || len(cycle.Path) < 2 {
-		t.Fatalf("%v does not close", cycle.Path)
+		t.Fatalf("%v is not closed", cycle.Path)
 	}
 }

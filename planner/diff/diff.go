@@ -7,9 +7,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Changes compares what is wanted with what is there, item by item. Recorded
-// tells what we set before and no longer want, and which side moved. Items of
-// targets that could not be observed are left out: unknown is not absent.
+// Changes compares desired with observed items. Recorded shows which items kubewright set before
+// and no longer wants, and which side changed. Items of targets that could not be observed are
+// skipped: unknown is not absent.
 func Changes(desired, observed, recorded *state.Snapshot) []planner.Change {
 	var changes []planner.Change
 	for i := range desired.Items {
@@ -36,7 +36,7 @@ func Changes(desired, observed, recorded *state.Snapshot) []planner.Change {
 	return changes
 }
 
-// Drift compares what was recorded with what is there: what somebody else changed.
+// Drift compares recorded with observed items and returns what changed outside of kubewright.
 func Drift(observed, recorded *state.Snapshot) []planner.Change {
 	var drift []planner.Change
 	for i := range recorded.Items {
@@ -58,9 +58,9 @@ func Drift(observed, recorded *state.Snapshot) []planner.Change {
 		if was.CreateOnly {
 			differences = onceThere(was.Kind, differences)
 		}
-		// The arrow points from what we remember to what is there now. Who may read a
-		// key, or which certificate is trusted, an older version did not remember; the
-		// latter is not looked for while the CA is rotated.
+		// Before is the recorded value, After the observed one. The access to a key and the serial
+		// of the trusted CA may be missing: an older version did not record them, and the latter is
+		// not observed during a rotation of the CA.
 		for _, a := range differences {
 			if a.Path == planner.RenewalDue || lasts(was.Kind, a.Path) && a.After.IsNull() || a.Path == planner.CASerial && a.Before.IsNull() {
 				continue
@@ -117,7 +117,7 @@ func changed(want, have, was *state.Item) (planner.Change, bool) {
 	return c, true
 }
 
-// shown returns the attributes of what is there that are only shown.
+// shown returns the observed attributes that are for display only.
 func shown(want, have *state.Item) map[string]state.Value {
 	var out map[string]state.Value
 	for key, value := range have.Attributes.AsMap() {
@@ -131,11 +131,11 @@ func shown(want, have *state.Item) map[string]state.Value {
 	return out
 }
 
-// gone returns the change of an item that we own and that nobody wants any more.
+// gone returns the change of an item that kubewright owns and that is no longer desired.
 func gone(was, have *state.Item) planner.Change {
 	c := planner.Change{Address: was.Address, Kind: was.Kind, Action: planner.Delete, Reason: planner.ReasonUnconfigured}
-	// Images are never removed: others may run them, and the kubelet frees their
-	// room when it needs it.
+	// Images are never removed: other pods may use them, and the kubelet frees the space when
+	// needed.
 	if have == nil || was.Kind == state.KindImage {
 		c.Action = planner.Forget
 	}
@@ -156,7 +156,8 @@ func created(want *state.Item) []planner.AttributeChange {
 	return out
 }
 
-// reason tells whether the configuration moved, or the world did, or only time.
+// reason returns the reason of a change: the configuration changed, the host or cluster did, or a
+// renewal is due.
 func reason(changes []planner.AttributeChange, was *state.Item) string {
 	if was == nil {
 		return planner.ReasonConfigured
@@ -174,10 +175,10 @@ func reason(changes []planner.AttributeChange, was *state.Item) string {
 	return planner.ReasonDrift
 }
 
-// compareItem lists the bound attributes of an item that differ from what is there.
+// compareItem lists the bound attributes of an item that differ from the observed ones.
 func compareItem(want *state.Item, have state.Value) []planner.AttributeChange {
 	if want.Attributes.Equal(have) {
-		return nil // nearly all items are as they are wanted
+		return nil // the common case
 	}
 	var out []planner.AttributeChange
 	for _, key := range differing(want.Attributes, have) {
@@ -194,8 +195,8 @@ func compareItem(want *state.Item, have state.Value) []planner.AttributeChange {
 	return out
 }
 
-// differing lists the keys of a wanted map under which something else is there, in order.
-// Mostly those are few, and nothing more is done about the others.
+// differing lists the keys of a desired map with another observed value, sorted. Usually there are
+// few, and the other keys need no further work.
 func differing(want, have state.Value) []string {
 	var keys []string
 	seen := have.AsMap()
@@ -208,7 +209,7 @@ func differing(want, have state.Value) []string {
 	return keys
 }
 
-// missing lists the keys of what is there that a wanted map does not have, in order.
+// missing lists the observed keys that a desired map does not have, sorted.
 func missing(want, have state.Value) []string {
 	var keys []string
 	wanted := want.AsMap()
@@ -221,15 +222,14 @@ func missing(want, have state.Value) []string {
 	return keys
 }
 
-// lasts tells an attribute that counts also of a file that matters only while it is made,
-// as far as it was remembered and can be seen: who may read a key, and which certificate
-// of the CA is trusted.
+// lasts reports whether an attribute of a create-only file is still compared later, if it was
+// recorded and can be observed: the access to a key, and the serial of the trusted CA certificate.
 func lasts(kind state.Kind, path string) bool {
 	return planner.IsAccess(kind, path) || path == planner.CASerial
 }
 
-// onceThere leaves of the differences of an item that matters only while it is made
-// what counts afterwards as well: a renewal that is due, and what lasts.
+// onceThere keeps those differences of an existing create-only item that still count: a renewal
+// that is due, and the attributes that lasts accepts.
 func onceThere(kind state.Kind, changes []planner.AttributeChange) []planner.AttributeChange {
 	return slices.DeleteFunc(changes, func(a planner.AttributeChange) bool {
 		return a.Path != planner.RenewalDue && (!lasts(kind, a.Path) || a.Before.IsNull() || a.After.IsNull())

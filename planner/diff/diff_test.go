@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// address returns that of an item of one node.
+// address returns the address of an item of one node.
 func address(item string) state.Address {
 	return state.Address{Target: state.NodeTarget("a"), Phase: "p", Item: item}
 }
@@ -27,7 +27,7 @@ func value(x any) state.Value { return state.FromGo(x) }
 
 type tree = map[string]any
 
-// text prints changes one attribute a line.
+// text prints changes, one attribute per line.
 func text(changes []planner.Change) string {
 	var b strings.Builder
 	for _, c := range changes {
@@ -91,7 +91,7 @@ func TestDiff(t *testing.T) {
 			tree{"labels": tree{"a": "1"}},
 			"update object:v1/ConfigMap/ns/x: configuration changed\n  labels.a \"1\" -> null",
 		},
-		{"unless somebody else has changed it", object, tree{"labels": tree{}}, tree{"labels": tree{"a": "9"}}, tree{"labels": tree{"a": "1"}}, ""},
+		{"unless it was changed outside of kubewright", object, tree{"labels": tree{}}, tree{"labels": tree{"a": "9"}}, tree{"labels": tree{"a": "1"}}, ""},
 		{
 			"elements that we set in a list and want no more", object,
 			tree{"c": []any{tree{"name": "x", "image": "1"}}},
@@ -114,7 +114,7 @@ func TestDiff(t *testing.T) {
 			"update object:v1/ConfigMap/ns/x: configuration changed\n  spec.ports [{\"port\":80}] -> null",
 		},
 		{
-			"and to which somebody has added an element", object,
+			"and to which another writer has added an element", object,
 			tree{"spec": tree{}},
 			tree{"spec": tree{"ports": []any{tree{"port": 70}, tree{"port": 80, "protocol": "TCP"}}}},
 			tree{"spec": tree{"ports": []any{tree{"port": 80}}}},
@@ -128,7 +128,7 @@ func TestDiff(t *testing.T) {
 			"update object:v1/ConfigMap/ns/x: configuration changed\n  rules.0.resourceNames [\"a\"] -> null",
 		},
 		{
-			"an element in which somebody has changed something", object,
+			"an element that another writer has changed in part", object,
 			tree{"c": []any{}},
 			tree{"c": []any{tree{"name": "x", "image": "9", "tty": true}}},
 			tree{"c": []any{tree{"name": "x", "image": "1", "tty": true}}},
@@ -197,7 +197,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestDiffOfTheUnseen: what could not be observed is neither present nor absent.
+// TestDiffOfTheUnseen checks that targets that could not be observed have no changes and no drift.
 func TestDiffOfTheUnseen(t *testing.T) {
 	t.Parallel()
 	it := state.Item{Address: address("file:/x"), Kind: state.KindFile, Attributes: value(tree{"a": 1})}
@@ -223,7 +223,7 @@ func anyValue(t *rapid.T, depth int, label string) any {
 	return m
 }
 
-// TestDiffOfEquals: what is as wanted has no changes and no drift, whatever it is.
+// TestDiffOfEquals checks that equal items have no changes and no drift, whatever they contain.
 func TestDiffOfEquals(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -238,7 +238,7 @@ func TestDiffOfEquals(t *testing.T) {
 	})
 }
 
-// TestDiffFindsEveryEdit: two different files differ.
+// TestDiffFindsEveryEdit checks that two different files differ.
 func TestDiffFindsEveryEdit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -268,8 +268,8 @@ func anyList(t *rapid.T, label string) []any {
 	return out
 }
 
-// TestDiffOfListsTakesOnlyWhatWasSet: of a list that is as wanted, and to which others
-// have added, nothing is taken that was not recorded, and each path is told once.
+// TestDiffOfListsTakesOnlyWhatWasSet checks that nothing unrecorded is removed from a list to which
+// others have added elements, and that each path is reported once.
 func TestDiffOfListsTakesOnlyWhatWasSet(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -278,13 +278,13 @@ func TestDiffOfListsTakesOnlyWhatWasSet(t *testing.T) {
 		}
 		want, have, was := it(anyList(t, "want")), it(anyList(t, "have")), it(anyList(t, "was"))
 		if got, fresh := diff.Changes(snapshot(want), snapshot(have), snapshot(want)), diff.Changes(snapshot(want), snapshot(have), snapshot()); len(got) != len(fresh) {
-			t.Fatalf("taken and never set before:\n%s", text(got))
+			t.Fatalf("removed although never set before:\n%s", text(got))
 		}
 		paths := map[string]bool{}
 		for _, c := range diff.Changes(snapshot(want), snapshot(have), snapshot(was)) {
 			for _, a := range c.Attributes {
 				if paths[a.Path] {
-					t.Fatalf("%s is told twice", a.Path)
+					t.Fatalf("%s is reported twice", a.Path)
 				}
 				paths[a.Path] = true
 			}

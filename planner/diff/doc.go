@@ -1,6 +1,5 @@
-// Package diff compares snapshots item by item: what is desired with what is observed, and
-// what is observed with what was recorded.
+// Package diff compares snapshots item by item: desired with observed, and observed with recorded.
 //
-// It makes changes and nothing of a plan: which step makes a change, and whether it is
-// made at all, others decide.
+// It returns changes, not steps of a plan: other packages decide which step makes a change, and
+// whether it is made at all.
 package diff

@@ -8,12 +8,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// unwanted lists what of a partial item we set before, that is still there as we set
-// it, and that the configuration no longer asks for. What others have put beside it,
-// also into its lists, is nobody's business.
+// unwanted lists the parts of a partial item that kubewright set before, that are unchanged, and
+// that the configuration no longer asks for. It ignores what others have added, including elements
+// of lists.
 func unwanted(want, have, was *state.Item) []planner.AttributeChange {
 	if was.Attributes.Equal(want.Attributes) {
-		return nil // nearly all items are wanted as they were
+		return nil // the common case
 	}
 	var out []planner.AttributeChange
 	for _, key := range was.Attributes.Keys() {
@@ -25,8 +25,8 @@ func unwanted(want, have, was *state.Item) []planner.AttributeChange {
 	return out
 }
 
-// leave collects what is to go at a path. What compare has told already, since something
-// else is wanted there or all of it is ours, is not told again.
+// leave collects what has to be removed at a path. It skips what compare has already reported,
+// because another value is desired there or kubewright owns the whole value.
 func (w walk) leave(path string, want, have, was state.Value) {
 	if was.IsNull() || have.IsNull() || was.Equal(want) {
 		return
@@ -50,8 +50,8 @@ func (w walk) leave(path string, want, have, was state.Value) {
 	}
 }
 
-// leaveList goes through a list of which some elements are still wanted, as compareLists
-// does: by name, or by place where as many are there.
+// leaveList handles a list of which some elements are still desired, like compareLists: by name, or
+// by index if the lengths are equal.
 func (w walk) leaveList(path string, want, have, was state.Value) {
 	wanted, byName := index(want)
 	there, named := index(have)
@@ -78,9 +78,9 @@ func (w walk) leaveList(path string, want, have, was state.Value) {
 	}
 }
 
-// leaveWhole goes through a list that is not wanted any more, and to which somebody has
-// added something: elements, or fields of them. Those without a name are recognised
-// by what we set in them.
+// leaveWhole handles a list that is no longer desired and to which another writer has added
+// elements, or fields of elements. It recognises elements without a name by the fields that
+// kubewright set.
 func (w walk) leaveWhole(path string, have, was state.Value) {
 	_, byName := index(was)
 	there, named := index(have)
@@ -103,8 +103,8 @@ func (w walk) leaveWhole(path string, have, was state.Value) {
 	}
 }
 
-// leaveElement has an element of a list by name go whole, or where somebody has changed
-// something in it the rest of what we set; its name stays with it then.
+// leaveElement removes a named list element as a whole, or, where another writer has changed it,
+// the rest of what kubewright set; it then keeps its name.
 func (w walk) leaveElement(path string, have, was state.Value) {
 	if ours := Ours(have, was); ours.Equal(was) {
 		w.add(path, ours, state.Null())
@@ -117,9 +117,9 @@ func (w walk) leaveElement(path string, have, was state.Value) {
 	}
 }
 
-// Ours is as much of what is there as we set before, with the values that it has by now:
-// the same keys of maps, and the same elements of lists by name. A list without names
-// is taken by place, and whole where it is longer or shorter.
+// Ours returns the part of have that kubewright set before (was), with its observed values: the
+// same keys of maps, and the same elements of lists by name. Lists without names are matched by
+// index, or returned as a whole if their lengths differ.
 func Ours(have, was state.Value) state.Value {
 	switch {
 	case have.Kind() == state.KindMap && was.Kind() == state.KindMap:

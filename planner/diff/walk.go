@@ -32,7 +32,7 @@ func (w walk) compare(path string, want, have state.Value) {
 	}
 }
 
-// settled reports whether what is at the path matters no longer once it is there.
+// settled reports whether the value at the path no longer matters once it exists.
 func (w walk) settled(path string) bool {
 	return slices.Contains(w.item.Initial, path) && !slices.Contains(w.item.Outdated, path)
 }
@@ -55,8 +55,8 @@ func (w walk) compareMaps(path string, want, have state.Value) {
 	}
 }
 
-// compareLists compares lists of a partial item: by name where all elements
-// carry one (containers, ports, volumes), otherwise element by element.
+// compareLists compares lists of a partial item: by name if all elements have one (containers,
+// ports, volumes), otherwise by index.
 func (w walk) compareLists(path string, want, have state.Value) {
 	byName, named := index(have)
 	if _, ok := index(want); ok && named {
@@ -87,9 +87,8 @@ func index(list state.Value) (map[string]state.Value, bool) {
 	return m, true
 }
 
-// compareArgs names the arguments that differ. In which order those of different
-// names stand is no difference, for it makes none to who reads them (pflag); of those
-// of one name it is.
+// compareArgs adds the arguments that differ. The order of arguments with different names does not
+// matter, as it does not matter to pflag; the order of arguments with the same name does.
 func (w walk) compareArgs(path string, want, have state.Value) {
 	if want.Equal(have) {
 		return

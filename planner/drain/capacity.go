@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// WarnDrainCapacity warns of drains that budgets stop since no other node takes the pods: what is
-// evicted first does not start elsewhere, and the rest may not go without it.
+// WarnDrainCapacity warns of drains that budgets block because no other node takes the pods:
+// evicted pods do not start elsewhere, and the budgets then allow no further evictions.
 func WarnDrainCapacity(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
@@ -48,7 +48,7 @@ func noRoom(c *topology.Cluster, p *planner.Plan) *diag.Diagnostic {
 		}
 	}
 	for _, b := range slices.Sorted(maps.Keys(pods)) {
-		if r := c.Seen.Budgets[b]; pods[b] > r.Allowed && !r.Never() { // one that never allows any is refused
+		if r := c.Seen.Budgets[b]; pods[b] > r.Allowed && !r.Never() { // a budget that never allows an eviction is refused
 			budgets = append(budgets, fmt.Sprintf("  PodDisruptionBudget %s allows %d, and selects %d of these pods", b, r.Allowed, pods[b]))
 		}
 	}
@@ -68,7 +68,7 @@ func noRoom(c *topology.Cluster, p *planner.Plan) *diag.Diagnostic {
 		c.Label, strings.Join(nodes, ", "), strings.Join(budgets, "\n"), ends).At(pki.Place(c, "upgrade.drain")).For(c.Target)
 }
 
-// drained returns the nodes of the cluster that a plan empties, in order.
+// drained returns the nodes of the cluster that a plan drains, sorted.
 func drained(c *topology.Cluster, p *planner.Plan) []string {
 	var out []string
 	for _, s := range p.Steps {
@@ -82,16 +82,16 @@ func drained(c *topology.Cluster, p *planner.Plan) []string {
 	return out
 }
 
-// drainTarget is a node that takes pods, with the taints that it has then.
+// drainTarget is a node that takes pods, with the taints that it has by then.
 type drainTarget struct {
 	name   string
 	taints []state.Taint
-	// labels are nil of one that is to join: what others will put there nobody knows.
+	// labels are nil for a node that has yet to join: other components will add labels.
 	labels map[string]string
 }
 
-// clusterTakers returns the nodes that take pods while a plan is carried out and after it: those
-// that are there and do not leave for good, and those that join.
+// clusterTakers returns the nodes that take pods during the plan and after it: existing nodes that
+// are not removed for good, and joining ones.
 func clusterTakers(c *topology.Cluster, p *planner.Plan) []drainTarget {
 	planned := map[state.Target]bool{}
 	for _, s := range p.Steps {
@@ -124,8 +124,8 @@ func clusterTakers(c *topology.Cluster, p *planner.Plan) []drainTarget {
 	return slices.Collect(maps.Values(out))
 }
 
-// hasCapacity reports whether another node than its own may take a pod. Whether it has space, and
-// what other pods have to say to it, is not known here.
+// hasCapacity reports whether a node other than its own may take a pod. It does not know free
+// resources, nor constraints from other pods.
 func hasCapacity(pod state.PodReport, takers []drainTarget) bool {
 	return slices.ContainsFunc(takers, func(t drainTarget) bool {
 		return t.name != pod.Node && t.wantedBy(pod.NodeSelectors) && !slices.ContainsFunc(t.taints, func(x state.Taint) bool {
@@ -134,7 +134,7 @@ func hasCapacity(pod state.PodReport, takers []drainTarget) bool {
 	})
 }
 
-// wantedBy reports whether the node is one that selectors want, of which one is enough.
+// wantedBy reports whether any of the selectors matches the node.
 func (t drainTarget) wantedBy(selectors []string) bool {
 	if len(selectors) == 0 || t.labels == nil {
 		return true
@@ -149,8 +149,8 @@ func (t drainTarget) wantedBy(selectors []string) bool {
 
 func keepsOut(t state.Taint) bool { return t.Effect == "NoSchedule" || t.Effect == "NoExecute" }
 
-// taintsAfter returns a node's taints when the plan is done: those of the configuration, and
-// those that others have set. What Kubernetes sets itself passes.
+// taintsAfter returns a node's taints after the plan: those of the configuration, and those that
+// others have set, without the temporary ones of Kubernetes.
 func taintsAfter(n *topology.Node) []state.Taint {
 	out, ours := slices.Clone(WantedTaints(n)), map[string]state.Value{}
 	if was := n.Cluster.Fleet.RecordedItems.Find(topology.ItemAddress(n.Target, MarkPhase(n), "node", n.NodeName)); was != nil {

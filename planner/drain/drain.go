@@ -16,12 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// ForLeaving is what nodes are cordoned for that leave their cluster, or their
-// host. Until they are gone somebody may think better of it.
+// ForLeaving is the purpose of a cordon for nodes that are removed from their cluster or host.
+// Until then the user may still keep the node.
 const ForLeaving = "leaving"
 
-// Drain empties a node of the cluster as the configuration says, for what it is
-// cordoned for. A node that somebody has cordoned before stays so in any case.
+// Drain cordons a node for a purpose and evicts its pods as configured. A node that was already
+// cordoned stays cordoned in any case.
 func Drain(c *topology.Cluster, node, purpose string) planner.Operations {
 	d := c.Upgrade.Drain
 	return planner.Operations{
@@ -34,7 +34,7 @@ func Drain(c *topology.Cluster, node, purpose string) planner.Operations {
 	}
 }
 
-// PodsOf returns the pods of a node that a drain looks at.
+// PodsOf returns the pods of a node that a drain considers.
 func PodsOf(c *topology.Cluster, node string) []state.PodReport {
 	return slices.DeleteFunc(slices.Clone(c.Seen.Pods), func(p state.PodReport) bool { return p.Node != node })
 }
@@ -44,13 +44,12 @@ func Evicted(c *topology.Cluster, node string) []state.PodReport {
 	return slices.DeleteFunc(PodsOf(c, node), func(p state.PodReport) bool { return LeftByOption(c, p) != "" })
 }
 
-// LeftByOption returns the option by which a drain leaves a pod where it is; empty for
-// one that it evicts.
+// LeftByOption returns the option that makes a drain skip a pod; empty for a pod that it evicts.
 func LeftByOption(c *topology.Cluster, p state.PodReport) string {
 	d := c.Upgrade.Drain
 	selector, err := labels.Parse(d.PodSelector)
 	switch {
-	case err == nil && !selector.Matches(labels.Set(p.Labels)): // validation has refused what is no selector
+	case err == nil && !selector.Matches(labels.Set(p.Labels)): // validation has refused invalid selectors
 		return "pod_selector"
 	case d.SkipWait > 0 && !p.GoneBy.IsZero() && c.Fleet.ObservedAt.Sub(p.GoneBy) > d.SkipWait:
 		return "skip_wait_for_delete_timeout"
@@ -58,8 +57,7 @@ func LeftByOption(c *topology.Cluster, p state.PodReport) string {
 	return ""
 }
 
-// leftBehind names the pods that a drain of a node passes over, and the option
-// that says so.
+// leftBehind names the pods that a drain of a node skips, and the option that makes it skip them.
 func leftBehind(c *topology.Cluster, node string) string {
 	pods := map[string][]state.PodReport{}
 	for _, p := range PodsOf(c, node) {
@@ -74,8 +72,7 @@ func leftBehind(c *topology.Cluster, node string) string {
 	return text
 }
 
-// ListPods lists pods as say has them: first those that matter, each of them, and of the
-// others as many as there is room for.
+// ListPods lists pods, formatted by say: first all that matter, then others up to a limit.
 func ListPods(c *topology.Cluster, pods []state.PodReport, say func(state.PodReport) string) string {
 	matter := slices.DeleteFunc(slices.Clone(pods), func(p state.PodReport) bool { return !matters(c, p) })
 	others := slices.DeleteFunc(slices.Clone(pods), func(p state.PodReport) bool { return matters(c, p) })
@@ -90,17 +87,17 @@ func ListPods(c *topology.Cluster, pods []state.PodReport, say func(state.PodRep
 	return strings.Join(names, ", ")
 }
 
-// matters reports whether a pod does not just restart elsewhere: something is lost with
-// it, or the drain has to wait for it.
+// matters reports whether a pod does not simply restart elsewhere: data is lost with it, or the
+// drain has to wait for it.
 func matters(c *topology.Cluster, p state.PodReport) bool {
 	return !p.Finished && (p.Controller == "" || p.EmptyDir) || overdue(p, c.Fleet.ObservedAt) ||
 		!c.Upgrade.Drain.DisableEviction && slices.ContainsFunc(p.Budgets, func(b string) bool { return c.Seen.Budgets[b].Allowed == 0 })
 }
 
-// overdue reports whether a pod terminates for longer than it was to.
+// overdue reports whether a pod has been terminating for longer than it should.
 func overdue(p state.PodReport, now time.Time) bool { return !p.GoneBy.IsZero() && now.After(p.GoneBy) }
 
-// DrainedPods returns all pods that a drain of a node looks at, as programs read them.
+// DrainedPods returns all pods that a drain of a node considers, for machine-readable output.
 func DrainedPods(c *topology.Cluster, node string) []planner.DrainedPod {
 	var out []planner.DrainedPod
 	for _, p := range PodsOf(c, node) {
@@ -113,8 +110,8 @@ func DrainedPods(c *topology.Cluster, node string) []planner.DrainedPod {
 	return out
 }
 
-// DrainImpact names the pods to evict, what is lost with them, and the budgets
-// that they have to wait for or go past.
+// DrainImpact names the pods to evict, the data that is lost with them, and the budgets that block
+// the eviction or are bypassed.
 func DrainImpact(c *topology.Cluster, node string) string {
 	pods, todo := Evicted(c, node), "evict"
 	if c.Upgrade.Drain.DisableEviction {
@@ -134,8 +131,8 @@ func podCount(pods []state.PodReport) string {
 	return strconv.Itoa(len(pods)) + " pods"
 }
 
-// budgetsOf names the budgets that a drain of the pods has to wait for, or that it
-// passes over where it is to delete.
+// budgetsOf names the budgets that a drain of the pods has to wait for, or that it bypasses when it
+// deletes pods.
 func budgetsOf(c *topology.Cluster, pods []state.PodReport) string {
 	past := c.Upgrade.Drain.DisableEviction
 	names := map[string]bool{}
@@ -159,13 +156,13 @@ func budgetsOf(c *topology.Cluster, pods []state.PodReport) string {
 	return "; blocked now by " + strings.Join(budgets, ", ")
 }
 
-// withNotes names pods with what is to be known of each.
+// withNotes lists pods, each with its note.
 func withNotes(c *topology.Cluster, pods []state.PodReport) string {
 	return ListPods(c, pods, func(p state.PodReport) string { return p.String() + " (" + PodNote(p, c.Fleet.ObservedAt) + ")" })
 }
 
-// PodNote says what brings a pod back, what does not come back with it, and
-// whether it goes already.
+// PodNote says what recreates a pod, which data is lost with it, and whether it is already
+// terminating.
 func PodNote(p state.PodReport, now time.Time) string {
 	note := p.Controller
 	switch {
@@ -187,8 +184,8 @@ func PodNote(p state.PodReport, now time.Time) string {
 	return note
 }
 
-// CheckDrains refuses a plan with a drain that cannot succeed, or that loses
-// what nobody said may be lost.
+// CheckDrains refuses a plan with a drain that cannot succeed, or that loses data without
+// permission.
 func CheckDrains(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, s := range p.Steps {
@@ -206,17 +203,17 @@ func CheckDrains(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	return diags
 }
 
-// drainBlocker is what to do about one reason why a node cannot be drained, and the pods
-// or claims that it refers to.
+// drainBlocker is the remedy for one reason why a node cannot be drained, and the affected pods or
+// claims.
 type drainBlocker struct {
 	todo string
 	of   []string
 }
 
-// drainBlockers are by the reason.
+// drainBlockers are keyed by reason.
 type drainBlockers map[string]*drainBlocker
 
-// note adds what one of them refers to.
+// note adds an affected pod or claim to a reason.
 func (o drainBlockers) note(why, todo string, of fmt.Stringer, what string) {
 	if o[why] == nil {
 		o[why] = &drainBlocker{todo: todo}
@@ -224,7 +221,7 @@ func (o drainBlockers) note(why, todo string, of fmt.Stringer, what string) {
 	o[why].of = append(o[why].of, of.String()+what)
 }
 
-// noteLost notes the data that goes with a node's host, whatever becomes of its pods.
+// noteLost notes the data that is lost with a node's host, whatever happens to its pods.
 func (o drainBlockers) noteLost(c *topology.Cluster, node string) {
 	for _, k := range c.Seen.Claims {
 		if k.Node == node {
@@ -240,7 +237,7 @@ func (o drainBlockers) noteLost(c *topology.Cluster, node string) {
 	}
 }
 
-// String has a line for each, and below it what to do.
+// String returns a line for each reason, followed by its remedy.
 func (o drainBlockers) String() string {
 	var lines []string
 	for _, why := range slices.Sorted(maps.Keys(o)) {
@@ -249,7 +246,7 @@ func (o drainBlockers) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// refuseDrain says what stands against a drain.
+// refuseDrain reports the blockers of a drain; nil if there are none.
 func refuseDrain(c *topology.Cluster, d planner.Drain, s planner.Step) *diag.Diagnostic {
 	found := blockersOf(c, d, s.Action == planner.Delete)
 	if len(found) == 0 {
@@ -269,8 +266,8 @@ func neverAllows(name string, b state.BudgetReport) (why, todo string) {
 		"scale up what it protects, or change the budget"
 }
 
-// blockersOf returns what stands against a drain of a node, which leaves for good or
-// comes back.
+// blockersOf returns the blockers of a drain of a node, which is removed for good (leaves) or
+// returns.
 func blockersOf(c *topology.Cluster, d planner.Drain, leaves bool) drainBlockers {
 	found := drainBlockers{}
 	if leaves {
@@ -301,7 +298,7 @@ func blockersOf(c *topology.Cluster, d planner.Drain, leaves bool) drainBlockers
 	return found
 }
 
-// DrainStep evicts the pods of a node that is leaving a cluster that stays.
+// DrainStep returns the step that drains a departing node whose cluster stays.
 func DrainStep(l topology.Departure) planner.Step {
 	if l.Whole || l.HostGone || l.Cluster.Seen == nil {
 		return planner.Step{}
@@ -317,7 +314,7 @@ func DrainStep(l topology.Departure) planner.Step {
 	}
 }
 
-// TargetOfCluster reports whether a target is of the cluster, or leaves it.
+// TargetOfCluster reports whether a target belongs to the cluster, or is being removed from it.
 func TargetOfCluster(v *topology.Fleet, c *topology.Cluster, t state.Target) bool {
 	return v.ClusterOf(t) == c || slices.ContainsFunc(v.Departures(), func(l topology.Departure) bool { return l.Target == t && l.Cluster == c })
 }

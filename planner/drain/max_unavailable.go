@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TurnGates returns the conditions of a step that empties a node for a new kubelet. Control
-// planes turn one at a time, and prove themselves by gates of their own.
+// TurnGates returns the gates of a step that drains a node for a new kubelet. Control planes are
+// upgraded one at a time, with their own gates.
 func TurnGates(n *topology.Node) []string {
 	if n.IsControlPlane() {
 		return nil
@@ -19,13 +19,12 @@ func TurnGates(n *topology.Node) []string {
 	return []string{planner.WorkersGate}
 }
 
-// CheckMaxUnavailable is that gate: it refuses to empty a worker while so many others of its pool
-// are unavailable, as a fresh look at the nodes shows them, that one more would be too
-// many. Hours may lie between the plan and the last worker's turn. Those that others of
-// our steps have emptied count as well, and those whose turn it is: they have passed this
-// gate, and may not be cordoned yet. Of those that join in this plan only those count that
-// come back: on others nobody has relied so far. A worker that is down, or emptied, itself
-// loses nothing by its turn, which may be what brings it back.
+// CheckMaxUnavailable evaluates WorkersGate: it refuses to drain a worker while so many others of
+// its pool are unavailable, according to a fresh observation, that one more would exceed the limit.
+// Hours may pass between the plan and the last worker. Workers that other steps have drained count
+// as well, and so do those in turn: they have passed this gate, and may not be cordoned yet. Of the
+// workers that join in this plan only returning ones count: no workload relies on new ones yet. A
+// worker that is itself down or drained always passes: its upgrade may be what repairs it.
 func CheckMaxUnavailable(v *topology.Fleet, s *planner.Step, nodes map[string]state.NodeReport, turn map[state.Target]bool) error {
 	c := v.ClusterOf(s.Target)
 	if c == nil || c.Node(s.Target) == nil {
@@ -48,7 +47,7 @@ func CheckMaxUnavailable(v *topology.Fleet, s *planner.Step, nodes map[string]st
 		"not Ready or drained for the upgrade: %s. Bring back what is not Ready (kubectl describe node), remove it from the configuration, or raise max_unavailable", p.MaxUnavailable, most, Names(without))
 }
 
-// unavailable reports whether a node is there and not Ready, or is cordoned for an upgrade.
+// unavailable reports whether a Node exists and is not Ready, or is cordoned for an upgrade.
 func unavailable(n *topology.Node, nodes map[string]state.NodeReport) bool {
 	seen, there := nodes[n.NodeName]
 	return there && (!seen.Ready || seen.Unschedulable && seen.Annotations[planner.CordonAnnotation] == ForUpgrade)

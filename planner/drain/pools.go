@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Pools returns those of the configuration, and behind them one without a name: the
-// workers that none selects.
+// Pools returns the pools of the configuration, followed by one without a name for the workers that
+// none selects.
 func Pools(c *topology.Cluster) []*config.Pool {
 	var out []*config.Pool
 	for i := range c.Upgrade.Pools {
@@ -23,7 +23,7 @@ func Pools(c *topology.Cluster) []*config.Pool {
 	return append(out, &config.Pool{Pace: c.Upgrade.Pace})
 }
 
-// Members sorts workers into pools: each into the first that selects it.
+// Members sorts workers into pools: each into the first pool that selects it.
 func Members(c *topology.Cluster, pools []*config.Pool) map[*config.Pool][]*topology.Node {
 	out := map[*config.Pool][]*topology.Node{}
 	for _, n := range c.Nodes {
@@ -36,17 +36,17 @@ func Members(c *topology.Cluster, pools []*config.Pool) map[*config.Pool][]*topo
 	return out
 }
 
-// poolOf returns the first that selects a worker; the last one selects all.
+// poolOf returns the first pool that selects a worker; the last pool selects all.
 func poolOf(pools []*config.Pool, n *topology.Node) *config.Pool {
 	return pools[slices.IndexFunc(pools, func(p *config.Pool) bool { return selects(p.Selector, nodeLabels(n)) })]
 }
 
 func selects(selector string, of labels.Set) bool {
 	s, err := labels.Parse(selector)
-	return err == nil && s.Matches(of) // validation has refused others
+	return err == nil && s.Matches(of) // validation has refused invalid selectors
 }
 
-// nodeLabels returns those that the Node has, and what the configuration says of them.
+// nodeLabels returns the labels of the Node, overlaid with those of the configuration.
 func nodeLabels(n *topology.Node) labels.Set {
 	out := labels.Set{}
 	if n.Cluster.Report != nil {
@@ -56,8 +56,8 @@ func nodeLabels(n *topology.Node) labels.Set {
 	return out
 }
 
-// MaxUnavailable returns a number or percentage of nodes: of a percentage the whole ones, and
-// one at least.
+// MaxUnavailable returns the number of nodes for a number or percentage; a percentage is rounded
+// down, and the result is at least 1.
 func MaxUnavailable(unavailable string, nodes int) int {
 	percent, isPercent := strings.CutSuffix(unavailable, "%")
 	n, err := strconv.Atoi(percent)
@@ -70,10 +70,10 @@ func MaxUnavailable(unavailable string, nodes int) int {
 	return max(n, 1)
 }
 
-// MostListed bounds how many batches, and nodes of one, the plan names.
+// MostListed is how many batches, and nodes of a batch, the plan names.
 const MostListed = 8
 
-// Names lists nodes by their short names, the first of many.
+// Names lists nodes by their short names; of many only the first.
 func Names(nodes []*topology.Node) string {
 	var out []string
 	for i, n := range nodes {
@@ -85,14 +85,14 @@ func Names(nodes []*topology.Node) string {
 	return strings.Join(out, ", ")
 }
 
-// ForUpgrade is what nodes are cordoned for.
+// ForUpgrade is the purpose of a cordon for an upgrade.
 const ForUpgrade = "upgrade"
 
-// Cordoned reports whether the node was cordoned for an upgrade, by an earlier apply.
+// Cordoned reports whether an earlier apply cordoned the node for an upgrade.
 func Cordoned(n *topology.Node) bool { return cordonedFor(n, ForUpgrade) }
 
-// WasLeaving reports whether the node was cordoned by an earlier apply to leave, and
-// that it stays after all.
+// WasLeaving reports whether an earlier apply cordoned the node for its removal; it is in the
+// configuration again.
 func WasLeaving(n *topology.Node) bool { return cordonedFor(n, ForLeaving) }
 
 func cordonedFor(n *topology.Node, purpose string) bool {

@@ -8,17 +8,16 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// A node that leaves is taken away as it is found, so that a plan shows no item of it
-// that changes. What its steps rest on all the same is who it is that they take away:
-// the machine, whose it is by our mark, and the member of etcd. Its labels, annotations,
-// taints and kubelet, and what lies on its host besides, go with it whatever they are
-// by then, and are no ground to review the plan again.
+// A departing node is removed as it is found, so a plan shows no changed items for it. Its steps
+// still depend on the identity of what they remove: the machine, its marker, and the etcd member.
+// Labels, annotations, taints, the kubelet and other files on the host are removed whatever they
+// are by then, so a change there does not invalidate the plan.
 
-// ResetPreconditions returns what the reset of the departing node rests on.
+// ResetPreconditions returns the preconditions of the reset of the departing node.
 func ResetPreconditions(l topology.Departure) map[string]state.Value {
 	out := map[string]state.Value{}
 	r := l.Report
-	if r == nil && l.Replaced { // nothing is taken away there, but it joins
+	if r == nil && l.Replaced { // nothing is removed there, but the host joins
 		r = l.Cluster.Fleet.Reports[l.Target]
 	}
 	if r != nil && r.Facts.MachineID != "" {
@@ -35,7 +34,7 @@ func ResetPreconditions(l topology.Departure) map[string]state.Value {
 		out["role"] = state.String(string(topology.RoleThere(l.Report)))
 	}
 	if l.Report != nil && l.Role == string(config.ControlPlane) {
-		// It stops the API server before the member goes.
+		// The reset stops the API server before it removes the member.
 		out["kubelet"] = state.String(l.Report.Units[topology.KubeletUnit].Active)
 	}
 	for _, m := range membersSeen(l.Cluster) {
@@ -46,8 +45,8 @@ func ResetPreconditions(l topology.Departure) map[string]state.Value {
 	return out
 }
 
-// membersSeen are etcd's members, those that leave among them; none where they were not
-// asked for, or are not ours.
+// membersSeen returns the observed members of etcd, including departing ones; none when they were
+// not queried, or for an external etcd.
 func membersSeen(c *topology.Cluster) []state.EtcdMember {
 	if c.Seen == nil || c.Etcd.External != nil {
 		return nil
@@ -55,8 +54,9 @@ func membersSeen(c *topology.Cluster) []state.EtcdMember {
 	return c.Seen.Members
 }
 
-// drainPreconditions returns what the drain of the departing node rests on beside its pods: a node that
-// somebody has cordoned stays so where others let pods in again after a drain that fails.
+// drainPreconditions returns the preconditions of the drain of the departing node, besides its
+// pods: after a failed drain, a node that was already cordoned stays cordoned, any other one is
+// uncordoned.
 func drainPreconditions(l topology.Departure) map[string]state.Value {
 	if l.Cluster.Upgrade.Drain.StayCordoned {
 		return nil

@@ -9,9 +9,9 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// CheckSkippedDrains tells of nodes that leave without the drain, since somebody has left that
-// out: their pods end with the reset. Who says so by name has decided about pods, and not
-// about data: that is refused which no drain would have saved either.
+// CheckSkippedDrains checks nodes that are removed without a drain because the user skipped that
+// phase: their pods end with the reset. Skipping the drain by name accepts the end of pods, not the
+// loss of data: data that a drain would not have saved either is refused.
 func CheckSkippedDrains(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, l := range v.Departures() {
@@ -27,13 +27,13 @@ func CheckSkippedDrains(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	return diags
 }
 
-// undrained reports whether the node would be drained, and that somebody has left that out.
+// undrained reports whether the user skipped a drain that the node would have had.
 func undrained(l topology.Departure) bool {
 	return l.Cluster != nil && slices.Contains(l.Cluster.Fleet.Skipped, topology.DrainPhase) && len(DrainStep(l).Operations) > 0
 }
 
-// EndPods says, in front of what else the reset means, which pods end with it. It is what
-// the drain would say, so that who approves the plan approves these pods and no others.
+// EndPods prepends the pods that end with the reset to the impact of the step. It prints what the
+// drain would print, so that an approval of the plan covers exactly these pods.
 func EndPods(l topology.Departure, s *planner.Step) {
 	if !undrained(l) {
 		return
@@ -58,7 +58,7 @@ func refuseLoss(l topology.Departure) *diag.Diagnostic {
 		l.Target, l.Name, found).For(l.Target).At(pki.Place(l.Cluster, "upgrade.drain"))
 }
 
-// warnUndrained names the pods that end with the node.
+// warnUndrained warns of the pods that end with the node.
 func warnUndrained(l topology.Departure) *diag.Diagnostic {
 	c := l.Cluster
 	pods := PodsOf(c, l.Name)

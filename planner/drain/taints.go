@@ -6,7 +6,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// WantedTaints returns those that kubewright sets.
+// WantedTaints returns the taints that kubewright sets.
 func WantedTaints(n *topology.Node) []state.Taint {
 	if n.IsControlPlane() {
 		return kubeadm.NodeMarks(n.Input()).Taints

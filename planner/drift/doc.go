@@ -1,5 +1,5 @@
-// Package drift decides which differences count: what ignore_changes leaves to others, what
-// changed outside of kubewright, and what an interrupted apply has left.
+// Package drift decides which differences count: values that ignore_changes leaves to others,
+// changes outside of kubewright, and what an interrupted apply has left.
 //
 // It chooses no operation for them.
 //

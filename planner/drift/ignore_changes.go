@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// DropIgnored drops what a lifecycle ignores and no file is rendered of: labels,
-// annotations and taints of nodes, and whole addons. An addon whose block is gone is
+// DropIgnored drops changes that a lifecycle ignores and that no rendered file contains: labels,
+// annotations and taints of nodes, and whole addons. An addon whose block was removed is still
 // pruned: that is no change of a value.
 func DropIgnored(v *topology.Fleet, changes []planner.Change) []planner.Change {
 	var out []planner.Change
@@ -37,9 +37,9 @@ func hasAddon(c *config.Cluster, name string) bool {
 	return slices.ContainsFunc(c.Addons, func(a *config.Addon) bool { return a.Name == name })
 }
 
-// AsRemembered returns an item as the state remembers it where a lifecycle leaves some of it to
-// others: what is there as it is wanted, or else what was set before. What the
-// configuration says of it by now was never set, and nobody took it away.
+// AsRemembered returns an item as the state records it when a lifecycle leaves parts of it to
+// others: an observed value if it is the desired one, otherwise the recorded value. The configured
+// value was never set then, so its absence is no drift.
 func AsRemembered(v *topology.Fleet, it state.Item, was, have *state.Item) state.Item {
 	n := v.Find(it.Address.Target)
 	if it.Kind != state.KindNodeObject || n == nil {
@@ -58,8 +58,8 @@ func AsRemembered(v *topology.Fleet, it state.Item, was, have *state.Item) state
 	return it
 }
 
-// ignoredDrift drops the drift that the configuration accepts: what is wanted
-// there is, by ignore_changes, what is there.
+// ignoredDrift drops the drift that the configuration accepts: with ignore_changes, the desired
+// value is the observed one.
 func ignoredDrift(v *topology.Fleet, drift []planner.Change, desired, observed *state.Snapshot) []planner.Change {
 	var out []planner.Change
 	for _, c := range DropIgnored(v, drift) {
@@ -77,7 +77,7 @@ func ignoredDrift(v *topology.Fleet, drift []planner.Change, desired, observed *
 	return out
 }
 
-// ignoresAny reports whether a target has anything in ignore_changes, or its cluster has.
+// ignoresAny reports whether a target or its cluster has ignore_changes.
 func ignoresAny(v *topology.Fleet, t state.Target) bool {
 	c := v.ClusterOf(t)
 	if c == nil {
@@ -87,7 +87,7 @@ func ignoresAny(v *topology.Fleet, t state.Target) bool {
 	return len(c.Lifecycle.IgnoreChanges) > 0 || n != nil && len(n.Lifecycle.IgnoreChanges) > 0
 }
 
-// AddressesOf returns the items that change.
+// AddressesOf returns the addresses of the items that change.
 func AddressesOf(changes []planner.Change) map[state.Address]bool {
 	out := map[state.Address]bool{}
 	for _, c := range changes {

@@ -9,9 +9,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// WithImplied returns what is recorded with what the last apply has left without a word of it: a
-// kubelet whose version was seen in the API had a Node, and one whose certificate is
-// remembered could use that. It was somebody else who took it away.
+// WithImplied returns the recorded items with attributes that the last apply implied without
+// recording them: a kubelet whose version the API reported had a Node, and one whose certificate is
+// recorded could use it. If they are missing now, that is drift.
 func WithImplied(v *topology.Fleet, desired *state.Snapshot) *state.Snapshot {
 	out := v.RecordedItems
 	for i := range v.RecordedItems.Items {

@@ -12,7 +12,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Refresh returns the plan that changes no host: it says what was changed outside.
+// Refresh returns the refresh-only plan, which changes no host: it reports what changed outside of
+// kubewright.
 func Refresh(v *topology.Fleet, header planner.Plan, desired, observed *state.Snapshot, options planner.Options) topology.Result {
 	header.RefreshOnly, header.Moved = true, v.Moved
 	options.Restrict(&header)
@@ -24,7 +25,7 @@ func Refresh(v *topology.Fleet, header planner.Plan, desired, observed *state.Sn
 	open := AddressesOf(diff.Changes(desired, observed, WithImplied(v, desired)))
 	for _, a := range interruptedSteps(v, desired, observed, open) {
 		if options.Selects(a) {
-			header.CutShort = append(header.CutShort, a.String())
+			header.Interrupted = append(header.Interrupted, a.String())
 		}
 	}
 	for _, u := range v.Unobserved {
@@ -36,8 +37,8 @@ func Refresh(v *topology.Fleet, header planner.Plan, desired, observed *state.Sn
 	return topology.Result{Plan: &header, Desired: desired, Observed: observed, Open: open}
 }
 
-// say adds to what was changed outside where the configuration refers to it, and of a
-// node whose taints can be said only all at once which it has by now.
+// say adds the origin in the configuration to drift and, for a node whose taints can only be
+// configured all at once, the taints that it now has.
 func say(v *topology.Fleet, c *planner.Change, desired, observed *state.Snapshot) {
 	want, have := desired.Find(c.Address), observed.Find(c.Address)
 	if want == nil || have == nil {
@@ -65,7 +66,7 @@ func say(v *topology.Fleet, c *planner.Change, desired, observed *state.Snapshot
 	}
 }
 
-// says reports whether a place in the configuration is in the node's own block.
+// says reports whether a source location is in the node's own block.
 func says(n *topology.Node, at state.Source) bool {
 	for _, s := range n.Origins {
 		if s == at {
@@ -77,10 +78,9 @@ func says(n *topology.Node, at state.Source) bool {
 
 func ofTaints(a planner.AttributeChange) bool { return state.SplitPath(a.Path)[0] == "taints" }
 
-// taintsLeft returns those of the taints that are wanted of a node which it has, with the
-// values that they have. whole reports whether only all of them together can be written: the
-// configuration has them as one list, or what is left of them is none, which on a control
-// plane has to be said.
+// taintsLeft returns those of a node's desired taints that it has, with their observed values.
+// whole reports whether they can only be written all at once: the configuration has them as one
+// list, or none is left, which a control plane has to set explicitly.
 func taintsLeft(n *topology.Node, want, have *state.Item) (left state.Value, whole bool) {
 	m := map[string]state.Value{}
 	for key := range want.Attributes.Get("taints").AsMap() {
@@ -92,18 +92,18 @@ func taintsLeft(n *topology.Node, want, have *state.Item) (left state.Value, who
 	return state.Map(m), listed || n.IsControlPlane() && len(m) == 0
 }
 
-// Drift returns what somebody else has changed. What an apply has begun, and nobody has seen to
-// be done, is its own doing: of what is not as it is wanted there the changes of the plan
-// speak, and a refresh-only plan names it as cut short.
+// Drift returns what changed outside of kubewright. Changes by a step that an apply has begun
+// without confirming it are not drift: the changes of the plan cover them, and a refresh-only plan
+// lists the step as interrupted.
 func Drift(v *topology.Fleet, desired, observed *state.Snapshot) []planner.Change {
 	own := unconfirmed(v)
 	return slices.DeleteFunc(changed(v, desired, observed), func(c planner.Change) bool { return own(c.Address) })
 }
 
-// changed returns what has changed since the last look that ended an apply. Of a node that
-// leaves, now or in a later plan, it says nothing: not all of it was observed, and its
-// reset takes everything away. Nor does it of what nobody wants any more and is let go
-// of: that was not looked for.
+// changed returns what has changed since the observation that ended the last apply. It skips
+// departing nodes, now or in a later plan: they were not observed completely, and their reset
+// removes everything. It also skips retained items that are no longer desired and only forgotten:
+// they were not observed.
 func changed(v *topology.Fleet, desired, observed *state.Snapshot) []planner.Change {
 	if v.Destroy {
 		return nil
@@ -118,9 +118,9 @@ func changed(v *topology.Fleet, desired, observed *state.Snapshot) []planner.Cha
 	})
 }
 
-// Refreshed returns what the state learns of a refresh-only plan: what drifted, as it
-// is. Of an item that is ours in part only that part is. A secret that somebody has
-// put elsewhere is recorded as it is shown, which is covered.
+// Refreshed returns what a refresh-only plan records in the state: drifted items as observed. Of a
+// partial item it records only kubewright's part. A secret that turns up in another place is
+// recorded as shown, that is, masked.
 func Refreshed(v *topology.Fleet, r topology.Result) state.Learned {
 	var l state.Learned
 	learn := func(it state.Item) {
@@ -148,9 +148,9 @@ func Refreshed(v *topology.Fleet, r topology.Result) state.Learned {
 	return l
 }
 
-// ofOurs returns what is at a path of an item that is ours in part, without what others have
-// put into its lists: that is not remembered, and so never taken away. A document inside
-// it is ours whole.
+// ofOurs returns the observed value at a path of a partial item, without elements that others have
+// added to its lists: these are not recorded, and so never removed. A document inside it is
+// kubewright's as a whole.
 func ofOurs(was *state.Item, path []string, there state.Value) state.Value {
 	to := ""
 	for _, key := range path {
@@ -161,7 +161,7 @@ func ofOurs(was *state.Item, path []string, there state.Value) state.Value {
 	return diff.Ours(there, topology.ValueAt(was.Attributes, path))
 }
 
-// enclosingMap is as much of a path as leads through maps: a list is taken whole.
+// enclosingMap returns the part of a path that leads through maps: a list is taken as a whole.
 func enclosingMap(v state.Value, path []string) []string {
 	for i, key := range path {
 		if v.Kind() != state.KindMap {

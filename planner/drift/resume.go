@@ -8,23 +8,21 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// A saved plan that was cut short goes on where it stopped: it is rebuilt from what
-// is there, and has to be the rest of the one that was saved. The steps that were begun
-// are known from the journal. What they may have changed is told apart here from what
-// nobody but somebody else can have changed, and so is what was asked for once and must
-// not be done once more.
+// An interrupted saved plan continues where it stopped: it is rebuilt from the observation, and has
+// to be the rest of the saved plan. The journal records the steps that were begun. This file
+// distinguishes changes that these steps may have made from changes by others, and finds requests
+// that were already carried out and must not be repeated.
 
-// Touched tells of an item or a step whether steps of the same plan that were begun may
-// have changed it. A step changes the items of its phase on its target, at whichever
-// waypoint, and what follows from that by itself:
+// Touched returns a function that reports whether an item or step may have been changed by the
+// begun steps of the same plan. A step changes the items of its phase on its target, at any
+// waypoint, and also indirectly:
 //
-//   - a reset takes everything of its node away;
-//   - packages bring units, and may start them, and a runtime shows its images;
-//   - a kubelet that starts takes its kubeconfig by itself, which is the founder's that
-//     is finished later, and makes its Node object, with labels and taints.
+//   - a reset removes everything of its node;
+//   - packages bring units and may start them, and a runtime lists its images;
+//   - a starting kubelet writes its kubeconfig itself (on the first control plane it is
+//     finished later) and creates its Node object, with labels and taints.
 //
-// Which other items a step writes or removes is seen from its operations; see
-// planfile.Compare.
+// The operations of a step show which other items it writes or removes; see planfile.Compare.
 func Touched(begun []state.Address) func(state.Address) bool {
 	phases := map[state.Address]bool{}
 	for _, b := range begun {
@@ -38,7 +36,7 @@ func Touched(begun []state.Address) func(state.Address) bool {
 	}
 }
 
-// causes are, for the items of a phase, other phases on the same target that change them.
+// causes are, for the items of a phase, the other phases on the same target that change them.
 var causes = map[string][]string{
 	topology.ImagesPhase:           {topology.InstallPhase},
 	topology.KubeletStartPhase:     {topology.InstallPhase},
@@ -48,7 +46,7 @@ var causes = map[string][]string{
 	topology.MarkWorkerPhase:       {topology.KubeletStartPhase},
 }
 
-// ownRotation takes out of the drift what a rotation that was cut short has changed.
+// ownRotation drops from the drift what an interrupted rotation has changed.
 func ownRotation(v *topology.Fleet, drift []planner.Change) []planner.Change {
 	return slices.DeleteFunc(drift, func(ch planner.Change) bool {
 		c := v.ClusterOf(ch.Address.Target)

@@ -11,8 +11,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// standing returns the clusters, their addons and the nodes that the state has, as a plan
-// shows them that changes none of them but may be for their names in the state.
+// standing returns the clusters, addons and nodes in the state, for a plan that changes none of
+// them except for their names in the state.
 func standing(v *topology.Fleet) []planner.ResourceChange {
 	var out []planner.ResourceChange
 	seen, before := map[state.Target]bool{}, ownership.MovedFrom(v)
@@ -52,10 +52,10 @@ func TraitsBefore(v *topology.Fleet, t state.Target) map[string]string {
 	return nil
 }
 
-// Traits are what tells clusters and nodes apart, by the names of their blocks' settings.
+// Traits are the settings that identify clusters and nodes, by the names of the block's arguments.
 type Traits map[string]string
 
-// Known leaves out what nobody knows yet, such as the name of a host that was not seen.
+// Known drops unknown settings, such as the name of a host that was not observed.
 func (t Traits) Known() map[string]string {
 	maps.DeleteFunc(t, func(_, value string) bool { return value == "" })
 	return t

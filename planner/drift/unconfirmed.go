@@ -8,11 +8,11 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// What an apply has begun, and nobody has seen to be done, is its own doing: the state
-// does not say what came of it.
+// Changes by a step that an apply has begun without confirming it are kubewright's own: the state
+// does not record their result.
 
-// unconfirmed tells of an item whether steps that nobody has seen to be done may have
-// changed it. A step that changes etcd stops the API server by taking its manifest away.
+// unconfirmed returns a function that reports whether unconfirmed steps may have changed an item. A
+// step that changes etcd stops the API server by removing its manifest.
 func unconfirmed(v *topology.Fleet) func(state.Address) bool {
 	var begun []state.Address
 	if v.Recorded != nil {
@@ -25,7 +25,7 @@ func unconfirmed(v *topology.Fleet) func(state.Address) bool {
 	return unconfirmedBy(begun)
 }
 
-// unconfirmedBy tells of an item whether steps may have changed it.
+// unconfirmedBy returns a function that reports whether the begun steps may have changed an item.
 func unconfirmedBy(begun []state.Address) func(state.Address) bool {
 	touched := Touched(begun)
 	return func(a state.Address) bool {
@@ -33,10 +33,9 @@ func unconfirmedBy(begun []state.Address) func(state.Address) bool {
 	}
 }
 
-// StepsSeenDone returns the steps that nobody had seen to be done and of which by now everything is
-// as it is wanted. Of what could not be observed nobody knows. What skip_phases leaves out
-// differs for as long as it does, and what is only forgotten does not: neither has to do
-// with what was begun.
+// StepsSeenDone returns the unconfirmed steps for which everything is now as desired. Targets that
+// could not be observed do not count. Items that skip_phases leaves out keep the step unconfirmed,
+// as they still differ; items that are only forgotten do not.
 func StepsSeenDone(v *topology.Fleet, r topology.Result) []string {
 	if v.Recorded == nil || len(v.Recorded.Unseen) == 0 {
 		return nil
@@ -61,9 +60,8 @@ func StepsSeenDone(v *topology.Fleet, r topology.Result) []string {
 	return out
 }
 
-// interruptedSteps returns the steps that an interrupted apply was executing and of which
-// something is still open, and those of the nodes that the state knows by name alone,
-// because the last write was lost.
+// interruptedSteps returns the steps of an interrupted apply that still have differences, and the
+// nodes of which the state has only the name, because the last write was lost.
 func interruptedSteps(v *topology.Fleet, desired, observed *state.Snapshot, open map[state.Address]bool) []state.Address {
 	if v.Recorded == nil {
 		return nil
@@ -88,7 +86,7 @@ func interruptedSteps(v *topology.Fleet, desired, observed *state.Snapshot, open
 	return slices.Compact(out)
 }
 
-// MarkUnconfirmed gives changes of what such steps have left in their midst their reason.
+// MarkUnconfirmed sets the reason of changes that an unconfirmed step has left.
 func MarkUnconfirmed(v *topology.Fleet, changes []planner.Change) []planner.Change {
 	own := unconfirmed(v)
 	for i := range changes {

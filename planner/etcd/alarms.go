@@ -14,9 +14,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Alarms tells of the alarms of etcd. A plan that does something to a cluster
-// whose etcd has one is refused: nothing that the API is asked would be kept.
-// What a destroy does needs no etcd.
+// Alarms reports the alarms of etcd. It refuses a plan that changes a cluster whose etcd has one:
+// the API could not store anything. A destroy does not need etcd.
 func Alarms(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
@@ -36,8 +35,8 @@ func Alarms(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	return diags
 }
 
-// LostUnknownVoters tells of voters of etcd that do not answer and are on no node that
-// anybody here knows: they count for quorum, and no plan ever takes them out.
+// LostUnknownVoters warns of voters of etcd that do not answer and are on no known node: they count
+// for quorum, and no plan ever removes them.
 func LostUnknownVoters(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {

@@ -1,6 +1,5 @@
-// Package etcd plans the membership of etcd: who joins and who is removed in which order,
-// whether quorum holds at every step, which version of it may run, and when a snapshot is
-// due.
+// Package etcd plans the membership of etcd: in which order members join and are removed, whether
+// quorum holds at every step, which etcd version may run, and when a snapshot is due.
 //
 // It writes no manifest: that is package staticpod.
 //

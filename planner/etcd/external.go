@@ -9,20 +9,18 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// ExternalEtcdQuery is what to ask an external etcd for, before a cluster is
-// founded on it.
+// ExternalEtcdQuery is the query of an external etcd before a cluster is bootstrapped on it.
 type ExternalEtcdQuery struct {
 	Cluster *config.Cluster
 	// Via is the control plane through which it is reached.
 	Via state.Target
-	// Prefix is what the API server's keys begin with.
+	// Prefix is the prefix of the API server's keys.
 	Prefix string
 }
 
-// ExternalEtcdQueries lists the external etcds on which a cluster is to be
-// founded: as far as the state knows no API has served it yet, and its control
-// planes are blank or have what an earlier run left that was cut short. Reports are
-// those of the hosts that answered.
+// ExternalEtcdQueries lists the external etcds on which a cluster is to be bootstrapped: the state
+// records no API that has used it, and the control planes are blank or left by an interrupted run.
+// Reports are those of the hosts that answered.
 func ExternalEtcdQueries(cfg *config.Config, recorded *state.State, reports map[state.Target]*state.Report) []ExternalEtcdQuery {
 	var out []ExternalEtcdQuery
 	for _, c := range cfg.Clusters {

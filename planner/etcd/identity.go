@@ -24,11 +24,12 @@ func AstrayEtcds(v *topology.Fleet, label string) diag.Diagnostics {
 	return diags
 }
 
-// AstrayText says of whom the cluster's members are not what ails it; "" of nobody.
+// AstrayText names the nodes whose etcd does not belong to the cluster, and the remedy; "" if there
+// are none.
 func AstrayText(c *topology.Cluster) string {
 	var out string
 	for _, t := range c.Fleet.ForeignEtcds(c.Label) {
-		out += fmt.Sprintf("The etcd of %s is not the cluster's: it came back without its data, and bootstrapped a new, empty etcd cluster. "+
+		out += fmt.Sprintf("The etcd of %s came back without its data, and bootstrapped a new, empty etcd cluster. "+
 			"Remove the node and join it again:\n\n  kubewright apply %s\n\n", t, topology.AsFlags(t, topology.ReplaceFlag))
 	}
 	return out
@@ -52,8 +53,8 @@ func RefuseForeignEtcds(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// refuseForeignEtcd says how the node comes back: from the others where these hold a
-// quorum. Where they do not, what they hold may be the last of its kind.
+// refuseForeignEtcd says how to recover the node: from the other members if they hold a quorum. If
+// they do not, their data may be the last copy.
 func refuseForeignEtcd(n *topology.Node, strays []state.Target) *diag.Diagnostic {
 	c := n.Cluster
 	its := c.Fleet.EtcdID(c.Label)
@@ -81,8 +82,8 @@ func refuseForeignEtcd(n *topology.Node, strays []state.Target) *diag.Diagnostic
 
 const foundedAgain = "Etcd was bootstrapped again"
 
-// refuseDivided refuses control planes that show several etcds of which nobody can
-// tell which is the cluster's: the state does not know it, and no majority shows one.
+// refuseDivided refuses control planes with several etcds of which it is unknown which one is the
+// cluster's: the state does not record it, and no majority runs one.
 func refuseDivided(c *topology.Cluster) *diag.Diagnostic {
 	if c.Fleet.EtcdID(c.Label) != "" {
 		return nil
@@ -102,8 +103,8 @@ func refuseDivided(c *topology.Cluster) *diag.Diagnostic {
 		c.Label, strings.Join(lines, "\n"), topology.ReplaceFlag).At(c.Source).For(c.Target)
 }
 
-// DataLeftBehind refuses an etcd that has founded one of its own because its pod has
-// another folder than the one with the cluster's data, and names the way back.
+// DataLeftBehind refuses an etcd that has bootstrapped a new cluster because its pod has another
+// data folder than the one with the cluster's data, and says how to return.
 func DataLeftBehind(c *topology.Cluster) *diag.Diagnostic {
 	for _, n := range c.ControlPlanes() {
 		if n.Report == nil || !n.Report.Files[n.EtcdData()].Exists || !dataElsewhere(c, n.Target, n.Report.Files[topology.Manifest("etcd")]) {
@@ -118,8 +119,7 @@ func DataLeftBehind(c *topology.Cluster) *diag.Diagnostic {
 	return nil
 }
 
-// InRestore reports whether the cluster's etcd is being restored from a snapshot, and that
-// this was cut short.
+// InRestore reports whether a restore of the cluster's etcd from a snapshot was interrupted.
 func InRestore(c *topology.Cluster) bool {
 	return slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool { return n.Report != nil && HoldsRestored(n, RestoredFrom(n)) })
 }

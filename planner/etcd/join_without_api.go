@@ -9,9 +9,9 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// JoinsWithoutAPI refuses to add members to the etcd of a cluster that lives and whose API is
-// silent, in a plan that does nothing about that: without a quorum etcd takes nobody,
-// and if that is lost for good the plan could be made for ever.
+// JoinsWithoutAPI refuses to add members to the etcd of an existing cluster whose API does not
+// answer, in a plan that does not repair it: without a quorum etcd accepts no member, and if quorum
+// is lost for good every apply would fail the same way.
 func JoinsWithoutAPI(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
@@ -30,8 +30,8 @@ func JoinsWithoutAPI(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	return diags
 }
 
-// joinersIn returns the nodes whose members a plan adds to etcd, and whether it does
-// something on a control plane that has joined: that may bring the API back.
+// joinersIn returns the nodes whose members a plan adds to etcd, and whether the plan also changes
+// a control plane that has joined, which may bring the API back.
 func joinersIn(c *topology.Cluster, p *planner.Plan) (names []string, mends bool) {
 	for i := range p.Steps {
 		s := &p.Steps[i]

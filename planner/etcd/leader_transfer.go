@@ -10,13 +10,13 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// MoveLeaders has each member of etcd that the plan restarts hand leadership over before it
-// stops, to the one that stops last from there on: then leadership is handed over as seldom
-// as the order allows. Where quorum is not held meanwhile, nobody could take it over.
+// MoveLeaders makes each etcd member that the plan restarts transfer leadership before it stops, to
+// the member that stops last after that: this minimises the number of transfers. A member is
+// skipped where quorum does not hold meanwhile, because no other one could take over.
 func MoveLeaders(v *topology.Fleet, p *planner.Plan) {
 	for _, c := range v.Clusters {
 		if c.Seen == nil {
-			continue // who is a member is not known
+			continue // the members are unknown
 		}
 		stops := memberStops(c, p)
 		for i, stop := range stops {
@@ -32,13 +32,13 @@ func MoveLeaders(v *topology.Fleet, p *planner.Plan) {
 	}
 }
 
-// memberStop is where a plan stops a member of etcd: at an operation of a step, by their places.
+// memberStop is where a plan stops a member of etcd: the indices of a step and its operation.
 type memberStop struct {
 	peerURL         string
 	step, operation int
 }
 
-// memberStops returns where the plan stops members, in its order: they restart, or leave.
+// memberStops returns where the plan stops members, in plan order: they restart, or are removed.
 func memberStops(c *topology.Cluster, p *planner.Plan) []memberStop {
 	var out []memberStop
 	for i := range p.Steps {
@@ -58,8 +58,8 @@ func memberStops(c *topology.Cluster, p *planner.Plan) []memberStop {
 	return out
 }
 
-// clusterHeirs returns the peer URLs of the voters beside one that a step stops: first who does not
-// stop in what follows of the plan, then who stops last.
+// clusterHeirs returns the peer URLs of the voters other than the one that a step stops: first
+// those that the rest of the plan does not stop, then the ones that stop last.
 func clusterHeirs(c *topology.Cluster, s *planner.Step, peerURL string, follows []memberStop) []string {
 	next := map[string]int{}
 	for i, stop := range slices.Backward(follows) {

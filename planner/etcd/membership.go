@@ -12,14 +12,13 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// LostMembers refuses a control plane that etcd counts as a member which has
-// run, on a host that holds no data of it: a reinstalled host, or another one
-// at its address. A member that comes back without what it has promised to
-// remember can make the others lose acknowledged writes, so it has to be
-// removed before the host rejoins (etcd: runtime reconfiguration).
+// LostMembers refuses a control plane that etcd lists as a started member, on a host that has no
+// data of it: a reinstalled host, or another one at its address. A member that returns without its
+// data can make the others lose acknowledged writes, so it has to be removed before the host
+// rejoins (etcd: runtime reconfiguration).
 func LostMembers(c *topology.Cluster) diag.Diagnostics {
 	if c.Etcd.External != nil || c.Founding || InRestore(c) || c.Primary.IsZero() && !staticpod.MembersKnown(c) {
-		return nil // where there is no primary, the cluster as a whole is referred to
+		return nil // without a primary, another check covers the whole cluster
 	}
 	var lost []*topology.Node
 	for _, n := range c.ControlPlanes() {
@@ -37,7 +36,7 @@ func LostMembers(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// backFromLoss says how a member comes back that has lost its data, as one of several.
+// backFromLoss says how to recover a member that has lost its data, one of lost such members.
 func backFromLoss(n *topology.Node, lost int) string {
 	c := n.Cluster
 	restore := "restore etcd from a snapshot. A member that still has its data can provide one without a quorum, unless it was started again since:\n\n" +
@@ -52,9 +51,9 @@ func backFromLoss(n *topology.Node, lost int) string {
 	return "No quorum answers now. Bring the other members back first, and then " + again + "\n\nIf their data is lost as well, " + restore
 }
 
-// RemovedMembers refuses a control plane that holds the data of a member which
-// etcd does not count any more: its removal was cut short, or made by hand. With
-// such data etcd does not start again (etcd: runtime reconfiguration).
+// RemovedMembers refuses a control plane that has the data of a member which etcd no longer lists:
+// its removal was interrupted, or made by hand. With such data etcd does not start again (etcd:
+// runtime reconfiguration).
 func RemovedMembers(c *topology.Cluster) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if c.Report == nil || len(c.Report.Members) == 0 || c.Etcd.External != nil {
@@ -75,9 +74,9 @@ func RemovedMembers(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// movedMembers refuses to let a control plane leave that etcd does not count at its
-// address, and at another one by its name: nobody would be taken out, and the host be
-// reset all the same, so that etcd went on counting on a member which is lost.
+// movedMembers refuses to remove a control plane that etcd does not list at its address, but at
+// another one by its name: no member would be removed, yet the host would be reset, so etcd would
+// keep counting on a lost member.
 func movedMembers(c *topology.Cluster) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, l := range c.Departing() {
@@ -98,15 +97,15 @@ func movedMembers(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// IsKnownMember reports whether a member of etcd is that of a node of the configuration, or of one
-// that leaves.
+// IsKnownMember reports whether a member of etcd belongs to a control plane of the configuration or
+// to a departing one.
 func IsKnownMember(c *topology.Cluster, m state.EtcdMember) bool {
 	return slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool { return slices.Contains(m.PeerURLs, n.PeerURL()) }) ||
 		slices.ContainsFunc(c.Departing(), func(l topology.Departure) bool { return slices.Contains(m.PeerURLs, l.PeerURL()) })
 }
 
-// rejoins says how a node with old data joins. One that the state has forgotten
-// cannot be taken out by it any more.
+// rejoins says how a node with old data joins. The name of a node that the state has forgotten can
+// no longer be used to remove it.
 func rejoins(n *topology.Node) string {
 	if n.Cluster.Fleet.RecordedNode(n.Target) {
 		return "Remove the node completely and join it again:\n\n  kubewright apply " + topology.AsFlags(n.Target, topology.ReplaceFlag)
@@ -115,8 +114,8 @@ func rejoins(n *topology.Node) string {
 		"If an apply has begun to join it, remove it and join it again with -" + topology.ReplaceFlag + "."
 }
 
-// UnlistedMember reports whether the host of a node of ours holds the data of a member that the
-// etcd which answers does not count.
+// UnlistedMember reports whether the host of one of kubewright's nodes has the data of a member
+// that the answering etcd does not list.
 func UnlistedMember(n *topology.Node) bool {
 	c := n.Cluster
 	if len(c.Report.Members) == 0 || n.Report == nil || !n.Report.Files[n.EtcdData()].Exists || !c.Fleet.RecordedNode(n.Target) && n.Report.Marks == nil {
@@ -125,8 +124,8 @@ func UnlistedMember(n *topology.Node) bool {
 	return !slices.ContainsFunc(c.Report.Members, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, n.PeerURL()) })
 }
 
-// EtcdOfBefore returns the ID of the etcd that the state knows, when another one
-// answers: a first member founds one by itself that comes back without its data.
+// EtcdOfBefore returns the recorded ID of the cluster's etcd if another one answers: a first member
+// that returns without its data bootstraps a new one.
 func EtcdOfBefore(c *topology.Cluster) string {
 	if c.Fleet.Recorded == nil || c.Fleet.Recorded.Clusters[c.Label] == nil {
 		return ""
@@ -138,8 +137,8 @@ func EtcdOfBefore(c *topology.Cluster) string {
 	return was
 }
 
-// refuseFoundedAgain reports a host that holds what the cluster knew, while an
-// etcd answers that has nothing of it: that data may be the last of its kind.
+// refuseFoundedAgain refuses a host that has the cluster's data while an etcd answers that lacks
+// it: that data may be the last copy.
 func refuseFoundedAgain(n *topology.Node, was string) *diag.Diagnostic {
 	var founders []string
 	for t, e := range n.Cluster.Fleet.Etcds {
@@ -154,8 +153,7 @@ func refuseFoundedAgain(n *topology.Node, was string) *diag.Diagnostic {
 		strings.Join(topology.Sorted(founders), ","), n.Cluster.Report.EtcdClusterID, was, n.Target, n.Address, topology.AsFlags(n.Target, topology.ReplaceFlag)).At(n.Source).For(n.Target)
 }
 
-// EtcdUnobserved returns why nobody knows who the members of etcd are, although the API
-// answers.
+// EtcdUnobserved returns why the members of etcd are unknown although the API answers.
 func EtcdUnobserved(c *topology.Cluster) string {
 	return cmp.Or(c.Seen.EtcdUnobserved, "it listed none")
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// QuorumHeld refuses a plan with a step that its gate would refuse, by what is known
-// before anything has changed: it restarts a member of etcd while another one is down
-// that nothing in the plan brings back before. Acts of membership are walked through
-// (walk), and checkPairs refers to two members.
+// QuorumHeld refuses a plan with a step that its gate would refuse, given what is known before
+// anything has changed: the step restarts an etcd member while another one is down that nothing in
+// the plan brings back before. CheckMembership covers membership changes, and staticpod.CheckPairs
+// clusters of two members.
 func QuorumHeld(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
@@ -25,7 +25,7 @@ func QuorumHeld(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 			s := &p.Steps[i]
 			n := c.Node(s.Target)
 			if n == nil || planner.ChangesMembers(s) || staticpod.StopsPair(n, s) || StartsMember(s, nil) && MemberDown(v, n.Target, n.Report) {
-				continue // what does not run cannot be lost
+				continue // a member that is down cannot be lost
 			}
 			if d := RefuseDown(n, s, votersBefore(n, p, s)); d != nil {
 				diags.Append(d)
@@ -36,9 +36,8 @@ func QuorumHeld(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	return diags
 }
 
-// RefuseDown refuses a step on a control plane whose gate about etcd would refuse it
-// with these voters; nil where it would not, or where nobody knows. Of alarms
-// something else speaks.
+// RefuseDown refuses a step on a control plane whose etcd gate would refuse it with these voters;
+// nil if the gate would pass, or if the voters are unknown. Alarms reports alarms.
 func RefuseDown(n *topology.Node, s *planner.Step, voters []state.EtcdMember) *diag.Diagnostic {
 	gated := slices.Contains(s.Gates, planner.QuorumGate) || slices.Contains(s.Gates, planner.DowntimeGate)
 	if !gated || len(voters) == 0 || quorum.AlarmsAllow(s, voters) != nil {
@@ -53,8 +52,8 @@ func RefuseDown(n *topology.Node, s *planner.Step, voters []state.EtcdMember) *d
 		c.Label, s.ID, err).At(c.Source).For(c.Target)
 }
 
-// votersBefore are etcd's voters when it is a step's turn. Another one that is down
-// counts as well where something is done about it that does not wait for the step.
+// votersBefore returns etcd's voters at the time of a step. Another voter that is down counts as
+// healthy if the plan repairs it without waiting for this step.
 func votersBefore(n *topology.Node, p *planner.Plan, s *planner.Step) []state.EtcdMember {
 	voters := n.Cluster.VotersAt(staticpod.RestartWindow(n, s.Phase))
 	for i, m := range voters {
@@ -63,11 +62,11 @@ func votersBefore(n *topology.Node, p *planner.Plan, s *planner.Step) []state.Et
 	return voters
 }
 
-// broughtBack reports whether a plan takes a member out, or does anything on its host, which
-// may be what etcd needs to run there, and does not wait for a step before.
+// broughtBack reports whether a plan removes a member, or changes anything on its host, which may
+// be what etcd needs to run there, without waiting for the step s.
 func broughtBack(c *topology.Cluster, m state.EtcdMember, p *planner.Plan, s *planner.Step) bool {
 	behind := map[state.Address]bool{s.ID: true}
-	for _, o := range p.Steps { // in an order in which what is needed comes first
+	for _, o := range p.Steps { // in an order in which needs come first
 		if slices.ContainsFunc(o.Needs, func(need state.Address) bool { return behind[need] }) {
 			behind[o.ID] = true
 			continue

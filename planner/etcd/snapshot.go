@@ -13,21 +13,21 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Snapshots before risk: a step that takes a member out of etcd, puts another etcd
-// there, or begins to rotate a CA or key waits for one, and so does a defragmentation.
+// Snapshots before risk: a step that removes a member from etcd, installs another etcd version, or
+// begins to rotate a CA or key waits for a snapshot, and so does a defragmentation.
 const (
 	// SnapshotsKept is how many snapshots of a cluster stay with the operator.
 	SnapshotsKept = 10
-	// snapshotAge is how old one may be to count as taken before a step. A plan
-	// that was interrupted goes on with the one that it began with.
+	// snapshotAge is the maximum age of a snapshot that counts as taken before a step. A plan that
+	// continues an interrupted one reuses its snapshot.
 	snapshotAge = 15 * time.Minute
 )
 
-// snapshotImpact is what the plan says of such a step.
+// snapshotImpact is the impact of such a step in the plan.
 const snapshotImpact = "fetches a snapshot of etcd and verifies it; changes nothing"
 
-// EtcdQuota returns how large etcd's arguments let a database become, in bytes; 0 where they
-// do not say it. A negative quota, which is none, counts as the largest that etcd advises.
+// EtcdQuota returns the maximum database size in etcd's arguments, in bytes; 0 if they do not set
+// it. A negative value disables the quota, and counts as the largest size that etcd recommends.
 func EtcdQuota(args []config.Arg) int64 {
 	var quota int64
 	for _, a := range args {
@@ -41,12 +41,11 @@ func EtcdQuota(args []config.Arg) int64 {
 	return quota
 }
 
-// SnapshotBefore puts a step into the draft that brings a snapshot of the
-// cluster's etcd to the operator, and has the steps wait for it. The step
-// changes nothing, so that it counts for nothing. It is asked for after the
-// edges of the steps are drafted, and as often as there is something to add; a
-// waypoint tells apart those of a plan that takes several. what is the risk, for
-// the sentence of the plan: "a member leaves".
+// SnapshotBefore adds a step to the draft that saves a snapshot of the cluster's etcd on the
+// operator's machine, and makes the risky steps wait for it. The step changes nothing, so it is not
+// counted. Call it after the edges of those steps are drafted, as often as needed; a waypoint
+// distinguishes the snapshots of a plan with several. what names the risk in the plan's sentence:
+// "a member is removed".
 func SnapshotBefore(b *topology.Builder, c *topology.Cluster, waypoint, what string, risky ...state.Address) {
 	if c.Etcd.External != nil || c.Founding || c.Report == nil || len(risky) == 0 {
 		return
@@ -66,19 +65,18 @@ func SnapshotBefore(b *topology.Builder, c *topology.Cluster, waypoint, what str
 	}
 }
 
-// SnapshotBeforeLeaving has a control plane that is a member of etcd leave
-// after a snapshot: it is fetched before anything is done to the node.
+// SnapshotBeforeLeaving requires a snapshot before a control plane that is an etcd member is
+// removed: before its drain.
 func SnapshotBeforeLeaving(b *topology.Builder, l topology.Departure, reset planner.Step) {
 	if l.Cluster != nil && slices.ContainsFunc(reset.Operations, removesMember) {
 		SnapshotBefore(b, l.Cluster, "", "a member is removed", topology.StepAddress(l.Target, topology.DrainPhase), reset.ID)
 	}
 }
 
-// SnapshotBeforeRotating has a rotation begin after a snapshot. Once something of it was
-// done there is none any more: the stages behind, and the applies that go on with it,
-// rest on that of the beginning. It waits for the proofs of control planes that the first
-// stage waits for. A CA that has ended is replaced at once without one,
-// since nobody answers who could send it.
+// SnapshotBeforeRotating requires a snapshot before a rotation begins. Once it has begun there is
+// no further one: later stages, and applies that continue the rotation, rely on the first snapshot.
+// It waits for the same proofs of control planes as the first stage. An expired CA is replaced
+// without a snapshot, since no API server could answer.
 func SnapshotBeforeRotating(b *topology.Builder, c *topology.Cluster, proofs []state.Address) {
 	begins := c.Keys.Acts() && !c.Keys.Begun
 	what := "a service account key is rotated"
@@ -98,8 +96,8 @@ func removesMember(op planner.Operation) bool {
 
 func RestoredFrom(n *topology.Node) string { return topology.RestoredFrom(n.Report) }
 
-// HoldsRestored reports whether the data of the node's member is the one that was made of
-// the snapshot with the digest.
+// HoldsRestored reports whether the data of the node's member was restored from the snapshot with
+// the digest.
 func HoldsRestored(n *topology.Node, sha256 string) bool {
 	return sha256 != "" && strings.TrimSpace(string(n.Report.Files[observe.RestoredData(n)].Content)) == sha256
 }

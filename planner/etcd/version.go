@@ -13,21 +13,20 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// EtcdVersion refuses an etcd that does not start: with the data of the one that runs, or
-// with its arguments.
+// EtcdVersion refuses an etcd that would not start, with the existing data or with its arguments.
 func EtcdVersion(v *topology.Fleet) diag.Diagnostics {
 	diags := slices.Concat(olderEtcd(v), newerEtcd(v))
-	if len(diags) > 0 { // one reason for the same tag
+	if len(diags) > 0 { // report only one reason per tag
 		return diags
 	}
 	return etcdArgs(v)
 }
 
-// olderEtcd refuses an image of etcd whose minor is below that of the cluster's etcd.
-// Such a server ends with "invalid downgrade; server version is lower than determined
-// cluster version" (etcd, server/etcdserver/version), so that an apply would stop at
-// the first control plane with one member less. A tag that is no version is the
-// operator's own, and where no member answers nobody can tell.
+// olderEtcd refuses an etcd image with an older minor version than the cluster's etcd. Such a
+// server exits with "invalid downgrade; server version is lower than determined cluster version"
+// (etcd, server/etcdserver/version), so an apply would stop at the first control plane, with one
+// member down. A tag that is no version is the operator's responsibility; if no member answers, the
+// version is unknown.
 func olderEtcd(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
@@ -58,9 +57,9 @@ func older(c *topology.Cluster, tag staticpod.WantedEtcdTag) *diag.Diagnostic {
 		c.Label, runs, tag.Means, tag.Tag, runs.Major, runs.Minor, want.Major, want.Minor).At(tag.At).For(c.Target)
 }
 
-// newerEtcd refuses to leave out a minor of etcd, whose upgrades go from one to the next:
-// members work together with those of the minor before, and of its data nothing older is
-// supported. Where Kubernetes goes through versions, etcd goes through theirs.
+// newerEtcd refuses to skip a minor version of etcd: members work with those of the previous minor
+// version, and no older data is supported. When Kubernetes goes through several versions, etcd goes
+// through theirs.
 func newerEtcd(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
@@ -96,9 +95,9 @@ func newerEtcd(v *topology.Fleet) diag.Diagnostics {
 	return diags
 }
 
-// etcdArgs refuses an etcd that does not know what the manifest tells it. kubeadm gives
-// an etcd before 3.6 its own names until Kubernetes 1.35; from 1.36 on it writes manifests
-// with which such an etcd ends at once.
+// etcdArgs refuses an etcd that does not support the arguments in its manifest. Until Kubernetes
+// 1.35 kubeadm passes an etcd before 3.6 the old names; from 1.36 on it writes manifests with which
+// such an etcd exits at once.
 func etcdArgs(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
@@ -118,7 +117,7 @@ func etcdArgs(v *topology.Fleet) diag.Diagnostics {
 	return diags
 }
 
-// etcdTags returns the tags of etcd's image in the versions that the cluster goes through.
+// etcdTags returns the etcd image tags of the versions that the cluster goes through.
 func etcdTags(c *topology.Cluster) []string {
 	var tags []string
 	for _, in := range etcdInputs(c) {
@@ -127,7 +126,7 @@ func etcdTags(c *topology.Cluster) []string {
 	return tags
 }
 
-// etcdInputs returns what etcd is made of in these versions, the wanted one last.
+// etcdInputs returns the rendering inputs of etcd in these versions, the desired one last.
 func etcdInputs(c *topology.Cluster) []kubeadm.Input {
 	wanted := c.ControlPlanes()[0].Input()
 	if c.Up == nil {
@@ -143,10 +142,10 @@ func etcdInputs(c *topology.Cluster) []kubeadm.Input {
 	return append(out, wanted)
 }
 
-// ReplacesEtcd reports whether a node gets another version of etcd than its manifest has or,
-// where an apply was cut short when that was taken away, than the state remembers. The
-// same tag is the same version, wherever its image comes from; one that is no version
-// may be any. A member that etcd does not count yet replaces none.
+// ReplacesEtcd reports whether a node gets another version of etcd than in its manifest or, if an
+// interrupted apply has removed that, in the state. The same tag is the same version, whatever the
+// registry; a tag that is no version may be any. A member that etcd does not list yet replaces
+// none.
 func ReplacesEtcd(b *topology.Builder, n *topology.Node) bool {
 	return !n.Joins() && !staticpod.NotAMember(n) && slices.ContainsFunc(b.Changes[topology.StepAddress(n.Target, topology.EtcdPhase)], func(ch planner.Change) bool {
 		it := b.Desired.Find(ch.Address)
@@ -169,8 +168,8 @@ func ReplacesEtcd(b *topology.Builder, n *topology.Node) bool {
 	})
 }
 
-// etcdRuns returns the oldest version among the members that answer: by it etcd decides
-// which version the cluster has. False where none answers.
+// etcdRuns returns the oldest version among the members that answer, which etcd uses as the cluster
+// version; false if none answers.
 func etcdRuns(c *topology.Cluster) (oldest skew.Release, seen bool) {
 	if c.Seen == nil {
 		return skew.Release{}, false
@@ -183,7 +182,7 @@ func etcdRuns(c *topology.Cluster) (oldest skew.Release, seen bool) {
 	return oldest, seen
 }
 
-// stepsDownTo reports whether etcd was told to step down to the minor of a release.
+// stepsDownTo reports whether an etcd downgrade to the minor version of want is enabled.
 func stepsDownTo(c *topology.Cluster, want skew.Release) bool {
 	for _, m := range c.Seen.Members {
 		if to, ok := skew.ParseRelease(m.DowngradeTo); ok && staticpod.OfMinor(to) == staticpod.OfMinor(want) {

@@ -14,13 +14,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// MembershipChanges returns the changes of the cluster's etcd membership in the order in which
-// they are made. Dead members go first, because every other act needs a majority
-// of those that are left, and learners, because etcd has one at a time; then one is
-// promoted that an apply has left as a learner, and the dead are replaced. Then
-// members come and go by turns, so that neither more hosts than necessary are members
-// nor fewer than there will be; then nodes are replaced, each by itself; what only
-// goes, goes last.
+// MembershipChanges returns the changes of the cluster's etcd membership in execution order. Dead
+// members are removed first, because every other change needs a majority of the rest, and so are
+// learners, because etcd has one at a time. Then a learner of an interrupted apply is promoted, and
+// dead members are replaced. Then members are added and removed in turn, so that their number stays
+// between the old and the new one. Then nodes are replaced, one by one. The remaining removals come
+// last.
 func MembershipChanges(c *topology.Cluster) []quorum.Act {
 	if c.Etcd.External != nil || c.Founding || c.Fleet.Destroy || c.Seen == nil {
 		return nil
@@ -67,20 +66,20 @@ func MembershipChanges(c *topology.Cluster) []quorum.Act {
 	return slices.Concat(out, comes[turns:], replaced, goes[turns:])
 }
 
-// CheckMembership goes through the acts as they would be made, and refuses a plan of which
-// any prefix would lose quorum.
+// CheckMembership simulates the membership changes in order, and refuses a plan if any prefix of
+// them would lose quorum.
 func CheckMembership(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
 		acts := MembershipChanges(c)
 		if c.Seen == nil {
-			continue // unseenLeavers refuses that anybody leaves, and darkJoins that anybody is added
+			continue // package pipeline refuses removals, and JoinsWithoutAPI refuses additions
 		}
 		if quorum.Alarmed(c.Seen.Members) != "" {
-			continue // alarms refuses whatever is done
+			continue // Alarms refuses any change
 		}
 		if len(c.Seen.Members) == 0 {
-			// Where nothing is taken away, the gate looks before anything is added.
+			// If no member is removed, the gate checks before one is added.
 			if membersLeave(c) {
 				diags.Append(refuseUntold(c))
 			}
@@ -97,8 +96,8 @@ func CheckMembership(v *topology.Fleet) diag.Diagnostics {
 	return diags
 }
 
-// strayLearner refuses to add members beside a learner of which no node is known: etcd
-// takes one at a time.
+// strayLearner refuses to add members beside a learner that belongs to no known node: etcd accepts
+// one at a time.
 func strayLearner(c *topology.Cluster, acts []quorum.Act) *diag.Diagnostic {
 	if !slices.ContainsFunc(acts, func(a quorum.Act) bool { return a.Add }) {
 		return nil
@@ -115,20 +114,19 @@ func strayLearner(c *topology.Cluster, acts []quorum.Act) *diag.Diagnostic {
 	return nil
 }
 
-// membersLeave reports whether nodes with members of the cluster's etcd are to leave a
-// cluster that stays.
+// membersLeave reports whether nodes with etcd members are removed from a cluster that stays.
 func membersLeave(c *topology.Cluster) bool {
 	return c.Etcd.External == nil && !c.Founding && len(c.Departing()) > 0
 }
 
-// refuseUntold refuses to take a member away from an etcd of which nobody knows
-// who the others are, and how they do.
+// refuseUntold refuses to remove a member from an etcd whose other members, and their health, are
+// unknown.
 func refuseUntold(c *topology.Cluster) *diag.Diagnostic {
 	return diag.Errorf("Etcd members are unknown", "A control plane of cluster %q is being removed, but etcd did not list its members: %s. "+
 		"Bring API and etcd back first; if etcd has lost its quorum for good, kubewright etcd restore recreates it from a snapshot.", c.Label, EtcdUnobserved(c)).At(c.Source).For(c.Target)
 }
 
-// DescribeChanges lists acts for a sentence: cp4 joins, cp1 leaves.
+// DescribeChanges lists changes for a sentence: cp4 joins, cp1 leaves.
 func DescribeChanges(c *topology.Cluster, acts []quorum.Act) string {
 	var out []string
 	for _, a := range acts {
@@ -141,7 +139,7 @@ func DescribeChanges(c *topology.Cluster, acts []quorum.Act) string {
 	return strings.Join(out, ", ")
 }
 
-// DescribeWalk returns the sentence about acts: how many members there are after each.
+// DescribeWalk returns the sentence about changes: the number of members after each.
 func DescribeWalk(c *topology.Cluster, acts []quorum.Act) string {
 	sizes, err := quorum.Walk(c.Seen.Members, acts)
 	if err != nil || len(sizes) != len(acts) {
@@ -151,16 +149,16 @@ func DescribeWalk(c *topology.Cluster, acts []quorum.Act) string {
 	out := fmt.Sprintf("%s, quorum %d", staticpod.Members(before), before/2+1)
 	for i, a := range acts {
 		if !a.Add && !c.Lists(a.PeerURL) {
-			continue // etcd does not count who leaves
+			continue // etcd does not list the departing member
 		}
 		out += fmt.Sprintf(" → %s: %d, quorum %d", DescribeChanges(c, []quorum.Act{a}), sizes[i], sizes[i]/2+1)
 	}
 	return out + "; held at every step."
 }
 
-// OrderMembershipChanges has the acts come one after another as they were walked through: who
-// leaves waits until all before have come and gone, and who comes after a leave
-// for that leave. Pods find new workers before old ones are drained.
+// OrderMembershipChanges makes the changes run one after another in the simulated order: a removal
+// waits for all changes before it, and an addition for the removals before it. New workers are
+// Ready for pods before old ones are drained.
 func OrderMembershipChanges(b *topology.Builder, c *topology.Cluster) {
 	acts := MembershipChanges(c)
 	for i, a := range acts {
@@ -192,17 +190,17 @@ func OrderMembershipChanges(b *topology.Builder, c *topology.Cluster) {
 	}
 }
 
-// Findings that a gate would refuse a step of the plan.
+// The findings that a gate would refuse a step of the plan.
 const (
 	wouldLoseQuorum = "Plan would lose etcd quorum"
 	PairStops       = "Etcd would lose quorum"
 	otherLearner    = "Etcd has another learner"
 	joinsInTheDark  = "Control plane cannot join now"
 	membersDown     = "Etcd members are down"
-	Alarmed         = "Etcd has an alarm" // a warning where nothing is to be done
+	Alarmed         = "Etcd has an alarm" // a warning if the plan has no steps for the cluster
 )
 
-// Refused tells a finding that a gate would refuse a step of the plan.
+// Refused reports whether a finding means that a gate would refuse a step of the plan.
 func Refused(d *diag.Diagnostic) bool {
 	return slices.Contains([]string{wouldLoseQuorum, staticpod.PairStops, otherLearner, joinsInTheDark, membersDown, Alarmed}, d.Summary)
 }

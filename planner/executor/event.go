@@ -11,18 +11,18 @@ type Kind string
 
 // The kinds of an Event.
 const (
-	// KindRun opens the stream: Total is set.
+	// KindRun opens the stream; Total is set.
 	KindRun Kind = "run"
 	// KindStarted: a step starts.
 	KindStarted Kind = "started"
-	// KindOp: operation Op of a step is about to be performed; Summary says what it is.
+	// KindOp: operation Op of a step is about to be performed; Summary describes it.
 	KindOp Kind = "op"
 	// KindOpDone: operation Op of a step is done.
 	KindOpDone Kind = "op_done"
-	// KindLog: Summary is a line for the reader.
+	// KindLog: Summary is a line for the user.
 	KindLog Kind = "log"
-	// KindOutput: Summary is what operation Op of a step has printed last. It is for
-	// who looks now, and nothing that has happened.
+	// KindOutput: Summary is the latest output of operation Op of a step. It is only for live
+	// display and does not count as an event of the run.
 	KindOutput Kind = "output"
 	// KindHeartbeat: a step is still running, for Seconds so far.
 	KindHeartbeat Kind = "heartbeat"
@@ -34,9 +34,9 @@ const (
 	KindSkipped Kind = "skipped"
 	// KindCancelled: a step was not started because the run was stopped.
 	KindCancelled Kind = "cancelled"
-	// KindStopping: nothing new is started from here on; Summary says why.
+	// KindStopping: no further step starts; Summary says why.
 	KindStopping Kind = "stopping"
-	// KindFinished closes the stream, after Seconds; Err is why the run itself could not go on.
+	// KindFinished closes the stream, after Seconds; Err is why the run itself could not continue.
 	KindFinished Kind = "finished"
 )
 
@@ -55,6 +55,6 @@ type Event struct {
 	// Cause is the step whose failure skipped this one.
 	Cause   state.Address
 	Seconds float64
-	// Done counts steps that succeeded so far, Total all steps.
+	// Done is the number of steps that succeeded so far, Total the number of all steps.
 	Done, Total int
 }

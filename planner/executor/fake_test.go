@@ -21,7 +21,7 @@ func id(phase string) state.Address {
 	return state.Address{Target: state.NodeTarget("n"), Phase: phase}
 }
 
-// step makes a step that writes as many files as ops says.
+// step returns a step that writes ops files.
 func step(phase string, ops int, needs ...string) planner.Step {
 	s := planner.Step{ID: id(phase), Phase: phase, Target: state.NodeTarget("n"), Action: planner.Create}
 	for i := range ops {
@@ -33,7 +33,7 @@ func step(phase string, ops int, needs ...string) planner.Step {
 	return s
 }
 
-// on moves a step and what it needs of its own target to another node.
+// on moves a step and its needs on its own target to another node.
 func on(node string, s planner.Step) planner.Step {
 	s.Target = state.NodeTarget(node)
 	s.ID.Target = s.Target
@@ -49,15 +49,15 @@ func planOf(steps ...planner.Step) *planner.Plan {
 	return &planner.Plan{Lineage: "l1", Serial: 4, Steps: steps}
 }
 
-// fakeRunner performs steps by reporting each operation; do adds what a test wants.
+// fakeRunner performs steps by reporting each operation; do overrides that.
 type fakeRunner struct {
 	// took is how long a step takes, by phase.
 	took map[string]time.Duration
 	// fail is the error of a step, by phase, after its operations.
 	fail map[string]error
-	// do replaces all of that for a phase.
+	// do replaces all of the above for a phase.
 	do map[string]func(context.Context, *planner.Step, executor.Run, func(executor.OpEvent) error) (executor.Result, error)
-	// began is called when an operation is really performed.
+	// began is called when an operation is actually performed.
 	began func(step *planner.Step, op int)
 }
 
@@ -79,12 +79,12 @@ func (r *fakeRunner) RunStep(ctx context.Context, s *planner.Step, run executor.
 	select {
 	case <-time.After(r.took[s.Phase]):
 	case <-ctx.Done():
-		return executor.Result{}, fmt.Errorf("cannot go on: %w", ctx.Err())
+		return executor.Result{}, fmt.Errorf("cannot continue: %w", ctx.Err())
 	}
 	return executor.Result{}, r.fail[s.Phase]
 }
 
-// memoryJournal keeps entries, and fails from the failAt-th on (counting from 1).
+// memoryJournal keeps entries, and fails from entry failAt on (counting from 1).
 type memoryJournal struct {
 	entries []state.Entry
 	calls   int

@@ -11,8 +11,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestCleansUpWhatever: a step that cleans up runs whatever became of what it follows, and also
-// when the run is stopped; not if none of that was begun, nor when the run may do nothing more.
+// TestCleansUpWhatever checks that a cleanup step runs whatever the outcome of its needs, even when
+// the run is stopped; but not if none of its needs was begun, nor after a cancellation or a lost
+// lock.
 func TestCleansUpWhatever(t *testing.T) {
 	t.Parallel()
 	stop := func(plan *planner.Plan, at string, run context.CancelFunc) (*fakeRunner, chan struct{}) {
@@ -31,7 +32,7 @@ func TestCleansUpWhatever(t *testing.T) {
 		stopAt        string // the step in which the run is interrupted
 		cancel        bool   // twice
 		onError       executor.OnError
-		cleanup, want executor.Status // what becomes of the cleanup, and of the step behind b
+		cleanup, want executor.Status // the outcome of the cleanup, and of the step after b
 	}{
 		"all done":               {cleanup: executor.StatusDone, want: executor.StatusDone},
 		"one failed":             {fail: map[string]error{"a": lock}, cleanup: executor.StatusDone, want: executor.StatusDone},

@@ -13,12 +13,12 @@ import (
 type Span struct {
 	Step           state.Address
 	Start, Seconds float64
-	// Known reports whether an earlier apply says how long such a step takes; of one
-	// that none tells of Seconds is 0.
+	// Known reports whether an earlier apply has recorded the duration of such a step; otherwise
+	// Seconds is 0.
 	Known bool
 }
 
-// End returns the second at which the step is over.
+// End returns the second at which the step ends.
 func (s Span) End() float64 { return s.Start + s.Seconds }
 
 // Timeline is when the steps of a plan run, or have run.
@@ -26,16 +26,15 @@ type Timeline struct {
 	// Steps are in the order of the plan.
 	Steps   []Span
 	Seconds float64
-	// Critical is the chain of steps, the first of them first, that made the run
-	// as long as it is: each began when the one before it had ended.
+	// Critical is the chain of steps, in order, that determined the duration of the run: each
+	// started when the one before it had ended.
 	Critical []Span
-	// Unknown counts the steps of which nobody knows how long they take.
+	// Unknown is the number of steps with an unknown duration.
 	Unknown int
 }
 
-// Forecast walks the plan as Execute would, with steps that take as long as
-// durations (seconds per state.DurationKey) say. Of a plan that cannot be run
-// the timeline is empty.
+// Forecast simulates Execute with the given durations of steps (seconds per state.DurationKey). The
+// timeline of a plan that cannot run is empty.
 func Forecast(plan *planner.Plan, durations map[string]float64, parallelism int) Timeline {
 	if parallelism < 1 {
 		parallelism = DefaultParallelism
@@ -74,7 +73,7 @@ func Forecast(plan *planner.Plan, durations map[string]float64, parallelism int)
 	}
 }
 
-// Timeline returns the times at which the steps of the run began and ended. Steps that never did are left out.
+// Timeline returns when the steps of the run started and ended. It skips steps that never did.
 func (o *Outcome) Timeline(plan *planner.Plan) Timeline {
 	ran := *plan
 	ran.Steps = nil
@@ -90,7 +89,7 @@ func (o *Outcome) Timeline(plan *planner.Plan) Timeline {
 	return t
 }
 
-// nodesOf returns the steps as a walk takes them.
+// nodesOf returns the steps as nodes of a walk.
 func nodesOf(plan *planner.Plan, durations map[string]float64) []dag.Node[state.Address] {
 	nodes := make([]dag.Node[state.Address], len(plan.Steps))
 	for i := range plan.Steps {
@@ -118,8 +117,8 @@ func timeline(plan *planner.Plan, spans []Span) Timeline {
 	return t
 }
 
-// critical goes back from the last step to end: before each came the one that
-// ended last of those which it needs or shares a limit with.
+// critical follows the chain back from the last step to end: the predecessor of each step is the
+// one that ended last among the steps that it needs or shares a limit with.
 func critical(plan *planner.Plan, spans []Span, last int) []Span {
 	place := map[state.Address]int{}
 	sharing := map[string][]int{}

@@ -11,8 +11,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// forked returns a chain of two control planes under a limit, beside a longer and a
-// shorter branch.
+// forked returns a chain of two control planes under a limit, beside a longer and a shorter branch.
 func forked() *planner.Plan {
 	p := planOf(step("images", 0), limited(step("cp1", 0, "images"), "disruption"), limited(step("cp2", 0, "images"), "disruption"),
 		step("addon", 0, "cp1", "cp2"), step("worker", 0, "images"))
@@ -40,9 +39,8 @@ func names(spans []executor.Span) []string {
 	return out
 }
 
-// TestForecastIsWhatHappens runs a plan whose steps take as long as was
-// forecast: every step begins and ends when the forecast says, also with fewer
-// hands than steps.
+// TestForecastIsWhatHappens runs a plan whose steps take as long as forecast, and checks that every
+// step starts and ends at the forecast times, also with less parallelism than steps.
 func TestForecastIsWhatHappens(t *testing.T) {
 	t.Parallel()
 	for _, parallelism := range []int{0, 1, 2} {
@@ -74,7 +72,7 @@ func TestForecastNamesTheLongestChain(t *testing.T) {
 	}
 	none := executor.Forecast(forked(), nil, 0)
 	if none.Seconds != 0 || none.Unknown != 5 {
-		t.Errorf("forecast without anything to go by: %+v", none)
+		t.Errorf("forecast without durations: %+v", none)
 	}
 	if cyclic := executor.Forecast(planOf(step("a", 0, "b"), step("b", 0, "a")), nil, 0); cyclic.Steps != nil {
 		t.Errorf("forecast of a cycle: %+v", cyclic)

@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// nextBeat returns a channel that fires when the next running step is to be
-// reported again, and a function that frees it.
+// nextBeat returns a channel that fires at the next heartbeat of a running step, and a function
+// that releases it.
 func (x *execution) nextBeat() (<-chan time.Time, func()) {
 	var next time.Time
 	for _, t := range x.running {
@@ -20,8 +20,8 @@ func (x *execution) nextBeat() (<-chan time.Time, func()) {
 	return timer.C, func() { timer.Stop() }
 }
 
-// heartbeat reports every running step that is due. Beats that were missed,
-// because the machine slept, are not made up for.
+// heartbeat reports every running step that is due. It does not make up for beats missed while the
+// machine slept.
 func (x *execution) heartbeat() {
 	now := x.opts.Now()
 	for _, t := range x.running {

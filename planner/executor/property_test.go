@@ -16,8 +16,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// witness is a runner, a journal and a sink that watch the rules of a run from
-// where each is called: the runner from many goroutines, the rest from one.
+// witness is a runner, a journal and a sink that check the rules of a run where each is called: the
+// runner from many goroutines, the others from one.
 type witness struct {
 	plan   *planner.Plan
 	fails  map[state.Address]bool
@@ -162,7 +162,7 @@ func drawWitness(t *rapid.T) *witness {
 	return w
 }
 
-// TestAnyRun: whatever fails and whenever it is stopped, a run keeps its rules.
+// TestAnyRun checks that a run keeps its rules, whatever fails and whenever it is stopped.
 func TestAnyRun(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -173,7 +173,7 @@ func TestAnyRun(t *testing.T) {
 			t.Fatalf("%v", w.faults)
 		}
 		if (err != nil) != (w.failAt > 0 && w.appends >= w.failAt) {
-			t.Fatalf("error %v after %d lines, of which %d was to fail", err, w.appends, w.failAt)
+			t.Fatalf("error %v after %d lines, of which %d should have failed", err, w.appends, w.failAt)
 		}
 		w.check(t, out)
 	})

@@ -13,10 +13,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Execute runs the steps of the plan and returns when none is running any more.
-// What became of each step is in the Outcome. The error says why the run
-// itself could not begin or go on: the plan is not runnable (nothing was done
-// then, and the Outcome is nil) or the journal could not be written.
+// Execute runs the steps of the plan and returns when none is running any more. The Outcome holds
+// the outcome of each step. The error says why the run itself could not begin or continue: the plan
+// is not runnable (then nothing was done, and the Outcome is nil) or the journal could not be
+// written.
 func Execute(ctx context.Context, plan *planner.Plan, runner Runner, journal Journal, opts Options) (*Outcome, error) {
 	x, err := newExecution(plan, runner, journal, opts)
 	if err != nil {
@@ -25,8 +25,8 @@ func Execute(ctx context.Context, plan *planner.Plan, runner Runner, journal Jou
 	return x.run(ctx)
 }
 
-// execution is one run. Everything in it belongs to the goroutine of Execute;
-// workers reach it through the two channels only.
+// execution is one run. The goroutine of Execute owns it; workers reach it only through the two
+// channels.
 type execution struct {
 	plan    *planner.Plan
 	runner  Runner
@@ -37,19 +37,19 @@ type execution struct {
 	steps    map[state.Address]*tracked
 	// running are the steps under way, in the order of the plan.
 	running []*tracked
-	// ended are the steps that have ended since something was started last.
+	// ended are the steps that have ended since the last start.
 	ended []*tracked
-	// stopping: nothing new is started.
+	// stopping reports that no further step starts.
 	stopping bool
-	// begun are the targets of steps that were started; with finishing, no
-	// further target is begun.
+	// begun are the targets of steps that were started; with finishing set, no further target is
+	// begun.
 	begun     map[state.Target]bool
 	finishing bool
-	// interrupt and cancelled are the two interrupts, nil once heeded.
+	// interrupt and cancelled are the two interrupts, nil once handled.
 	interrupt, cancelled <-chan struct{}
-	// broken is why the journal cannot be trusted any more.
+	// broken is why the journal can no longer be written.
 	broken error
-	// overtaken reports whether a *StopError came.
+	// overtaken reports whether a *StopError occurred.
 	overtaken bool
 	outputs   Outputs
 	seq       int64
@@ -59,18 +59,18 @@ type execution struct {
 	completions chan completion
 }
 
-// tracked is a step of the plan and what is known of it.
+// tracked is a step of the plan with its progress.
 type tracked struct {
 	step     *planner.Step
 	place    int // in the plan
 	outcome  StepOutcome
 	began    time.Time
 	nextBeat time.Time
-	// rest says that nobody is busy with it any more.
+	// rest is the function that Options.Busy returned.
 	rest func()
 }
 
-// compare orders steps as the plan has them.
+// compare orders steps in plan order.
 func (t *tracked) compare(u *tracked) int { return t.place - u.place }
 
 // completion is what a worker sends when its step has ended.
@@ -80,7 +80,7 @@ type completion struct {
 	err    error
 }
 
-// reportRequest is what a worker asks to be journalled; it waits for the answer.
+// reportRequest is a worker's request to journal a report; the worker waits for the answer.
 type reportRequest struct {
 	step   state.Address
 	event  OpEvent
@@ -141,7 +141,7 @@ func (x *execution) run(ctx context.Context) (*Outcome, error) {
 	return x.outcome(seconds), x.broken
 }
 
-// loop starts what may start and serves what comes back until nothing runs.
+// loop starts ready steps and handles their reports and completions until no step runs.
 func (x *execution) loop(ctx context.Context) {
 	x.interrupt, x.cancelled = x.opts.Stop, ctx.Done()
 	for {
@@ -159,7 +159,7 @@ func (x *execution) loop(ctx context.Context) {
 			r.answer <- x.report(r.step, r.event)
 		case c := <-x.completions:
 			x.complete(c)
-		case <-x.interrupt: // for startReady to heed
+		case <-x.interrupt: // handled by startReady
 		case <-x.cancelled:
 		case <-beat:
 			x.heartbeat()
@@ -168,9 +168,9 @@ func (x *execution) loop(ctx context.Context) {
 	}
 }
 
-// heed looks at both interrupts, and asks whether the run may go on. It is called before every start, so that a
-// completion which arrives together with an interrupt starts nothing. A channel
-// that has fired is set to nil, which select never chooses again.
+// heed checks both interrupts, and asks Hold whether the run may continue. It is called before
+// every start, so that a completion that arrives together with an interrupt starts nothing. A
+// channel that has fired is set to nil, which select never chooses again.
 func (x *execution) heed(ctx context.Context) {
 	select {
 	case <-x.interrupt:
@@ -209,9 +209,9 @@ func (x *execution) startReady(ctx context.Context) {
 	}
 }
 
-// startFinally starts, when nothing else runs or may start any more, the steps that clean up
-// behind what ran, also after a stop, and reports whether any was started. A run that was
-// cancelled, overtaken, or has no journal to write to, starts nothing.
+// startFinally starts, when no other step runs or may start, the steps that clean up after those
+// that ran, even after a stop, and reports whether any step runs. It starts nothing if the run was
+// cancelled or overtaken, or cannot write its journal.
 func (x *execution) startFinally(ctx context.Context) bool {
 	if x.overtaken || x.broken != nil || ctx.Err() != nil {
 		return false
@@ -239,12 +239,12 @@ func (x *execution) start(ctx context.Context, t *tracked) {
 	t.rest = rest
 	go x.work(working, t.step, Run{
 		ID: x.opts.ID, Token: x.opts.Token, Lineage: x.plan.Lineage,
-		Outputs: maps.Clone(x.outputs), // the owner goes on adding to its own
+		Outputs: maps.Clone(x.outputs), // the owner keeps adding to its own copy
 	})
 }
 
-// complete settles a step that has ended: journal first, then the events, and
-// only then whatever depends on it.
+// complete settles a step that has ended: journal first, then the events, and only then its
+// dependants.
 func (x *execution) complete(c completion) {
 	t := x.steps[c.step]
 	x.running = slices.DeleteFunc(x.running, func(r *tracked) bool { return r == t })
@@ -257,7 +257,7 @@ func (x *execution) complete(c completion) {
 	if c.err != nil {
 		entry.Kind, entry.Error, entry.Refused = state.EntryFailed, c.err.Error(), c.result.Refused
 	}
-	x.append(entry) // that this line is missing stops the run, but changes nothing of what was done
+	x.append(entry) // a failure stops the run, but the step was done
 	if c.err != nil {
 		x.failed(t, c.err)
 		return
@@ -289,13 +289,13 @@ func (x *execution) failed(t *tracked, err error) {
 	}
 }
 
-// mayStart reports whether a step that could start may, after what has failed.
+// mayStart reports whether a ready step may start after earlier failures.
 func (x *execution) mayStart(id state.Address) bool {
 	step := x.steps[id].step
 	return !x.finishing || x.begun[step.Target] || step.Finally
 }
 
-// report journals what a worker is about to do or has done, then tells of it.
+// report journals what a worker is about to do or has done, then emits the event.
 func (x *execution) report(id state.Address, e OpEvent) error {
 	if x.frontier.Status(id) != dag.Running {
 		return errEnded
@@ -327,8 +327,8 @@ func (x *execution) report(id state.Address, e OpEvent) error {
 	return nil
 }
 
-// append writes to the journal. The first failure is final: a journal that
-// lost a line once is not asked again, and nothing more is begun.
+// append writes to the journal. The first failure is final: the run does not write to it again, and
+// no further step begins.
 func (x *execution) append(e state.Entry) error {
 	if x.broken != nil {
 		return x.broken

@@ -76,7 +76,7 @@ func TestJournalOfARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Equal(said, []string{"log 0/3 still there", "output 1/3 half"}) {
-		t.Errorf("said %q", said)
+		t.Errorf("got summary %q", said)
 	}
 	e := j.entries
 	if len(e) != 5 {
@@ -118,7 +118,7 @@ func TestPlanThatCannotRun(t *testing.T) {
 	}
 }
 
-// TestRunnerFaults: what a runner must not do becomes an error of its step.
+// TestRunnerFaults checks that a fault of a runner becomes an error of its step.
 func TestRunnerFaults(t *testing.T) {
 	t.Parallel()
 	leaked := make(chan func(executor.OpEvent) error, 1)
@@ -154,12 +154,12 @@ func TestRunnerFaults(t *testing.T) {
 		}
 	}
 	if err := (<-leaked)(executor.OpEvent{Kind: executor.OpBegin}); err == nil {
-		t.Error("a report after the end of its step was taken")
+		t.Error("a report after the end of its step was accepted")
 	}
 }
 
-// TestJournalFailure: whichever line cannot be written, no operation is
-// performed whose begin is not in the journal, and nothing new starts.
+// TestJournalFailure checks, for a failure at each line of the journal, that no operation is
+// performed whose begin was not journalled, and that no further step starts.
 func TestJournalFailure(t *testing.T) {
 	t.Parallel()
 	plan := planOf(step("a", 2), step("b", 1, "a"), step("c", 1))
@@ -189,14 +189,14 @@ func TestJournalFailure(t *testing.T) {
 	}
 }
 
-// TestSomebodyIsBusyBetweenSteps: from the first step to the last one there is no moment at
-// which nobody is busy, though what became of a step is written down before the next starts.
+// TestSomebodyIsBusyBetweenSteps checks that a step counts as busy at every moment from the first
+// step to the last, although the outcome of a step is journalled before the next one starts.
 func TestSomebodyIsBusyBetweenSteps(t *testing.T) {
 	t.Parallel()
 	var busy, started atomic.Int64
 	journal := journalFunc(func(e state.Entry) error {
 		if e.Kind != state.EntryRun && busy.Load() == 0 {
-			t.Errorf("nobody is busy while %s of %s is journalled", e.Kind, e.Step)
+			t.Errorf("no step is busy while %s of %s is journalled", e.Kind, e.Step)
 		}
 		return nil
 	})
@@ -204,7 +204,7 @@ func TestSomebodyIsBusyBetweenSteps(t *testing.T) {
 	_, err := executor.Execute(t.Context(), plan, &fakeRunner{fail: map[string]error{"c": errors.New("it failed")}}, journal, executor.Options{
 		Busy: func(ctx context.Context) (context.Context, func()) {
 			if busy.Add(1) == 1 && started.Add(1) > 1 {
-				t.Error("nobody was busy when a step was started")
+				t.Error("no step was busy when another one started")
 			}
 			return ctx, func() { busy.Add(-1) }
 		},
@@ -213,7 +213,7 @@ func TestSomebodyIsBusyBetweenSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := busy.Load(); n != 0 || started.Load() != 1 {
-		t.Errorf("%d are busy behind the end, and it began %d times", n, started.Load())
+		t.Errorf("%d are busy after the end, and busy periods began %d times", n, started.Load())
 	}
 }
 

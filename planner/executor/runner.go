@@ -14,17 +14,17 @@ type Runner interface {
 	// travels together) it calls report, synchronously. When report returns an
 	// error the operation must not begin, and RunStep returns that error.
 	//
-	// RunStep returns once nothing of the step is under way any more, soon after
-	// ctx is cancelled. The Result counts even with an error: it says what was
-	// observed after the failure. An error's text must hold no secret.
+	// RunStep returns once nothing of the step is under way any more, soon after ctx is cancelled.
+	// The Result counts even with an error: it holds what was observed after the failure. The text
+	// of an error must hold no secret.
 	RunStep(ctx context.Context, step *planner.Step, run Run, report func(OpEvent) error) (Result, error)
 }
 
-// Journal keeps what is about to be done and what was done.
+// Journal records what is about to be done and what was done.
 type Journal interface {
-	// Append stores the entry durably before it returns. After an error nothing
-	// more is begun: the run ends with the steps that are under way. A *StopError
-	// says that the run may write no more, and not that it cannot.
+	// Append stores the entry durably before it returns. After an error no further step begins: the
+	// run ends with the steps under way. A *StopError means that the run may no longer write, not
+	// that writing failed.
 	Append(state.Entry) error
 }
 
@@ -34,18 +34,18 @@ type Run struct {
 	// Token is the fence: hosts refuse a run whose token is lower than one they have seen.
 	Token   int64
 	Lineage string
-	// Outputs are those of the steps done before this one started.
+	// Outputs are the outputs of the steps that were done before this one started.
 	Outputs Outputs
 }
 
-// Result is what a step leaves behind.
+// Result is the result of a step.
 type Result struct {
 	// Outputs are named values for later steps. They stay in memory.
 	Outputs map[string]Output
 	// Learned is what was observed after the step; it goes to the journal.
 	Learned state.Learned
-	// Refused tells, with an error, that what the step was about to overwrite is not as
-	// it was when the plan was made.
+	// Refused reports, with an error, that something the step was about to overwrite has changed
+	// since the plan was made.
 	Refused bool
 }
 
@@ -58,38 +58,36 @@ type Output struct {
 // Outputs are outputs by step ID and name. They must not be changed.
 type Outputs map[string]map[string]Output
 
-// Lookup finds the output that a pending reference names.
+// Lookup returns the output of a pending reference.
 func (o Outputs) Lookup(p state.Pending) (Output, bool) {
 	out, ok := o[p.Step][p.Output]
 	return out, ok
 }
 
-// OpKind says what a Runner reports.
+// OpKind is the kind of an OpEvent.
 type OpKind string
 
-// What a Runner reports.
+// The kinds of an OpEvent.
 const (
 	// OpBegin comes before operations are performed; it is journalled.
 	OpBegin OpKind = "begin"
 	// OpDone comes after they were performed or found done; it is journalled.
 	OpDone OpKind = "done"
-	// OpLog is a line for the reader: what is being waited for. It is not journalled.
+	// OpLog is a line for the user: what the step is waiting for. It is not journalled.
 	OpLog OpKind = "log"
-	// OpOutput is what an operation has printed last while it goes on. It is not
-	// journalled.
+	// OpOutput is the latest output of a running operation. It is not journalled.
 	OpOutput OpKind = "output"
 )
 
-// OpEvent is what a Runner reports of the step it runs.
+// OpEvent is a report of a Runner about the step that it runs.
 type OpEvent struct {
 	Kind OpKind
-	// Op is the index of the first operation referred to; Count is how many
-	// travel together, 0 for one.
+	// Op is the index of the first operation; Count is how many travel together, 0 for one.
 	Op, Count int
 	// Text is the line of OpLog or OpOutput. It holds no secret and no control characters.
 	Text string
-	// Observed is a digest of what was seen after the operation.
+	// Observed is a digest of what was observed after the operation.
 	Observed string
-	// Learned is for the state to remember now, before the step is closed.
+	// Learned is recorded in the state now, before the step ends.
 	Learned state.Learned
 }

@@ -15,9 +15,9 @@ type scenario struct {
 	plan   *planner.Plan
 	runner *fakeRunner
 	opts   executor.Options
-	// stopAt and cancelAt are when the first and second interrupt come; 0 for never.
+	// stopAt and cancelAt are the times of the first and second interrupt; 0 for never.
 	stopAt, cancelAt time.Duration
-	// holdAt is when Hold begins to say no; 0 for never.
+	// holdAt is when Hold begins to refuse; 0 for never.
 	holdAt time.Duration
 	failAt int
 	fails  error

@@ -9,33 +9,33 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// PanicError says that a step panicked: a fault of ours. It stops the run.
+// PanicError reports that a step panicked: a bug. It stops the run.
 type PanicError struct {
-	// Value is what was panicked with.
+	// Value is the value of the panic.
 	Value any
-	// Stack is where, for the report of the fault; it is not part of Error.
+	// Stack is the stack trace, for a bug report; it is not part of Error.
 	Stack []byte
 }
 
-// Error says what was panicked with.
+// Error returns a message with the value of the panic.
 func (e *PanicError) Error() string { return fmt.Sprintf("internal error: panic: %v", e.Value) }
 
-// StopError says that the run has to end with the step that failed: somebody
-// else has taken over.
+// StopError reports that the run has to end with the failed step: another run has taken over.
 type StopError struct{ Err error }
 
-// Error says why.
+// Error returns the reason.
 func (e *StopError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the reason.
 func (e *StopError) Unwrap() error { return e.Err }
 
-// CutShortError says that a step was under way when the run was stopped at once. How
-// far it came is not known: the next plan looks.
-type CutShortError struct{ Err error }
+// InterruptedError reports that a step was interrupted when the run was stopped at once. Its progress
+// is unknown; the next plan observes it.
+type InterruptedError struct{ Err error }
 
-// Error says so, and how the step took it unless that was all it had to say.
-func (e *CutShortError) Error() string {
+// Error returns a fixed message, followed by the error of the step unless that is only the
+// cancellation.
+func (e *InterruptedError) Error() string {
 	const text = "the run was stopped during this operation, and how far it came is unknown"
 	if errors.Is(e.Err, context.Canceled) {
 		return text
@@ -43,25 +43,25 @@ func (e *CutShortError) Error() string {
 	return text + ": " + e.Err.Error()
 }
 
-// Unwrap returns what the step said.
-func (e *CutShortError) Unwrap() error { return e.Err }
+// Unwrap returns the error of the step.
+func (e *InterruptedError) Unwrap() error { return e.Err }
 
-// IsCutShort tells of the error of a step that it is a *CutShortError.
-func IsCutShort(err error) bool { return errors.As(err, new(*CutShortError)) }
+// IsInterrupted reports whether the error of a step is a *InterruptedError.
+func IsInterrupted(err error) bool { return errors.As(err, new(*InterruptedError)) }
 
-// endsRun tells a failure after which nothing new is started.
+// endsRun reports whether no further step starts after the error.
 func endsRun(err error) bool {
 	return errors.As(err, new(*PanicError)) || errors.As(err, new(*StopError))
 }
 
 var (
-	// errEnded answers a report that comes after RunStep has returned.
+	// errEnded is the answer to a report that arrives after RunStep has returned.
 	errEnded = errors.New("internal error: reported on a step that has ended")
-	// errExit stands for a RunStep that ended its goroutine.
+	// errExit is the error of a RunStep that ended its goroutine.
 	errExit = errors.New("internal error: the step left without an answer")
 )
 
-// work runs one step and sends its completion, whatever happens in it.
+// work runs one step and sends its completion, even after a panic.
 func (x *execution) work(ctx context.Context, step *planner.Step, run Run) {
 	c := completion{step: step.ID, err: errExit}
 	ended := make(chan struct{})
@@ -83,6 +83,6 @@ func (x *execution) work(ctx context.Context, step *planner.Step, run Run) {
 	}
 	c.result, c.err = x.runner.RunStep(ctx, step, run, report)
 	if c.err != nil && ctx.Err() != nil && !endsRun(c.err) {
-		c.err = &CutShortError{c.err}
+		c.err = &InterruptedError{c.err}
 	}
 }

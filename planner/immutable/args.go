@@ -14,20 +14,20 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// keptArg is an argument of a static pod that says what a cluster keeps while it
-// lives. It says it in an arg block or a patch too, past the setting.
+// keptArg is an argument of a static pod with a value that a cluster keeps while it lives. An arg
+// block or a patch can set it too, bypassing the setting.
 type keptArg struct {
 	component, name string
-	// block is that of the component in the language, setting the one that gives the
-	// argument, if any does; it counts where the argument is left out.
+	// block is the block of the component in the language; setting is the one that sets the
+	// argument, if any, and applies when the argument is not given.
 	block, setting string
-	// usual is what the component takes where nothing is said.
+	// usual is the component's default.
 	usual string
 }
 
-// keptArgs are all of them but API servers' port, which is known without a manifest
-// too (wantedPort). What a member of etcd takes once, when it is made, is none: name
-// and initial-…; and tokens of more than one issuer can be believed.
+// keptArgs lists them all except the API servers' port, which is known even without a manifest (see
+// WantedPort). Arguments that an etcd member reads only when it is created are not listed: name and
+// initial-…; nor is the service account issuer, because several issuers can be accepted.
 var keptArgs = []keptArg{
 	{component: "etcd", name: "data-dir", block: "etcd", setting: "etcd.data_dir"},
 	{component: "etcd", name: "wal-dir", block: "etcd"},
@@ -38,10 +38,10 @@ var keptArgs = []keptArg{
 	{component: "kube-controller-manager", name: "service-cluster-ip-range", block: "controller_manager", setting: "network.service_subnet"},
 }
 
-// String returns the argument as the language has it.
+// String returns the argument as written in the configuration.
 func (k keptArg) String() string { return fmt.Sprintf("%s.arg[%q]", k.block, k.name) }
 
-// in returns the value that a manifest gives the argument; false where nobody can tell.
+// in returns the value that a manifest gives the argument; false if it is unknown.
 func (k keptArg) in(manifest state.Value, byDefault string) (string, bool) {
 	for _, a := range slices.Backward(manifest.Get("args").AsArgs()) {
 		if k.names(a.Name) {
@@ -52,15 +52,15 @@ func (k keptArg) in(manifest state.Value, byDefault string) (string, bool) {
 	return byDefault, !manifest.Get("args").IsNull()
 }
 
-// names reports whether an argument's name is this one, as the component reads it.
+// names reports whether the component takes name for this argument.
 func (k keptArg) names(name string) bool {
 	return kubeadm.FlagName(k.component, name) == k.name
 }
 
-// checkKeptArgs refuses other values of them than the control planes have. One that
-// was changed by hand on some host is put right like everything, and one that was
-// brought to what is wanted by hand may be written down. Settings that are refused
-// already are not referred to again.
+// checkKeptArgs refuses values that differ from those of the control planes. An argument that was
+// changed by hand on a host is corrected like any drift, and one that was set to the desired value
+// by hand may be added to the configuration. Settings that are already refused are not reported
+// again.
 func checkKeptArgs(c *topology.Cluster, wanted, lives map[string]string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, k := range keptArgs {
@@ -86,9 +86,8 @@ func checkKeptArgs(c *topology.Cluster, wanted, lives map[string]string) diag.Di
 	return diags
 }
 
-// keptValues returns the values that the argument has on a control plane, as the state
-// remembers them and as its manifest does, and the one that it is to have: none where
-// that cannot be told, or where there is no control plane yet.
+// keptValues returns the recorded and the observed value of the argument on a control plane, and
+// the desired one; nothing if they are unknown, or if the control plane has yet to join.
 func keptValues(n *topology.Node, k keptArg, byDefault string) (values []string, wanted string) {
 	if n.Report == nil || n.Joins() || k.component == "etcd" && n.Cluster.Etcd.External != nil {
 		return nil, ""
@@ -116,8 +115,8 @@ func keptValues(n *topology.Node, k keptArg, byDefault string) (values []string,
 	return values, wanted
 }
 
-// argPlace returns where the configuration says the argument: its line or that of a
-// patch, else that of the setting that gives it.
+// argPlace returns where the configuration sets the argument: its own line or the line of a patch,
+// otherwise the line of the setting that sets it.
 func argPlace(n *topology.Node, k keptArg) state.Source {
 	phase := staticpod.ControlPlane
 	if k.component == "etcd" {

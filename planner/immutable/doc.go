@@ -1,6 +1,6 @@
-// Package immutable holds the settings that cannot change while a cluster lives: it knows
-// them of the state, of what the cluster itself stores and of the hosts, and refuses a
-// configuration that wants them otherwise.
+// Package immutable handles the settings that cannot change while a cluster lives: it reads them
+// from the state, from what the cluster itself stores and from the hosts, and refuses a
+// configuration with other values.
 //
 // It repairs nothing and plans nothing.
 //

@@ -9,9 +9,9 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// checkEtcdMoved refuses a patch of etcd's pod that puts its data into another folder of
-// the host: the member would start without data. One whose folder was changed already,
-// by hand or by an apply that failed, may go back to its data.
+// checkEtcdMoved refuses a patch of etcd's pod that moves its data to another folder of the host:
+// the member would start without data. A member whose folder was already changed, by hand or by a
+// failed apply, may return to its data.
 func checkEtcdMoved(c *topology.Cluster) diag.Diagnostics {
 	if c.Etcd.External != nil {
 		return nil

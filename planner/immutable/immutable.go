@@ -17,9 +17,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// fixed returns the settings that a cluster keeps while it lives, by their names in
-// the cluster's block: addresses, names and places with which everything in it
-// was made. kubeadm has no way to change them either.
+// fixed returns the settings that a cluster keeps while it lives, by their names in the cluster's
+// block: addresses, names and paths that everything in it was created with. kubeadm cannot change
+// them either.
 func fixed(c *config.Cluster) map[string]string {
 	out := map[string]string{
 		"cluster_name":           c.Name,
@@ -37,16 +37,16 @@ func fixed(c *config.Cluster) map[string]string {
 	return out
 }
 
-// Recorded returns what the state remembers of them, besides old: the first
-// value counts. What is made of something sensitive is not remembered.
+// Recorded returns the immutable settings to record in the state, in addition to old: the first
+// value is kept. Values derived from sensitive ones are not recorded.
 func Recorded(c *topology.Cluster, old map[string]string) map[string]string {
 	out := maps.Clone(old)
 	if out == nil {
 		out = map[string]string{}
 	}
 	open := fixed(c.Cluster)
-	if twin := c.Fleet.Config.Twin(); twin != nil {
-		others := fixed(twin.Cluster(c.Label))
+	if swapped := c.Fleet.Config.WithOtherSecrets(); swapped != nil {
+		others := fixed(swapped.Cluster(c.Label))
 		maps.DeleteFunc(open, func(name, value string) bool { return others[name] != value })
 	}
 	for name, value := range open {
@@ -57,8 +57,8 @@ func Recorded(c *topology.Cluster, old map[string]string) map[string]string {
 	return out
 }
 
-// clusterLives returns what is known of them of the living cluster: what the state remembers,
-// else what is stored in the cluster itself.
+// clusterLives returns the known immutable settings of the living cluster: from the state,
+// otherwise from what the cluster itself stores.
 func clusterLives(c *topology.Cluster) map[string]string {
 	if r := c.Fleet.Recorded; r != nil && r.Clusters[c.Label] != nil && len(r.Clusters[c.Label].Fixed) > 0 {
 		return withPort(c, r.Clusters[c.Label].Fixed)
@@ -72,18 +72,18 @@ func clusterLives(c *topology.Cluster) map[string]string {
 		return nil // drift, which the plan shows
 	}
 	out := fixed(read)
-	// The cluster's own configuration does not have the port, and pods may mount another
-	// folder for etcd's data than it says.
+	// The cluster's own configuration does not have the port, and pods may mount another folder for
+	// etcd's data than it says.
 	delete(out, apiPort)
 	delete(out, "etcd.data_dir")
 	return withPort(c, out)
 }
 
-// apiPort is where API servers listen. Each tells pods its own port as that of all
-// of them (Service kubernetes): while some listen on another one, calls fail.
+// apiPort is the port on which API servers listen. Each advertises its own port to pods as the port
+// of all of them (Service kubernetes): while the ports differ, calls fail.
 const apiPort = "bind_port"
 
-// WantedPort returns the port that API servers are given.
+// WantedPort returns the configured port of API servers.
 func WantedPort(c *config.Cluster) int {
 	if a := portArg(c); a != nil {
 		port, _ := strconv.Atoi(a.Value)
@@ -92,7 +92,7 @@ func WantedPort(c *config.Cluster) int {
 	return c.BindPort
 }
 
-// portArg returns the argument that gives API servers their port, nil where bind_port does.
+// portArg returns the argument that sets the port of API servers, or nil if bind_port does.
 func portArg(c *config.Cluster) *config.Arg {
 	for i, a := range slices.Backward(c.APIServer.Args) {
 		if _, err := strconv.Atoi(a.Value); strings.ReplaceAll(a.Name, "_", "-") == "secure-port" && err == nil {
@@ -102,9 +102,8 @@ func portArg(c *config.Cluster) *config.Arg {
 	return nil
 }
 
-// withPort adds the port of an API server that was seen, where nothing is
-// remembered of it. One that has the wanted port speaks for all: those that have
-// another one were changed by hand, and are put right.
+// withPort adds the port of an observed API server if none is recorded. One with the desired port
+// is enough: servers with another port were changed by hand, and are corrected.
 func withPort(c *topology.Cluster, known map[string]string) map[string]string {
 	if known[apiPort] != "" {
 		return known
@@ -126,8 +125,8 @@ func withPort(c *topology.Cluster, known map[string]string) map[string]string {
 	return out
 }
 
-// APIPort returns the port of the API server on a host: what its manifest there says, and
-// where there is none what the configuration does. The cluster may be nil.
+// APIPort returns the port of the API server on a host: from its manifest or, if there is none,
+// from the configuration. The cluster may be nil.
 func APIPort(c *config.Cluster, r *state.Report) int {
 	if port := seenPort(r); port != 0 || c == nil {
 		return cmp.Or(port, config.DefaultBindPort)
@@ -135,12 +134,12 @@ func APIPort(c *config.Cluster, r *state.Report) int {
 	return WantedPort(c)
 }
 
-// APIManifestQuery asks for what APIPort reads.
+// APIManifestQuery returns the query for what APIPort reads.
 func APIManifestQuery() state.Query {
 	return state.Query{Files: []state.FileQuery{{Path: topology.Manifest("kube-apiserver"), Read: state.ReadContent}}}
 }
 
-// seenPort is 0 where there is no API server, or nobody can tell.
+// seenPort returns the observed port; 0 if there is no API server, or if its port is unknown.
 func seenPort(r *state.Report) int {
 	if r == nil || !r.Files[topology.Manifest("kube-apiserver")].Exists {
 		return 0
@@ -153,8 +152,7 @@ func seenPort(r *state.Report) int {
 	return port
 }
 
-// Check refuses configurations that want another value of a setting that a living cluster
-// keeps.
+// Check refuses configurations that change an immutable setting of a living cluster.
 func Check(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
@@ -190,13 +188,13 @@ func CheckCluster(c *topology.Cluster) diag.Diagnostics {
 		diags = append(diags, refuseFixed(c, text, why, place))
 	}
 	diags = append(diags, checkKeptArgs(c, wanted, lives)...)
-	if len(diags) > 0 { // of a folder that an argument or the setting moves, too
+	if len(diags) > 0 { // they also cover a folder that an argument or the setting moves
 		return diags
 	}
 	return checkEtcdMoved(c)
 }
 
-// dependsOnIt is why a living cluster keeps most of what it keeps.
+// dependsOnIt is why most of these settings are immutable.
 const dependsOnIt = "certificates, addresses and data in the cluster depend on it, and there is no safe way to change it"
 
 func refuseFixed(c *topology.Cluster, text, why string, place state.Source) *diag.Diagnostic {

@@ -8,7 +8,8 @@ import (
 	"github.com/kubewright/kubewright/config/hclconfig"
 )
 
-// TestFixed wants all that the language calls immutable to be refused in a living cluster.
+// TestFixed checks that every setting that the language calls immutable is refused in a living
+// cluster.
 func TestFixed(t *testing.T) {
 	known := fixed(config.NewCluster("prod", "1.36.3"))
 	var walk func(b *hclconfig.Block, path []string)
@@ -19,7 +20,7 @@ func TestFixed(t *testing.T) {
 				continue // checkAuthorities compares given CAs with those on the hosts
 			}
 			if _, is := known[name]; a.Cost == hclconfig.CostImmutable && !is {
-				t.Errorf("%s is immutable, and nothing refuses another value", name)
+				t.Errorf("%s is immutable, but another value is not refused", name)
 			}
 		}
 		for _, inner := range b.Blocks {

@@ -8,10 +8,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Addons are CoreDNS and kube-proxy alone, of a configuration that was not checked yet.
+// Addons returns CoreDNS and kube-proxy only, of a configuration that Check has not seen yet.
 func Addons(in Input) ([]Object, error) { return in.settings().addonObjects() }
 
-// addonObjects are CoreDNS and kube-proxy, as far as they are wanted.
+// addonObjects returns the objects of CoreDNS and kube-proxy, unless disabled.
 func (s *settings) addonObjects() ([]Object, error) {
 	var out []Object
 	if !s.DNS.Disabled {
@@ -31,9 +31,9 @@ func (s *settings) addonObjects() ([]Object, error) {
 	return out, nil
 }
 
-// patched applies the patches of a target to an object. As in kubeadm, which
-// reads the result into the object's Go type, what the type does not have falls
-// away and what does not fit is an error.
+// patched applies the patches of a target to an object. Like kubeadm, which decodes the result into
+// the object's Go type, it drops fields that the type does not have, and fails for values that do
+// not fit.
 func patched[T any](s *settings, o Object, target string) (Object, error) {
 	patches := s.patches(target)
 	if len(patches) == 0 {
@@ -54,7 +54,7 @@ func patched[T any](s *settings, o Object, target string) (Object, error) {
 	return o, nil
 }
 
-// known drops the fields of a tree that the same object as a Go type does not have.
+// known drops the fields of a tree that the object's Go type does not have.
 func known(v, typed state.Value) state.Value {
 	switch {
 	case v.Kind() == state.KindMap && typed.Kind() == state.KindMap:

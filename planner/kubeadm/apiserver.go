@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// apiServer is kube-apiserver on one control plane.
+// apiServer renders kube-apiserver of one control plane.
 type apiServer struct{ *settings }
 
 func (a apiServer) pod() corev1.Pod {
@@ -24,7 +24,7 @@ func (a apiServer) pod() corev1.Pod {
 	return a.staticPod(component{
 		name: "kube-apiserver", image: a.coreImage("kube-apiserver"), mounts: m,
 		args: a.arguments(a.args(), a.APIServer.Args), env: a.env(a.APIServer.Envs), requests: cpu("250m"),
-		// By this annotation kubeadm finds the API servers' own addresses.
+		// kubeadm finds the API servers' own addresses by this annotation.
 		annotations: map[string]string{
 			"kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint": hostPort(a.advertise, a.BindPort),
 		},
@@ -67,7 +67,7 @@ func (a apiServer) args() []state.Arg {
 	return append(args, a.etcdArgs()...)
 }
 
-// etcdArgs say how the API server reaches etcd.
+// etcdArgs returns the arguments by which the API server reaches etcd.
 func (a apiServer) etcdArgs() []state.Arg {
 	if e := a.Etcd.External; e != nil {
 		args := []state.Arg{{Name: "etcd-servers", Value: strings.Join(e.Endpoints, ",")}}
@@ -91,9 +91,9 @@ func (a apiServer) etcdArgs() []state.Arg {
 	}
 }
 
-// etcdMounts mounts the folders of an external etcd's CA, certificate
-// and key that no other mount covers. As in kubeadm, prefixes of strings stand
-// for parents, and CA folders count as mounted whether they exist or not.
+// etcdMounts mounts the folders of an external etcd's CA, certificate and key that no other mount
+// covers. As in kubeadm, a folder counts as parent if it is a string prefix, and CA folders count
+// as mounted whether they exist or not.
 func (a apiServer) etcdMounts(m *mounts) {
 	var dirs []string
 	for _, file := range []string{a.Etcd.External.CAFile, a.Etcd.External.CertFile, a.Etcd.External.KeyFile} {
@@ -121,7 +121,7 @@ func (a apiServer) mountsCertificates(dir string) bool {
 	})
 }
 
-// sans returns the names under which an API server is called.
+// sans returns the names and addresses of an API server's certificate.
 func (a apiServer) sans() (dns, ips []string) {
 	names := []string{a.name, "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc." + a.Network.DNSDomain}
 	names = append(names, indexedIP(a.Network.ServiceSubnet, 1), a.advertise)

@@ -10,9 +10,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// arguments makes a command line as kubeadm does: the base sorted by name
-// without those that the user names too, then the user's in their order. Until
-// 1.34.3 and in 1.35.0 everything was sorted together.
+// arguments returns a command line in kubeadm's order: the base sorted by name without arguments
+// that the user sets too, then the user's in their order. Until 1.34.3 and in 1.35.0 all were
+// sorted together.
 func (s *settings) arguments(base []state.Arg, extra []config.Arg) []state.Arg {
 	slices.SortFunc(base, compareArgs)
 	var out []state.Arg
@@ -34,7 +34,7 @@ func compareArgs(a, b state.Arg) int {
 	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value))
 }
 
-// lastArg finds the last value given for an argument: the one that counts.
+// lastArg returns the last value given for an argument, which is the effective one.
 func lastArg(args []config.Arg, name string) (string, bool) {
 	for _, a := range slices.Backward(args) {
 		if a.Name == name {
@@ -65,7 +65,7 @@ func keep(command []string, args map[string][]string) []string {
 	return command
 }
 
-// flags prints arguments as words.
+// flags formats arguments as words.
 func flags(args []state.Arg) []string {
 	out := make([]string, len(args))
 	for i, a := range args {
@@ -74,7 +74,7 @@ func flags(args []state.Arg) []string {
 	return out
 }
 
-// FlagName returns a flag's name as its component reads it: all but etcd take _ for -.
+// FlagName returns the name of a flag as its component reads it: all except etcd accept _ for -.
 func FlagName(component, name string) string {
 	if component == "etcd" {
 		return name

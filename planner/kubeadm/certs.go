@@ -11,21 +11,20 @@ import (
 	"github.com/kubewright/kubewright/state/cache"
 )
 
-// Certificate is what a certificate is to be.
+// Certificate is the specification of a certificate.
 type Certificate struct {
 	// Name is the name of kubeadm's phase: ca, apiserver, etcd-server …
 	Name string
 	// Base is the path of the pair without .crt and .key.
 	Base string
-	// CA is the base path of the CA that signs, CAName its common name. Those of
-	// a CA are its own.
+	// CA is the base path of the signing CA, CAName its common name. For a CA they are its own.
 	CA, CAName    string
 	CommonName    string
 	Organizations []string
 	// DNSNames are sorted. IPAddresses are in kubeadm's order and canonical.
 	DNSNames    []string
 	IPAddresses []string
-	// Usages are all of them, in the words of state.CertificateInfo.
+	// Usages are all usages, in the words of state.CertificateInfo.
 	Usages    []string
 	Algorithm string
 	Validity  time.Duration
@@ -34,7 +33,7 @@ type Certificate struct {
 // IsCA reports whether the certificate signs others.
 func (c Certificate) IsCA() bool { return c.Base == c.CA }
 
-// ExtendedUsages returns the usages "server auth" and "client auth" among all.
+// ExtendedUsages returns those of the usages that are "server auth" or "client auth".
 func (c Certificate) ExtendedUsages() []string {
 	return slices.DeleteFunc(slices.Clone(c.Usages), func(u string) bool { return u != serverAuth && u != clientAuth })
 }
@@ -50,13 +49,13 @@ var (
 	caUsages   = append(slices.Clone(leafUsages), "cert sign")
 )
 
-// KeyPair is a key with its public half beside it: BASE.key and BASE.pub.
+// KeyPair is a private key with its public key beside it: BASE.key and BASE.pub.
 type KeyPair struct {
 	Base      string
 	Algorithm string
 }
 
-// ServiceAccountKeys returns the pair that signs and checks service accounts' tokens.
+// ServiceAccountKeys returns the key pair that signs and verifies service account tokens.
 func ServiceAccountKeys(in Input) KeyPair {
 	s := in.settings()
 	return KeyPair{Base: s.pki("sa"), Algorithm: s.algorithm()}
@@ -65,7 +64,7 @@ func ServiceAccountKeys(in Input) KeyPair {
 // The common names of the CAs, by base name.
 var caNames = map[string]string{"ca": "kubernetes", "front-proxy-ca": "front-proxy-ca", "etcd/ca": "etcd-ca"}
 
-// CAs lists the certificate authorities in kubeadm's order; external etcd has its own.
+// CAs lists the certificate authorities in kubeadm's order; an external etcd has its own.
 func CAs(in Input) []Certificate {
 	s := in.settings()
 	bases := []string{"ca", "front-proxy-ca", "etcd/ca"}
@@ -116,8 +115,8 @@ func (s *settings) leaf(name, base, ca, commonName string, usages ...string) Cer
 	}
 }
 
-// splitSANs parts names from addresses, without repetition; what is neither is
-// dropped, as kubeadm does with a warning.
+// splitSANs splits names from addresses and drops duplicates. Values that are neither are dropped,
+// like in kubeadm, which warns of them.
 func splitSANs(sans []string) (dns, ips []string) {
 	for _, s := range sans {
 		_, err := netip.ParseAddr(s)
@@ -134,7 +133,7 @@ func splitSANs(sans []string) (dns, ips []string) {
 	return slices.Compact(dns), ips
 }
 
-// dnsName tells whether a certificate may hold a name as one of DNS.
+// dnsName reports whether a certificate may hold a name as a DNS name.
 var dnsName = cache.New(func(s string) bool {
 	return len(validation.IsDNS1123Subdomain(s)) == 0 || len(validation.IsWildcardDNS1123Subdomain(s)) == 0
 })

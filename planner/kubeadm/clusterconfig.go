@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// clusterConfiguration is ClusterConfiguration of kubeadm.k8s.io/v1beta4 with
-// kubeadm's JSON names: what the kubeadm-config ConfigMap holds. Structures
-// that are empty are written as {}, as kubeadm's encoder does.
+// clusterConfiguration is ClusterConfiguration of kubeadm.k8s.io/v1beta4 with kubeadm's JSON names:
+// the content of the kubeadm-config ConfigMap. Empty structures are written as {}, as kubeadm's
+// encoder does.
 type clusterConfiguration struct {
 	APIVersion           string          `json:"apiVersion"`
 	Kind                 string          `json:"kind"`
@@ -99,7 +99,7 @@ type externalEtcd struct {
 	KeyFile       string   `json:"keyFile"`
 }
 
-// clusterConfiguration returns what kubeadm of this version would store.
+// clusterConfiguration returns what kubeadm of this version stores.
 func (s *settings) clusterConfiguration() clusterConfiguration {
 	return clusterConfiguration{
 		APIVersion: "kubeadm.k8s.io/v1beta4", Kind: "ClusterConfiguration",

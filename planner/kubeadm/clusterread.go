@@ -15,11 +15,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// ReadClusterConfiguration returns the way back from what the kubeadm-config
-// ConfigMap holds to a cluster with that label: everything that kubeadm stores
-// there, and for the rest the defaults. What the hosts alone know (ports,
-// patches, timeouts, the proxies' environment) is not in it. A field that there is not
-// is passed over, as kubeadm does: nothing runs by it.
+// ReadClusterConfiguration converts the content of the kubeadm-config ConfigMap back into a cluster
+// with that label: everything that kubeadm stores there, and defaults for the rest. It lacks what
+// only the hosts know (ports, patches, timeouts, the proxy environment). Like kubeadm, it ignores
+// unknown fields: nothing depends on them.
 func ReadClusterConfiguration(label, text string) (*config.Cluster, error) {
 	var k clusterConfiguration
 	content, err := yaml.YAMLToJSON([]byte(text))
@@ -69,8 +68,8 @@ func ReadClusterConfiguration(label, text string) (*config.Cluster, error) {
 	return c, nil
 }
 
-// ShortestPath returns a path on hosts as a configuration has it: kubeadm takes one with a
-// slash at its end as well, and whoever writes files below it means the same.
+// ShortestPath returns a path on hosts as a configuration has it: kubeadm also accepts a trailing
+// slash, which makes no difference for files below it.
 func ShortestPath(p string) string {
 	if !strings.HasPrefix(p, "/") {
 		return p
@@ -123,7 +122,7 @@ func readEnvs(vars []corev1.EnvVar) []config.EnvVar {
 			}
 			v.ValueFrom = tree(from)
 		}
-		// Of a variable that is given twice the last one counts.
+		// If a variable is given twice, the last one is effective.
 		if i := slices.IndexFunc(out, func(o config.EnvVar) bool { return o.Name == v.Name }); i >= 0 {
 			out[i] = v
 			continue
@@ -133,8 +132,8 @@ func readEnvs(vars []corev1.EnvVar) []config.EnvVar {
 	return out
 }
 
-// ReadDocument parses one document of a ConfigMap's data, such as the
-// KubeletConfiguration of kubelet-config; null when it is not there or no map.
+// ReadDocument parses one document of a ConfigMap's data, such as the KubeletConfiguration of
+// kubelet-config; null if it is missing or not a map.
 func ReadDocument(object state.Value, key string) state.Value {
 	data, ok := object.Get("data").AsMap()[key]
 	if !ok {
@@ -147,20 +146,20 @@ func ReadDocument(object state.Value, key string) state.Value {
 	return v
 }
 
-// SharedKubeletConfig returns the configuration of kubelets that kubeadm would keep in the
-// cluster, as a document.
+// SharedKubeletConfig returns the kubelet configuration that kubeadm stores in the cluster, as a
+// document.
 func SharedKubeletConfig(in Input) (state.Value, error) {
 	o, err := kubelet{in.settings()}.configMap()
 	return ReadDocument(o.Object, "kubelet"), err
 }
 
-// SharedProxyConfig returns the configuration of kube-proxy.
+// SharedProxyConfig returns the configuration of kube-proxy as a document.
 func SharedProxyConfig(in Input) (state.Value, error) {
 	o, err := kubeProxy{in.settings()}.configMap()
 	return ReadDocument(o.Object, "config.conf"), err
 }
 
-// AsYAML writes a tree down as YAML with sorted keys.
+// AsYAML returns a tree as YAML with sorted keys.
 func AsYAML(v state.Value) (string, error) {
 	content, err := json.Marshal(v)
 	if err == nil {

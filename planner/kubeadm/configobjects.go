@@ -2,8 +2,8 @@ package kubeadm
 
 import "github.com/kubewright/kubewright/state"
 
-// configObjects returns those of upload-config, and the administrators' binding
-// that init makes before any of them.
+// configObjects returns the objects of upload-config, and the administrators' binding that init
+// creates before all others.
 func (s *settings) configObjects() ([]Object, error) {
 	shared, err := kubelet{s}.configMap()
 	if err != nil {
@@ -20,13 +20,12 @@ func (s *settings) configObjects() ([]Object, error) {
 	return append(out, reader(uploadConfig, systemNamespace, "kubeadm:kubelet-config", "configmaps", "kubelet-config", nodes, tokens)...), nil
 }
 
-// CAPlaceholder stands in cluster-info's kubeconfig, in
-// certificate-authority-data, for the cluster's CA in base64, which exists only
-// at apply.
+// CAPlaceholder stands in certificate-authority-data of cluster-info's kubeconfig for the cluster's
+// CA in base64, which exists only during apply.
 const CAPlaceholder = "a3ViZXdyaWdodDpjbHVzdGVyLWNh" // "kubewright:cluster-ca"
 
-// tokenObjects let nodes join: rights of their tokens, and cluster-info, which
-// everybody may read.
+// tokenObjects returns the objects that let nodes join: the permissions of their tokens, and
+// cluster-info, which even anonymous clients may read.
 func (s *settings) tokenObjects() []Object {
 	tokens := group(DefaultTokenGroup)
 	out := []Object{
@@ -49,8 +48,8 @@ func (s *settings) tokenObjects() []Object {
 		subject("User", "system:anonymous"))...)
 }
 
-// clusterInfo returns a kubeconfig with nothing but the cluster, whose name is
-// empty, as client-go writes it.
+// clusterInfo returns a kubeconfig with only the cluster, whose name is empty, as client-go writes
+// it.
 func (s *settings) clusterInfo() string {
 	return mustYAML(object{
 		"apiVersion": "v1", "kind": "Config", "contexts": nil, "users": nil, "current-context": "",
@@ -60,20 +59,19 @@ func (s *settings) clusterInfo() string {
 	})
 }
 
-// secretReaders let joining control planes read the Secret kubeadm-certs.
+// secretReaders returns the objects that let joining control planes read the Secret kubeadm-certs.
 func (s *settings) secretReaders() []Object {
 	return reader(uploadCerts, systemNamespace, "kubeadm:kubeadm-certs", "secrets", "kubeadm-certs", group(DefaultTokenGroup))
 }
 
-// Marks are what kubeadm sets on a control plane's Node.
+// Marks are the labels and taints that kubeadm sets on a control plane's Node.
 type Marks struct {
 	Labels map[string]string
 	Taints []state.Taint
 }
 
-// NodeMarks returns the labels and taints of a control plane; a worker gets none
-// (its taints are a flag of its kubelet). An empty list of taints is none, nil
-// is kubeadm's default.
+// NodeMarks returns the labels and taints of a control plane; a worker gets none (its taints are a
+// flag of its kubelet). An empty list of taints means none, nil means kubeadm's default.
 func NodeMarks(in Input) Marks {
 	s := in.settings()
 	if !s.controlPlane() {
@@ -89,7 +87,7 @@ func NodeMarks(in Input) Marks {
 	}
 }
 
-// mustYAML writes what cannot fail to be written.
+// mustYAML marshals a value that cannot fail to marshal.
 func mustYAML(x any) string {
 	content, err := marshalYAML(x)
 	if err != nil {

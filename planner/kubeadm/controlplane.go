@@ -6,7 +6,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// loopback is of the family of the advertised address.
+// loopback returns the loopback address of the same family as the advertised address.
 func (s *settings) loopback() string {
 	if isIPv6(s.advertise) {
 		return "::1"
@@ -14,7 +14,7 @@ func (s *settings) loopback() string {
 	return "127.0.0.1"
 }
 
-// controllerManager is kube-controller-manager on one control plane.
+// controllerManager renders kube-controller-manager of one control plane.
 type controllerManager struct{ *settings }
 
 func (c controllerManager) pod() corev1.Pod {
@@ -41,7 +41,7 @@ func (c controllerManager) pod() corev1.Pod {
 }
 
 func (c controllerManager) args() []state.Arg {
-	// It signs with a file of one certificate only.
+	// It only signs with a file that holds a single certificate.
 	signingCert, signingKey := firstOf(c.signingCert, c.pki("ca.crt")), firstOf(c.signingKey, c.pki("ca.key"))
 	if c.externalCA {
 		// Empty values keep the signing controllers from starting.
@@ -67,7 +67,7 @@ func (c controllerManager) args() []state.Arg {
 	return args
 }
 
-// scheduler is kube-scheduler on one control plane.
+// scheduler renders kube-scheduler of one control plane.
 type scheduler struct{ *settings }
 
 func (c scheduler) pod() corev1.Pod {
@@ -86,7 +86,7 @@ func (c scheduler) pod() corev1.Pod {
 	})
 }
 
-// kubeconfigArgs returns those of a component that calls the API and elects a leader.
+// kubeconfigArgs returns the arguments of a component that calls the API and elects a leader.
 func kubeconfigArgs(name string) []state.Arg {
 	path := kubernetesDir + "/" + name + ".conf"
 	return []state.Arg{

@@ -9,7 +9,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// coreDNS is the cluster's DNS: the objects of the addon.
+// coreDNS renders the objects of the CoreDNS addon.
 type coreDNS struct{ *settings }
 
 func (d coreDNS) objects() ([]Object, error) {
@@ -17,7 +17,7 @@ func (d coreDNS) objects() ([]Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if deployment.Object.Get("spec.replicas").Equal(state.FromGo(dnsReplicas)) { // a patch that gives another number means it
+	if deployment.Object.Get("spec.replicas").Equal(state.FromGo(dnsReplicas)) { // another number comes from a patch
 		deployment.Initial = []string{"spec.replicas"}
 	}
 	account := subject("ServiceAccount", "coredns")
@@ -35,7 +35,7 @@ func (d coreDNS) objects() ([]Object, error) {
 	}, nil
 }
 
-// dnsReplicas is how many pods of CoreDNS a new cluster has. Whoever scales it, scales it.
+// dnsReplicas is the number of CoreDNS pods in a new cluster. Administrators may scale it.
 const dnsReplicas = 2
 
 var dnsLabels = map[string]string{"k8s-app": "kube-dns"}
@@ -86,7 +86,7 @@ func (d coreDNS) deployment() Object {
 	})
 }
 
-// spreadOverNodes prefers nodes without another CoreDNS.
+// spreadOverNodes prefers nodes without another CoreDNS pod.
 func spreadOverNodes() object {
 	return object{"preferredDuringSchedulingIgnoredDuringExecution": []object{{
 		"weight": 100,
@@ -130,7 +130,7 @@ func (d coreDNS) container() object {
 	}
 }
 
-// image is CoreDNS. Kubernetes' own registry has it one folder deeper.
+// image returns the image of CoreDNS. Kubernetes' own registry has it one folder deeper.
 func (d coreDNS) image() string {
 	repo := firstOf(d.DNS.ImageRepository, d.ImageRepository)
 	if repo == "registry.k8s.io" {
@@ -139,8 +139,8 @@ func (d coreDNS) image() string {
 	return repo + "/coredns:" + firstOf(d.DNS.ImageTag, d.release.coreDNS)
 }
 
-// configMap returns the ConfigMap with CoreDNS's configuration. People write their stub
-// domains and hosts into it, and kubeadm keeps a Corefile that is not one of its own.
+// configMap returns the ConfigMap with CoreDNS's configuration. Administrators add stub domains and
+// hosts to it, and kubeadm keeps a Corefile that it has not written itself.
 func (d coreDNS) configMap() Object {
 	domain := d.Network.DNSDomain
 	o := configMap(addon, systemNamespace, "coredns", map[string]string{"Corefile": corefile(domain)}, nil)
@@ -149,8 +149,8 @@ func (d coreDNS) configMap() Object {
 	return o
 }
 
-// corefile is CoreDNS's configuration. Answers for the cluster's own names are
-// not cached (since 1.32).
+// corefile returns CoreDNS's configuration. Since 1.32 answers for the cluster's own names are not
+// cached.
 func corefile(domain string) string {
 	return corefileOf(domain,
 		"    cache 30 {",
@@ -189,5 +189,5 @@ func corefileOf(domain string, cache ...string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// sameCorefile compares by words: how a Corefile is indented says nothing.
+// sameCorefile compares word by word: indentation does not matter.
 func sameCorefile(a, b string) bool { return slices.Equal(strings.Fields(a), strings.Fields(b)) }

@@ -11,9 +11,9 @@ import (
 	"github.com/kubewright/kubewright/state/cache"
 )
 
-// marshalYAML writes an API type down as kubeadm does, which uses sigs.k8s.io/yaml:
-// through JSON, keys sorted. The detour of that package, which reads the JSON as
-// YAML, takes longer than everything else together.
+// marshalYAML encodes an API type like kubeadm, which uses sigs.k8s.io/yaml: through JSON, with
+// sorted keys. It avoids that package's detour of reading the JSON as YAML, which takes longer than
+// everything else together.
 func marshalYAML(object any) ([]byte, error) {
 	content, err := json.Marshal(object)
 	if err != nil {
@@ -22,9 +22,9 @@ func marshalYAML(object any) ([]byte, error) {
 	return asYAML(content)
 }
 
-// podYAML is marshalYAML of a pod. Nearly all of a pod's hundreds of fields are empty, and
-// encoding/json asks for each of them. The protobuf form, which holds all but kind and
-// version, is made in a fifth of that time, and what a pod is written as is kept by it.
+// podYAML is marshalYAML for a pod. Nearly all of a pod's hundreds of fields are empty, and
+// encoding/json visits each of them. The protobuf form, which holds everything except kind and
+// version, takes a fifth of that time and is the cache key of the YAML.
 func podYAML(pod *corev1.Pod) ([]byte, error) {
 	fields, err := pod.Marshal()
 	if err != nil {
@@ -34,7 +34,7 @@ func podYAML(pod *corev1.Pod) ([]byte, error) {
 	return []byte(out.text), out.err
 }
 
-// podForm is a pod, comparable.
+// podForm is a pod in comparable form.
 type podForm struct {
 	kind   metav1.TypeMeta
 	fields string // in protobuf
@@ -50,13 +50,13 @@ var yamlOfPod = cache.New(func(f podForm) yamlText {
 	return yamlText{string(text), err}
 })
 
-// asYAML writes JSON as YAML.
+// asYAML converts JSON to YAML.
 func asYAML(content []byte) ([]byte, error) {
 	out := yamlOfJSON.Of(string(content))
 	return []byte(out.text), out.err
 }
 
-// yamlText is a document, or why there is none.
+// yamlText is a document, or the error of encoding it.
 type yamlText struct {
 	text string
 	err  error

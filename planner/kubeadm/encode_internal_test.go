@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// What is written is to the byte what kubeadm's way of writing gives.
+// TestMarshalYAML checks that the encoding is byte-identical to kubeadm's.
 func TestMarshalYAML(t *testing.T) {
 	t.Parallel()
 	port := int32(6443)
@@ -41,7 +41,7 @@ func TestMarshalYAML(t *testing.T) {
 	}
 }
 
-// TestPodYAML: nothing of a pod is lost on the detour through protobuf, whichever of its
+// TestPodYAML checks that the detour through protobuf loses nothing of a pod, whichever of its
 // fields is set.
 func TestPodYAML(t *testing.T) {
 	t.Parallel()
@@ -63,7 +63,7 @@ func TestPodYAML(t *testing.T) {
 	compare("a pod with everything")
 }
 
-// fill sets everything that a value holds.
+// fill sets every field of a value.
 func fill(v reflect.Value) {
 	switch x := v.Addr().Interface().(type) {
 	case *resource.Quantity:
@@ -72,7 +72,7 @@ func fill(v reflect.Value) {
 	case *metav1.Time:
 		*x = metav1.Unix(1_700_000_000, 0)
 		return
-	case *metav1.FieldsV1: // JSON of its own
+	case *metav1.FieldsV1: // it has its own JSON
 		x.SetRawString("{}")
 		return
 	case *intstr.IntOrString:

@@ -15,12 +15,11 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// etcdMember is the stacked member of etcd on one control plane.
+// etcdMember renders the stacked etcd member of one control plane.
 type etcdMember struct{ *settings }
 
-// EtcdPod renders the manifest of a stacked etcd member. An empty
-// initialCluster names this member alone, as init does; with existing the
-// member joins the cluster that initialCluster names.
+// EtcdPod renders the manifest of a stacked etcd member. An empty initialCluster stands for this
+// member alone, as in init; with existing the member joins the cluster of initialCluster.
 func EtcdPod(in Input, initialCluster string, existing bool) ([]byte, error) {
 	e := etcdMember{in.settings()}
 	if e.Etcd.External != nil {
@@ -39,9 +38,9 @@ func EtcdPod(in Input, initialCluster string, existing bool) ([]byte, error) {
 	return podYAML(&pod)
 }
 
-// joining says in a pod's command line that its member joins. It does so behind the
-// patches, unlike kubeadm: those that name places of arguments would otherwise fit the
-// founder or the others, and fit no member any more once it has data.
+// joining adds to a pod's command line that its member joins. Unlike kubeadm it does so after the
+// patches: patches with indices of arguments would otherwise fit either the first member or the
+// others, and none once a member has data.
 func joining(pod *corev1.Pod) {
 	const members, joins = "--initial-cluster=", "--initial-cluster-state="
 	for i := range pod.Spec.Containers {
@@ -56,7 +55,7 @@ func joining(pod *corev1.Pod) {
 
 func (e etcdMember) pod(initialCluster string) corev1.Pod {
 	var m mounts
-	// The mounts keep this order and are writable, the certificates too: so kubeadm has it.
+	// Like in kubeadm, the mounts keep this order and are writable, even the certificates.
 	m.add("etcd-data", e.Etcd.DataDir, e.Etcd.DataDir, false, corev1.HostPathDirectoryOrCreate)
 	m.add("etcd-certs", e.pki("etcd"), e.pki("etcd"), false, corev1.HostPathDirectoryOrCreate)
 	order := slices.Clone(m.mounts)
@@ -69,9 +68,9 @@ func (e etcdMember) pod(initialCluster string) corev1.Pod {
 	return e.staticPod(component{
 		name: "etcd", image: e.image(), mounts: m,
 		args: e.arguments(e.args(initialCluster), e.Etcd.Args), requests: requests, probe: p,
-		// The proxies' environment is not etcd's.
+		// etcd does not get the proxy environment.
 		env: (&settings{}).env(e.Etcd.Envs),
-		// By this annotation kubeadm finds the members.
+		// kubeadm finds the members by this annotation.
 		annotations: map[string]string{
 			"kubeadm.kubernetes.io/etcd.advertise-client-urls": httpsURL(e.advertise, etcdClientPort),
 		},
@@ -101,8 +100,8 @@ func (e etcdMember) args(initialCluster string) []state.Arg {
 	}, e.watchArgs()...)
 }
 
-// watchArgs have had these names since etcd 3.6. Until 1.35 kubeadm gives
-// an older image the older names; from 1.36 on it does not look.
+// watchArgs returns arguments that have had these names since etcd 3.6. Until 1.35 kubeadm passes
+// an older image the older names; from 1.36 on it does not check the image.
 func (e etcdMember) watchArgs() []state.Arg {
 	if e.release.etcdFlagsByTag && !atLeast(e.tag(), renamedEtcdArgs) {
 		return []state.Arg{
@@ -116,31 +115,31 @@ func (e etcdMember) watchArgs() []state.Arg {
 	}
 }
 
-// renamedEtcdArgs is the first etcd that knows these names.
+// renamedEtcdArgs is the first etcd version that supports these names.
 const renamedEtcdArgs = "3.6.0"
 
-// EtcdTakesArgs reports whether the etcd of the image knows the arguments that it is given.
-// What a tag that is no version knows is its owner's to say.
+// EtcdTakesArgs reports whether the etcd of the image supports the arguments that it gets. It
+// assumes so for a tag that is no version.
 func EtcdTakesArgs(in Input) bool {
 	e := etcdMember{in.settings()}
 	return e.release.etcdFlagsByTag || !NewerTag(renamedEtcdArgs, e.tag())
 }
 
-// atLeast compares a tag as a semantic version; what is none is older.
+// atLeast compares a tag as a semantic version; a tag that is none counts as older.
 func atLeast(tag, than string) bool {
 	v, err := version.ParseSemantic(tag)
 	return err == nil && v.AtLeast(version.MustParseSemantic(than))
 }
 
-// NewerTag reports whether a tag is that of a newer version than another. What is no version
-// is neither newer nor older.
+// NewerTag reports whether a tag has a newer version than another one. A tag that is no version is
+// neither newer nor older.
 func NewerTag(tag, than string) bool {
 	v, err := version.ParseSemantic(tag)
 	other, errOther := version.ParseSemantic(than)
 	return err == nil && errOther == nil && other.LessThan(v)
 }
 
-// probe asks the first of the addresses at which etcd serves its metrics.
+// probe returns the probe of the first address at which etcd serves its metrics.
 func (e etcdMember) probe() probe {
 	p := probe{host: e.loopback(), port: metricsPort, scheme: corev1.URISchemeHTTP}
 	urls, ok := lastArg(e.Etcd.Args, "listen-metrics-urls")
@@ -162,18 +161,17 @@ func (e etcdMember) probe() probe {
 	return p
 }
 
-// ClientURL returns where a member serves clients of other hosts.
+// ClientURL returns the URL at which a member serves clients on other hosts.
 func ClientURL(n *config.Node) string {
 	return httpsURL(n.AdvertiseAddress(), etcdClientPort)
 }
 
-// PeerURL returns where a member serves its peers that has this address, however that is
-// written.
+// PeerURL returns the URL at which the member with the address, in any notation, serves its peers.
 func PeerURL(address string) string {
 	return httpsURL(state.CanonicalIP(address), etcdPeerPort)
 }
 
-// sans returns the names under which an etcd member is called.
+// sans returns the names and addresses of an etcd member's certificates.
 func (e etcdMember) sans(extra []string) (dns, ips []string) {
 	return splitSANs(append([]string{e.name, "localhost", e.advertise, "127.0.0.1", "::1"}, extra...))
 }
@@ -187,5 +185,5 @@ func (e etcdMember) tag() string { return firstOf(e.Etcd.ImageTag, e.release.etc
 // EtcdImage returns the image of stacked members.
 func EtcdImage(in Input) string { return etcdMember{in.settings()}.image() }
 
-// EtcdTag returns the tag of it, which is etcd's version where nobody gives another one.
+// EtcdTag returns the tag of that image: the configured one, or the etcd version of the release.
 func EtcdTag(in Input) string { return etcdMember{in.settings()}.tag() }

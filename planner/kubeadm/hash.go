@@ -22,20 +22,18 @@ import (
 	"github.com/kubewright/kubewright/state/cache"
 )
 
-// StaticPodHash returns the hash by which the kubelet tells one version of a static
-// pod from another: the mirror pod's annotation kubernetes.io/config.hash,
-// which is also its UID. It says of a pod which file it was made of, so a plan
-// can wait for exactly what it wrote.
+// StaticPodHash returns the hash by which the kubelet distinguishes versions of a static pod: the
+// mirror pod's annotation kubernetes.io/config.hash, which is also its UID. It identifies the file
+// that a pod was made from, so a plan can wait for exactly what it wrote.
 //
-// The kubelet hashes the pod as it sees it: decoded, defaulted, converted to
-// its internal types and printed with their names, then the node's name and the
-// file's path. The types are data here (podtypes.txt, made by
-// cmd/lab/oracle/podtypes from each version's source), so the result is exact
-// for the manifests that the table covers. For any other, such as one with a
-// field that kubeadm never writes and the table lacks, it is empty: unknown.
+// The kubelet hashes its view of the pod: decoded, defaulted, converted to its internal types and
+// printed with their names, then the node's name and the file's path. The types are data here
+// (podtypes.txt, made by cmd/lab/oracle/podtypes from each version's source), so the result is
+// exact for the manifests that the table covers. For any other manifest, such as one with a field
+// that kubeadm never writes and the table lacks, the result is empty: unknown.
 //
-// kubeletVersion is that of the kubelet on the node, which may be behind the
-// cluster's; path is the manifest's on the node.
+// kubeletVersion is the version of the kubelet on the node, which may be older than the cluster's;
+// path is the path of the manifest on the node.
 func StaticPodHash(manifest []byte, path, nodeName, kubeletVersion string) string {
 	minor, _ := minorPatch(kubeletVersion)
 	pod := podHashes.Of(hashKey{string(manifest), minor})
@@ -50,7 +48,7 @@ func StaticPodHash(manifest []byte, path, nodeName, kubeletVersion string) strin
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// podHash returns how the kubelet of a minor hashes.
+// podHash returns the hash function of the kubelet of a minor version.
 func podHash(minor int) hash.Hash {
 	if minor == 34 {
 		return md5.New()
@@ -58,15 +56,14 @@ func podHash(minor int) hash.Hash {
 	return fnv.New128a()
 }
 
-// hashKey is a manifest and the minor of the kubelet that reads it.
+// hashKey is a manifest and the minor version of the kubelet that reads it.
 type hashKey struct {
 	manifest string
 	minor    int
 }
 
-// begunHash is a hash that a pod, as a kubelet prints it, was written to, and that
-// goes on for each node; or the UID that the manifest gives the pod, which takes the
-// place of the hash; or neither: unknown.
+// begunHash is the state of a hash after writing the pod as a kubelet prints it, to be continued
+// for each node; or the UID in the manifest, which replaces the hash; or neither: unknown.
 type begunHash struct {
 	begun []byte
 	uid   string
@@ -103,8 +100,8 @@ var podHashes = cache.New(func(k hashKey) begunHash {
 	return begunHash{begun: begun}
 })
 
-// ComponentHash is StaticPodHash of a component's manifest where kubeadm puts
-// it, for the kubelet that runs on the node now.
+// ComponentHash returns the StaticPodHash of a component's manifest at kubeadm's path, for the
+// kubelet that runs on the node now.
 func ComponentHash(in Input, component string, manifest []byte) string {
 	return StaticPodHash(manifest, manifestsDir+"/"+component+".yaml", in.nodeName(), firstOf(in.RunningKubelet, in.hostFacts().KubeletVersion, in.Cluster.KubernetesVersion))
 }
@@ -152,8 +149,8 @@ var podTables = cache.New(func(minor int) typeTable {
 	return t
 })
 
-// dumper prints a tree as go-spew prints the Go value that it stands for, with
-// the flags of k8s.io/utils/dump.ForHash: types, names of fields, sorted keys.
+// dumper prints a tree as go-spew would print the corresponding Go value with the flags of
+// k8s.io/utils/dump.ForHash: types, field names, sorted keys.
 type dumper struct {
 	types   typeTable
 	out     strings.Builder
@@ -267,11 +264,11 @@ func (d *dumper) mapOf(elem string, v any) {
 	d.out.WriteByte(']')
 }
 
-// inlined are fields whose own fields stand one level up in JSON.
+// inlined are fields whose own fields are one level higher in JSON.
 var inlined = map[string]bool{"TypeMeta": true, "VolumeSource": true, "ProbeHandler": true}
 
-// structure prints all fields of a structure. JSON's names are those of the
-// fields but for the case of letters.
+// structure prints all fields of a structure. The names in JSON are the field names except for the
+// case of letters.
 func (d *dumper) structure(typ string, v any) {
 	fields, ok := d.types.structs[typ]
 	m, isMap := v.(map[string]any)
@@ -286,7 +283,7 @@ func (d *dumper) structure(typ string, v any) {
 	}
 }
 
-// fieldsOf prints fields and takes what it printed out of the map.
+// fieldsOf prints fields and removes them from the map.
 func (d *dumper) fieldsOf(fields []typedField, m map[string]any) {
 	d.out.WriteByte('{')
 	for i, f := range fields {
@@ -308,7 +305,7 @@ func (d *dumper) fieldsOf(fields []typedField, m map[string]any) {
 	d.out.WriteByte('}')
 }
 
-// takeFold takes a key out of a map, whatever the case of its letters.
+// takeFold removes a key from a map, ignoring case.
 func takeFold(m map[string]any, name string) any {
 	for key, v := range m {
 		if strings.EqualFold(key, name) {
@@ -332,8 +329,8 @@ func (d *dumper) intOrString(v any) {
 	fmt.Fprintf(&d.out, "{Type:(intstr.Type)%d IntVal:(int32)%d StrVal:(string)%s}", kind, int32(number), text)
 }
 
-// quantity lets go-spew print a real one. Amounts are rounded up to thousandths,
-// as the API's defaults do.
+// quantity makes go-spew print a real quantity, rounded up to thousandths like in the API's
+// defaults.
 func (d *dumper) quantity(v any) {
 	text, err := json.Marshal(v)
 	var q resource.Quantity

@@ -12,33 +12,32 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Input is one node of one cluster, seen by a phase.
+// Input is one node of one cluster, as input of a phase.
 type Input struct {
 	Cluster *config.Cluster
 	Node    *config.Node
-	// NodeName is the Kubernetes node name; empty takes the node's configured
-	// name, then the host's.
+	// NodeName is the Kubernetes node name; if empty, the node's configured name, or else the
+	// host's.
 	NodeName string
-	// Facts are CADirs, SystemdResolved, CRISocket, Hostname and Arch of the host.
+	// Facts provides CADirs, SystemdResolved, CRISocket, Hostname and Arch of the host.
 	Facts *state.Facts
-	// RunningKubelet is the version of the kubelet that runs on the node; empty
-	// takes the installed one's.
+	// RunningKubelet is the version of the kubelet that runs on the node; if empty, the installed
+	// one's.
 	RunningKubelet string
-	// ExternalCA reports whether no CA key lies in the cluster.
+	// ExternalCA reports whether the cluster has no CA key.
 	ExternalCA bool
-	// SigningCert and SigningKey are the files with which the controller manager
-	// signs; empty are the cluster's CA.
+	// SigningCert and SigningKey are the files with which the controller manager signs; if empty,
+	// the cluster's CA.
 	SigningCert, SigningKey string
-	// SharedAddress is the address of the control plane that stands for the
-	// cluster where no control_plane_endpoint is configured: a worker joins
-	// through it. Empty is this node's own.
+	// SharedAddress is the address of the control plane that represents the cluster if no
+	// control_plane_endpoint is configured: workers join through it. If empty, this node's own.
 	SharedAddress string
-	// Kept are arguments of static pods that are as they are on the host; nil where none is.
+	// Kept are arguments of static pods that keep their value on the host; nil if there are none.
 	Kept *Kept
 }
 
-// Kept are arguments of static pods that are as they are on a host, whatever the
-// configuration and its patches say of them: their values there, by component and name.
+// Kept are arguments of static pods that keep the value on the host, whatever the configuration and
+// its patches say: the values by component and name.
 type Kept map[string]map[string][]string
 
 // Paths and ports that kubeadm fixes.
@@ -60,27 +59,27 @@ const (
 // DefaultTokenGroup is the group of the tokens that let nodes join.
 const DefaultTokenGroup = "system:bootstrappers:kubeadm:default-node-token"
 
-// settings is an input with its defaults filled in and with what follows from it.
+// settings is an input with defaults filled in and values derived from it.
 type settings struct {
-	config.Cluster // a copy; what it points to is not to be changed
+	config.Cluster // a shallow copy; the values it points to must not be changed
 
 	node       *config.Node
 	facts      state.Facts
 	release    release
 	externalCA bool
-	// signingCert and signingKey are those of the controller manager.
+	// signingCert and signingKey are the files of the controller manager.
 	signingCert, signingKey string
 	kept                    Kept
 	// name is the Kubernetes node name.
 	name string
 	// advertise is the canonical form of the address that this node advertises.
 	advertise string
-	// shared is the address that stands for the cluster where it has no endpoint.
+	// shared is the address that represents the cluster if it has no endpoint.
 	shared string
 }
 
-// settings resolves an input. It tolerates what a configuration that is being
-// checked may lack.
+// settings resolves an input. It accepts an incomplete configuration, which has not been checked
+// yet.
 func (in Input) settings() *settings {
 	s := &settings{Cluster: *in.Cluster, node: in.Node, externalCA: in.ExternalCA, signingCert: in.SigningCert, signingKey: in.SigningKey}
 	s.name, s.facts = in.nodeName(), in.hostFacts()
@@ -106,7 +105,7 @@ func (in Input) nodeName() string {
 	return firstOf(in.NodeName, node, in.hostFacts().Hostname)
 }
 
-// hostFacts returns what is known of the host: nothing before somebody has looked.
+// hostFacts returns the facts about the host; empty before it was observed.
 func (in Input) hostFacts() state.Facts {
 	if in.Facts == nil {
 		return state.Facts{}
@@ -154,8 +153,8 @@ func (s *settings) gate(name string, byDefault bool) bool {
 	return byDefault
 }
 
-// algorithm returns the keys' algorithm. The deprecated gate, where it is written at
-// all, decides instead (until 1.36).
+// algorithm returns the algorithm of keys. Until 1.36 the deprecated gate takes precedence if it is
+// set, even to false.
 func (s *settings) algorithm() string {
 	on, written := s.FeatureGates["PublicKeysECDSA"]
 	switch {
@@ -167,13 +166,13 @@ func (s *settings) algorithm() string {
 	return "RSA-2048"
 }
 
-// pki joins a path below the certificates folder.
+// pki joins a name to the certificates folder.
 func (s *settings) pki(name string) string { return s.Certificates.Dir + "/" + name }
 
-// localURL returns where this node's own API server answers.
+// localURL returns the URL of this node's own API server.
 func (s *settings) localURL() string { return httpsURL(s.advertise, s.BindPort) }
 
-// sharedURL returns where any API server of the cluster answers.
+// sharedURL returns the URL at which any API server of the cluster answers.
 func (s *settings) sharedURL() string {
 	if s.ControlPlaneEndpoint == "" {
 		return httpsURL(s.shared, s.BindPort)

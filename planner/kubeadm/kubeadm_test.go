@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// plane returns a control plane of a cluster with nothing configured.
+// plane returns a control plane of a cluster without any configuration.
 func plane(version string) kubeadm.Input {
 	return kubeadm.Input{
 		Cluster: &config.Cluster{KubernetesVersion: version},
@@ -28,24 +28,24 @@ func worker(version string) kubeadm.Input {
 	return in
 }
 
-// A kubelet that is told no address finds one, of one family.
+// A kubelet without an address argument detects one, of one family.
 func TestNodeOfBothFamiliesIsToldBoth(t *testing.T) {
 	t.Parallel()
 	in := worker("1.36.3")
 	if flags := string(kubeadm.KubeletFlags(in)); strings.Contains(flags, "node-ip") {
-		t.Errorf("a node of one family is told its address: %s", flags)
+		t.Errorf("a single-stack node gets a node-ip flag: %s", flags)
 	}
 	in.Node.AdvertiseAddresses = []string{"10.0.0.9", "fd00:0:0::9"}
 	if flags := string(kubeadm.KubeletFlags(in)); !strings.Contains(flags, "--node-ip=10.0.0.9,fd00::9") {
-		t.Errorf("the kubelet is not told both addresses: %s", flags)
+		t.Errorf("the kubelet does not get both addresses: %s", flags)
 	}
 	in.Node.Kubelet.Args = []config.Arg{{Name: "node-ip", Value: "10.0.0.10"}}
 	if flags := string(kubeadm.KubeletFlags(in)); !strings.Contains(flags, "--node-ip=10.0.0.10") || strings.Count(flags, "node-ip") != 1 {
-		t.Errorf("what the configuration says does not count alone: %s", flags)
+		t.Errorf("the configured node-ip does not replace the default: %s", flags)
 	}
 }
 
-// TestPatchReleases has the releases around each change within a minor.
+// TestPatchReleases checks the releases around each change within a minor version.
 func TestPatchReleases(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]struct {
@@ -105,8 +105,7 @@ func TestCheckVersion(t *testing.T) {
 	}
 }
 
-// TestJoiningMember has what differs in a manifest that kubeadm writes only
-// against a running etcd.
+// TestJoiningMember checks what differs in a manifest that kubeadm only writes for a running etcd.
 func TestJoiningMember(t *testing.T) {
 	t.Parallel()
 	in := plane("1.36.3")
@@ -129,9 +128,9 @@ func TestJoiningMember(t *testing.T) {
 		t.Errorf("initial-cluster-state is %v, then %v", was.Get("initial-cluster-state"), is.Get("initial-cluster-state"))
 	}
 	if got := len(is.AsArgs()) - len(was.AsArgs()); got != 1 {
-		t.Errorf("%d arguments more", got)
+		t.Errorf("got %d additional arguments", got)
 	}
-	// Patches that name a place do so for all members, whether they found or join.
+	// Patches with an index apply to all members, the first one and joining ones.
 	in.Cluster.Patches = []config.Patch{{Target: "etcd", Type: "json", Content: `[
 		{"op": "test", "path": "/spec/containers/0/command/8", "value": "--key-file=/etc/kubernetes/pki/etcd/server.key"},
 		{"op": "add", "path": "/spec/containers/0/command/8", "value": "--quota-backend-bytes=8589934592"}
@@ -146,7 +145,7 @@ func TestJoiningMember(t *testing.T) {
 			t.Errorf("existing %v:\n%s", existing, pod)
 		}
 	}
-	// A word of the user's own stays alone.
+	// A word of the user stays a separate word.
 	in.Cluster.Patches, in.Cluster.Etcd.Args = nil, []config.Arg{{Name: "initial-cluster-state", Value: "new"}}
 	own, err := kubeadm.EtcdPod(in, "", true)
 	if got := attributes(t, own).Get("args").Get("initial-cluster-state").AsString(); err != nil || got != "new" {
@@ -180,7 +179,7 @@ func TestKubeconfigs(t *testing.T) {
 		t.Errorf("joined control plane has %q", joined)
 	}
 	if got := kubeadm.KubeletServer(worker("1.36.3")); got != "https://10.0.0.1:6443" {
-		t.Errorf("a worker's kubelet asks %s", got)
+		t.Errorf("a worker's kubelet connects to %s", got)
 	}
 	if k := kubeadm.BootstrappedKubeconfig(in); k.Server != "https://10.0.0.1:6443" || k.User != "default-auth" || k.ClientKey != kubeadm.RotatedCertificate {
 		t.Errorf("bootstrapped kubeconfig is %+v", k)
@@ -210,7 +209,7 @@ func TestHealthz(t *testing.T) {
 		}
 		url, insecure := kubeadm.Healthz(in, component, attributes)
 		if got := url + map[bool]string{true: " true", false: " false"}[insecure]; got != want {
-			t.Errorf("%s is asked at %s, want %s", component, got, want)
+			t.Errorf("the health check of %s is at %s, want %s", component, got, want)
 		}
 	}
 	for _, c := range []struct {
@@ -230,16 +229,16 @@ func TestHealthz(t *testing.T) {
 			t.Fatal(err)
 		}
 		if address, port := kubeadm.KubeletHealthz(tree); fmt.Sprint(address, " ", port) != c.want {
-			t.Errorf("the kubelet is asked at %s %d, want %s", address, port, c.want)
+			t.Errorf("the kubelet's health check is at %s %d, want %s", address, port, c.want)
 		}
 	}
 }
 
-// TestCheck has what a configuration may say that cannot be rendered.
+// TestCheck checks the errors for configurations that cannot be rendered.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	if err := kubeadm.Check(plane("1.36.3")); err != nil {
-		t.Errorf("nothing configured: %v", err)
+		t.Errorf("an empty configuration: %v", err)
 	}
 	if err := kubeadm.Check(worker("1.36.3")); err != nil {
 		t.Errorf("a worker: %v", err)
@@ -279,7 +278,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestInputStaysAsItWas renders everything and compares the configuration.
+// TestInputStaysAsItWas checks that rendering does not modify the configuration.
 func TestInputStaysAsItWas(t *testing.T) {
 	t.Parallel()
 	in := plane("1.36.3")
@@ -297,8 +296,8 @@ func TestInputStaysAsItWas(t *testing.T) {
 	}
 }
 
-// TestGateOfAlgorithm: the deprecated gate PublicKeysECDSA decides wherever it is
-// written, also when it is off (seen on kubeadm 1.36.3).
+// TestGateOfAlgorithm checks that the deprecated gate PublicKeysECDSA takes precedence whenever it
+// is set, even to false (observed with kubeadm 1.36.3).
 func TestGateOfAlgorithm(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

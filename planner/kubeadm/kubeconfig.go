@@ -6,36 +6,37 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Kubeconfig is what a kubeconfig is to be.
+// Kubeconfig is the specification of a kubeconfig.
 type Kubeconfig struct {
 	Path    string
 	Server  string
 	Cluster string
 	User    string
 	Context string
-	// Namespace of the context, where it has one.
+	// Namespace is the namespace of the context, if it has one.
 	Namespace string
-	// CommonName and Organizations are those of the client certificate. Both are
-	// empty where a token or a file stands instead of it.
+	// CommonName and Organizations are the subject of the client certificate. Both are empty if a
+	// token or a file replaces it.
 	CommonName    string
 	Organizations []string
-	// ClientCertificate and ClientKey are paths, where nothing is inlined.
+	// ClientCertificate and ClientKey are paths, if nothing is inlined.
 	ClientCertificate string
 	ClientKey         string
 }
 
-// clusterAdmins is a group and the binding that makes it administrators.
+// clusterAdmins is the administrators' group and also the name of its binding.
 const clusterAdmins = "kubeadm:cluster-admins"
 
-// AdminBinding is what gives the administrator's kubeconfig its rights.
+// AdminBinding is the binding that gives the administrator's kubeconfig its permissions.
 var AdminBinding = state.ObjectRef{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRoleBinding", Name: clusterAdmins}
 
-// RotatedCertificate is where the kubelet keeps the certificate that it renews by itself.
+// RotatedCertificate is the file in which the kubelet keeps the client certificate that it renews
+// by itself.
 const RotatedCertificate = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 
-// Kubeconfigs lists the kubeconfigs that are made on a control plane: by init
-// on the founder, by join on the others, whose kubelets bootstrap theirs. With
-// an external CA nobody bootstraps, so every control plane has a kubelet.conf.
+// Kubeconfigs lists the kubeconfigs that are made on a control plane: by init on the first one, by
+// join on the others, whose kubelets bootstrap theirs. With an external CA no kubelet can
+// bootstrap, so every control plane gets a kubelet.conf.
 func Kubeconfigs(in Input, founder bool) []Kubeconfig {
 	s := in.settings()
 	out := []Kubeconfig{s.kubeconfig("admin", s.sharedURL(), "kubernetes-admin", clusterAdmins)}
@@ -50,15 +51,15 @@ func Kubeconfigs(in Input, founder bool) []Kubeconfig {
 		s.kubeconfig("scheduler", s.localURL(), "system:kube-scheduler"))
 }
 
-// SuperAdminKubeconfig returns the founder's, which passes every authorization. kubeadm
-// certs renew renews it where it is.
+// SuperAdminKubeconfig returns the kubeconfig of the first control plane that bypasses
+// authorization. kubeadm certs renew renews it where it exists.
 func SuperAdminKubeconfig(in Input) Kubeconfig {
 	s := in.settings()
 	return s.kubeconfig("super-admin", s.sharedURL(), "kubernetes-super-admin", "system:masters")
 }
 
-// KubeletKubeconfig returns a kubelet.conf with an inlined certificate: the
-// founder's, and with an external CA every node's.
+// KubeletKubeconfig returns a kubelet.conf with an inlined certificate: for the first control
+// plane, and with an external CA for every node.
 func KubeletKubeconfig(in Input) Kubeconfig { return kubelet{in.settings()}.inlinedKubeconfig() }
 
 func (s *settings) kubeconfig(file, server, user string, organizations ...string) Kubeconfig {
@@ -68,14 +69,13 @@ func (s *settings) kubeconfig(file, server, user string, organizations ...string
 	}
 }
 
-// KubeletServer returns the URL at which the node's kubelet finds the API: a
-// control plane's asks its own API server, so that it never talks to an older
-// one during an upgrade.
+// KubeletServer returns the URL of the API for the node's kubelet: on a control plane its own API
+// server, so that the kubelet never uses an older one during an upgrade.
 func KubeletServer(in Input) string { return kubelet{in.settings()}.server() }
 
 // BootstrapKubeconfig returns the kubeconfig of a joining node, with a token instead of a
-// certificate. Its context is named for the default cluster name whatever the
-// cluster is called: kubeadm names it before it knows.
+// certificate. Its context has the default cluster name whatever the cluster is called: kubeadm
+// writes it before it knows the name.
 func BootstrapKubeconfig(in Input) Kubeconfig {
 	k := kubelet{in.settings()}
 	const user = "tls-bootstrap-token-user"
@@ -85,8 +85,8 @@ func BootstrapKubeconfig(in Input) Kubeconfig {
 	}
 }
 
-// BootstrappedKubeconfig returns the kubelet.conf that the kubelet itself writes
-// once it has its certificate.
+// BootstrappedKubeconfig returns the kubelet.conf that the kubelet itself writes once it has its
+// certificate.
 func BootstrappedKubeconfig(in Input) Kubeconfig {
 	return Kubeconfig{
 		Path: kubernetesDir + "/kubelet.conf", Server: KubeletServer(in), Cluster: "default-cluster",

@@ -28,12 +28,12 @@ const (
 	kubeletLoopback = "127.0.0.1"
 )
 
-// kubelet is the kubelet of one node, and what those of a cluster share.
+// kubelet renders the files of one node's kubelet, and what all kubelets of a cluster share.
 type kubelet struct{ *settings }
 
-// InstanceConfig renders instance-config.yaml, which keeps what is this host's
-// alone: the runtime's endpoint. It is empty where the gate NodeLocalCRISocket
-// is off (1.34, 1.35): the endpoint is then a flag.
+// InstanceConfig renders instance-config.yaml, which holds the settings of this host only: the
+// runtime's endpoint. It is empty if the gate NodeLocalCRISocket is off (1.34, 1.35): the endpoint
+// is then a flag.
 func InstanceConfig(in Input) []byte {
 	k := kubelet{in.settings()}
 	if !k.localSocket() {
@@ -46,9 +46,9 @@ func (k kubelet) localSocket() bool {
 	return !k.release.localSocketGate || k.gate("NodeLocalCRISocket", true)
 }
 
-// KubeletConfig renders the kubelet's config.yaml: the cluster's configuration
-// with kubeadm's defaults, then what is this node's (the resolver, the node's
-// own configuration, patches), and the runtime's endpoint over everything.
+// KubeletConfig renders the kubelet's config.yaml: the cluster's configuration with kubeadm's
+// defaults, then that of this node (the resolver, the node's own configuration, patches), and
+// finally the runtime's endpoint.
 func KubeletConfig(in Input) ([]byte, error) {
 	k := kubelet{in.settings()}
 	c, err := k.config()
@@ -71,8 +71,8 @@ func KubeletConfig(in Input) ([]byte, error) {
 	if instance := InstanceConfig(in); instance != nil {
 		patches = append(patches, config.Patch{Target: kubeletTarget, Content: string(instance)})
 	}
-	// kubeadm does not look at what comes out, and the kubelet does not start with what
-	// it cannot read.
+	// kubeadm does not check the result, and a kubelet does not start with a configuration that it
+	// cannot read.
 	patched, _, err := readPatched(content, patches, "KubeletConfiguration", func(b []byte, c *kubeletconfig.KubeletConfiguration) error {
 		unknown, err := strictjson.UnmarshalStrict(b, c)
 		return errors.Join(append(unknown, err)...)
@@ -98,8 +98,8 @@ func (k kubelet) config() (*kubeletconfig.KubeletConfiguration, error) {
 	return c, nil
 }
 
-// setDefaults sets what kubeadm sets where the user says nothing;
-// rotateCertificates it always sets, since false and unset look the same.
+// setDefaults sets kubeadm's defaults for unset fields, and rotateCertificates always, since false
+// and unset look the same.
 func (k kubelet) setDefaults(c *kubeletconfig.KubeletConfiguration) {
 	c.APIVersion, c.Kind = kubeletconfig.SchemeGroupVersion.String(), "KubeletConfiguration"
 	if c.FeatureGates == nil {
@@ -132,20 +132,19 @@ func setDefault[T ~string](field *T, value T) {
 	}
 }
 
-// setResolver points the kubelet past systemd-resolved's stub.
+// setResolver makes the kubelet bypass the stub of systemd-resolved.
 func (k kubelet) setResolver(c *kubeletconfig.KubeletConfiguration) {
 	if k.facts.SystemdResolved && c.ResolverConfig == nil {
 		c.ResolverConfig = new(resolvedConf)
 	}
 }
 
-// dnsIP returns the cluster's DNS service: the tenth address of the services.
+// dnsIP returns the address of the cluster's DNS service: the tenth of the service subnet.
 func (s *settings) dnsIP() string { return indexedIP(s.Network.ServiceSubnet, 10) }
 
-// args returns the arguments of the configuration, the cluster's before the
-// node's; one that the node names too is the node's alone. A node of both
-// families is told both its addresses, as kubeadm's guide to dual stack does by
-// hand: a kubelet that is told nothing finds one.
+// args returns the configured arguments, the cluster's before the node's; an argument that the node
+// sets too is taken from the node only. A dual-stack node gets both its addresses, as kubeadm's
+// dual-stack guide does by hand: without them a kubelet detects only one.
 func (k kubelet) args() []config.Arg {
 	extra := slices.DeleteFunc(slices.Clone(k.Kubelet.Args), func(a config.Arg) bool {
 		_, named := lastArg(k.node.Kubelet.Args, a.Name)
@@ -183,7 +182,7 @@ func KubeletFlags(in Input) []byte {
 	return fmt.Appendf(nil, "%s=%q\n", EnvFileVariable, strings.Join(flags(k.arguments(base, extra)), " "))
 }
 
-// hostnameOverride returns the node's name where it is not the host's.
+// hostnameOverride returns the node's name if it differs from the host's.
 func (k kubelet) hostnameOverride(extra []config.Arg) string {
 	name := k.name
 	if override, ok := lastArg(extra, "hostname-override"); ok {
@@ -203,8 +202,8 @@ func joinTaints(taints []state.Taint) string {
 	return strings.Join(words, ",")
 }
 
-// KubeletHealthz returns where a kubelet with that configuration answers its health
-// check; port 0 is nowhere.
+// KubeletHealthz returns the health check URL of a kubelet with that configuration; none for port
+// 0.
 func KubeletHealthz(attributes state.Value) (address string, port int) {
 	port, err := strconv.Atoi(attributes.Get("healthzPort").AsString())
 	if err != nil {
@@ -213,11 +212,10 @@ func KubeletHealthz(attributes state.Value) (address string, port int) {
 	return firstOf(attributes.Get("healthzBindAddress").AsString(), kubeletLoopback), port
 }
 
-// Healthz returns the health check that wait-control-plane makes of a component;
-// insecure reports whether its certificate is self-signed. As kubeadm does, the
-// address and port are read back from the flags that the component runs with:
-// attributes are those of its manifest. Of etcd, which kubeadm asks otherwise, it
-// is that of the pod's readiness probe.
+// Healthz returns the health check of a component in wait-control-plane; insecure reports whether
+// its certificate is self-signed. Like in kubeadm, address and port come from the flags that the
+// component runs with: attributes are those of its manifest. For etcd, which kubeadm checks in
+// another way, it is the check of the pod's readiness probe.
 func Healthz(in Input, component string, attributes state.Value) (url string, insecure bool) {
 	s := in.settings()
 	args := attributes.Get("args")
@@ -239,8 +237,8 @@ func hostPortText(host, port string) string {
 	return hostPort(host, n)
 }
 
-// decodeStrict reads a tree into a Go type with Kubernetes' own decoder, to
-// which the case of names matters; a field that the type does not have is an error.
+// decodeStrict decodes a tree into a Go type with Kubernetes' own decoder, which is case-sensitive;
+// a field that the type does not have is an error.
 func decodeStrict(tree state.Value, into any) error {
 	if isEmpty(tree) {
 		return nil
@@ -253,13 +251,13 @@ func decodeStrict(tree state.Value, into any) error {
 	return errors.Join(append(unknown, err)...)
 }
 
-// isEmpty reports whether a tree says nothing.
+// isEmpty reports whether a tree has no content.
 func isEmpty(v state.Value) bool {
 	return v.IsNull() || v.Kind() == state.KindMap && len(v.AsMap()) == 0
 }
 
-// configMap holds what all kubelets share. Until 1.36 kubeadm lets the
-// resolver of the host on which it runs get into it.
+// configMap returns the ConfigMap with the configuration that all kubelets share. Until 1.36
+// kubeadm also stores the resolver of the host on which it runs in it.
 func (k kubelet) configMap() (Object, error) {
 	c, err := k.config()
 	if err != nil {
@@ -291,7 +289,7 @@ func (k kubelet) server() string {
 	return k.sharedURL()
 }
 
-// criSocket returns the runtime's endpoint; the scheme is completed as kubeadm does.
+// criSocket returns the runtime's endpoint, with the scheme completed like in kubeadm.
 func (k kubelet) criSocket() string {
 	s := firstOf(k.node.CRISocket, k.facts.CRISocket, "unix:///var/run/containerd/containerd.sock")
 	if !strings.Contains(s, "://") {

@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// kubeProxy is the addon that runs on every node: its configuration and its DaemonSet.
+// kubeProxy renders the kube-proxy addon: its configuration and its DaemonSet.
 type kubeProxy struct{ *settings }
 
 func (p kubeProxy) objects() ([]Object, error) {
@@ -34,8 +34,8 @@ func (p kubeProxy) objects() ([]Object, error) {
 	return append(out, reader(addon, systemNamespace, "kube-proxy", "configmaps", "kube-proxy", group(DefaultTokenGroup))...), nil
 }
 
-// configMap holds kube-proxy's configuration and its kubeconfig. Both end
-// without a newline, as kubeadm has them, since the hash covers every byte.
+// configMap returns the ConfigMap with kube-proxy's configuration and its kubeconfig. Both end
+// without a newline, like in kubeadm, since the hash covers every byte.
 func (p kubeProxy) configMap() (Object, error) {
 	c := &kubeproxyconfig.KubeProxyConfiguration{}
 	if err := decodeStrict(p.KubeProxy.Config, c); err != nil {
@@ -58,7 +58,7 @@ func (p kubeProxy) configMap() (Object, error) {
 	return configMap(addon, systemNamespace, "kube-proxy", data, metadata), nil
 }
 
-// setDefaults sets what kubeadm sets where the user says nothing.
+// setDefaults sets kubeadm's defaults for unset fields.
 func (p kubeProxy) setDefaults(c *kubeproxyconfig.KubeProxyConfiguration) {
 	c.APIVersion, c.Kind = kubeproxyconfig.SchemeGroupVersion.String(), "KubeProxyConfiguration"
 	if c.FeatureGates == nil {
@@ -74,8 +74,8 @@ func (p kubeProxy) setDefaults(c *kubeproxyconfig.KubeProxyConfiguration) {
 	setDefault(&c.Mode, kubeproxyconfig.ProxyMode(p.release.proxyMode))
 }
 
-// proxyKubeconfig authenticates by the pod's service account. The order of its
-// keys is that of kubeadm's text.
+// proxyKubeconfig authenticates with the pod's service account. Its keys are in the order of
+// kubeadm's text.
 func proxyKubeconfig(server string) string {
 	const account = "/var/run/secrets/kubernetes.io/serviceaccount"
 	lines := []string{
@@ -142,8 +142,7 @@ func (p kubeProxy) container() object {
 	}
 }
 
-// withEnv appends the proxies' environment to the first container, after
-// any patch, as kubeadm does.
+// withEnv appends the proxy environment to the first container, after any patch, like kubeadm.
 func (p kubeProxy) withEnv(o Object) (Object, error) {
 	vars := p.proxyEnv()
 	if len(vars) == 0 {

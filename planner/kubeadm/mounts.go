@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/config"
 )
 
-// extraCADirs are folders that /etc/ssl/certs may point into, by distribution.
-// Those that exist on the host are mounted too.
+// extraCADirs are folders that /etc/ssl/certs may point into, depending on the distribution. Those
+// that exist on the host are mounted too.
 var extraCADirs = []string{
 	"/etc/pki/ca-trust", "/etc/pki/tls/certs", "/etc/ca-certificates",
 	"/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
@@ -18,13 +18,13 @@ var extraCADirs = []string{
 
 const sslCerts = "/etc/ssl/certs"
 
-// mounts are a pod's host paths.
+// mounts are the hostPath volumes of a pod and their mounts.
 type mounts struct {
 	volumes []corev1.Volume
 	mounts  []corev1.VolumeMount
 }
 
-// add mounts a host path; one of the same name is replaced.
+// add mounts a host path, replacing a mount of the same name.
 func (m *mounts) add(name, hostPath, mountPath string, readOnly bool, kind corev1.HostPathType) {
 	volume := corev1.Volume{Name: name}
 	volume.HostPath = &corev1.HostPathVolumeSource{Path: hostPath, Type: &kind}
@@ -38,7 +38,7 @@ func (m *mounts) add(name, hostPath, mountPath string, readOnly bool, kind corev
 	m.volumes, m.mounts = append(m.volumes, volume), append(m.mounts, mount)
 }
 
-// folder and file mount a path where it is.
+// folder and file mount a path at the same path.
 func (m *mounts) folder(name, path string) {
 	m.add(name, path, path, true, corev1.HostPathDirectoryOrCreate)
 }
@@ -52,13 +52,13 @@ func (m *mounts) extra(volumes []config.Volume) {
 	}
 }
 
-// sort orders volumes and mounts by name, each list by itself.
+// sort sorts volumes and mounts by name, each list separately.
 func (m *mounts) sort() {
 	slices.SortFunc(m.volumes, func(a, b corev1.Volume) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(m.mounts, func(a, b corev1.VolumeMount) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// certificateMounts returns what the API server and the controller manager share.
+// certificateMounts returns the mounts that the API server and the controller manager share.
 func (s *settings) certificateMounts() mounts {
 	var m mounts
 	m.folder("k8s-certs", s.Certificates.Dir)

@@ -10,24 +10,24 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Object is an API object that kubeadm makes.
+// Object is an API object that kubeadm creates.
 type Object struct {
 	// Phase is upload-config, upload-certs, bootstrap-token or addon.
 	Phase string
 	Ref   state.ObjectRef
 	// Object holds the leaves that kubeadm sets and no others.
 	Object state.Value
-	// CreateOnly reports whether an object which exists is left alone.
+	// CreateOnly reports whether an existing object is left unchanged.
 	CreateOnly bool
-	// Initial lists paths that matter only while the object is made: a
-	// Deployment's replicas, which somebody may scale.
+	// Initial lists paths that matter only when the object is created: a Deployment's replicas,
+	// which users may scale.
 	Initial []string
-	// Outdated reports whether the value of such a path is what kubeadm wrote there in
-	// an earlier release: an upgrade replaces it. Nil where no release differs.
+	// Outdated reports whether the value of such a path is one that kubeadm wrote in an earlier
+	// release: an upgrade replaces it. Nil if no release differs.
 	Outdated func(path, value string) bool
 }
 
-// The phases that objects belong to.
+// The phases of objects.
 const (
 	uploadConfig   = "upload-config"
 	uploadCerts    = "upload-certs"
@@ -35,18 +35,18 @@ const (
 	addon          = "addon"
 )
 
-// Groups that roles are bound to.
+// The groups that roles are bound to.
 const nodesGroup = "system:nodes"
 
-// object is a tree in the making.
+// object is a tree under construction.
 type object = map[string]any
 
-// Objects lists what kubeadm init makes in the API, as seen from the control
-// plane that stands for the cluster, in the order of making. What cannot be
-// rendered is an internal error here, since Check refuses it before.
+// Objects lists the objects that kubeadm init creates, seen from the control plane that represents
+// the cluster, in creation order. It panics for an object that cannot be rendered, since Check
+// refuses it before.
 //
-// The binding kubeadm:cluster-admins comes first: without it the
-// administrator's kubeconfig has no rights.
+// The binding kubeadm:cluster-admins comes first: without it the administrator's kubeconfig has no
+// permissions.
 func Objects(in Input) []Object {
 	objects, err := in.settings().objects()
 	if err != nil {
@@ -70,8 +70,8 @@ func (s *settings) objects() ([]Object, error) {
 	return slices.Concat(upload, s.tokenObjects(), addons), nil
 }
 
-// Check reports everything that cannot be rendered for the node, so that all
-// other functions can be called without a surprise.
+// Check reports everything that cannot be rendered for the node, so that all other functions can be
+// called safely.
 func Check(in Input) error {
 	s := in.settings()
 	errs := []error{CheckVersion(s.KubernetesVersion)}
@@ -84,11 +84,11 @@ func Check(in Input) error {
 	return once(append(errs, err))
 }
 
-// CheckPods is Check for the static pods of a control plane alone, which is all that is
-// rendered of a version on the way to another one.
+// CheckPods is Check for the static pods of a control plane only: nothing else is rendered for an
+// intermediate version of an upgrade.
 func CheckPods(in Input) error { return once(podErrors(in)) }
 
-// podErrors returns those of rendering static pods.
+// podErrors returns the errors of rendering static pods.
 func podErrors(in Input) []error {
 	var errs []error
 	for _, c := range planeComponents {
@@ -102,7 +102,7 @@ func podErrors(in Input) []error {
 	return errs
 }
 
-// once joins errors, each text once: what several files are made of is wrong in all of them.
+// once joins errors, each text once: a mistake in a shared input affects several files.
 func once(errs []error) error {
 	said := map[string]bool{}
 	return errors.Join(slices.DeleteFunc(errs, func(err error) bool {
@@ -114,7 +114,7 @@ func once(errs []error) error {
 	})...)
 }
 
-// newObject makes an object from its reference and fields.
+// newObject creates an object from its reference and fields.
 func newObject(phase, apiVersion, kind, namespace, name string, rest object) Object {
 	metadata, _ := rest["metadata"].(object)
 	metadata = maps.Clone(metadata)
@@ -138,12 +138,12 @@ func newObject(phase, apiVersion, kind, namespace, name string, rest object) Obj
 
 const rbacVersion = "rbac.authorization.k8s.io/v1"
 
-// configMap makes a ConfigMap.
+// configMap creates a ConfigMap.
 func configMap(phase, namespace, name string, data map[string]string, metadata object) Object {
 	return newObject(phase, "v1", "ConfigMap", namespace, name, object{"data": data, "metadata": metadata})
 }
 
-// serviceAccount makes a ServiceAccount of kube-system.
+// serviceAccount creates a ServiceAccount in kube-system.
 func serviceAccount(phase, name string) Object {
 	return newObject(phase, "v1", "ServiceAccount", systemNamespace, name, nil)
 }
@@ -157,7 +157,7 @@ func rule(group string, resources, verbs []string, names ...string) object {
 	return r
 }
 
-// subject returns who a role is bound to; the API fills in the group.
+// subject returns the subject of a binding; the API fills in the group.
 func subject(kind, name string) object {
 	s := object{"kind": kind, "name": name}
 	if kind == "ServiceAccount" {
@@ -179,7 +179,8 @@ func roleRef(kind, name string) object {
 	return object{"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
 }
 
-// reader lets subjects get one object of a namespace: a Role and its binding of the same name.
+// reader returns a Role, and a binding of the same name, that let subjects get one object of a
+// namespace.
 func reader(phase, namespace, name, resource, resourceName string, subjects ...object) []Object {
 	return []Object{
 		newObject(phase, rbacVersion, "Role", namespace, name, object{
@@ -191,8 +192,8 @@ func reader(phase, namespace, name, resource, resourceName string, subjects ...o
 	}
 }
 
-// hashAnnotation marks a component's configuration that kubeadm generated, so
-// that it may be generated again; one that the user gave carries none.
+// hashAnnotation marks a component configuration that kubeadm generated, so that kubeadm may
+// regenerate it; one given by the user does not have it.
 func hashAnnotation(data map[string]string) object {
 	h := sha256.New()
 	for _, key := range slices.Sorted(maps.Keys(data)) {

@@ -23,8 +23,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestOracle compares what is rendered here with what real kubeadm wrote for
-// the same configuration: cmd/lab/oracle makes the goldens.
+// TestOracle compares the rendered files with what real kubeadm wrote for the same configuration;
+// cmd/lab/oracle makes the goldens.
 func TestOracle(t *testing.T) {
 	var total tally
 	goldens := kubeadmtest.NewGoldens(filepath.Join("testdata", "oracle"))
@@ -44,7 +44,7 @@ func TestOracle(t *testing.T) {
 			total.add(x.tally)
 		})
 	}
-	t.Logf("what is rendered here, beside kubeadm's: %d of %d equal (%d of %d texts byte for byte), of %d configurations", total.equal, total.all, total.bytes, total.texts, total.runs)
+	t.Logf("rendered here and by kubeadm: %d of %d equal (%d of %d texts byte for byte), of %d configurations", total.equal, total.all, total.bytes, total.texts, total.runs)
 	for _, row := range notCompared {
 		t.Logf("not compared: %s: %s", row.what, row.why)
 	}
@@ -53,7 +53,7 @@ func TestOracle(t *testing.T) {
 	}
 }
 
-// wantInDocs wants the page of what works today to have the figures of today.
+// wantInDocs checks that the page of supported features has the current figures.
 func (s *tally) wantInDocs(t *testing.T) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "status.md"))
@@ -66,22 +66,22 @@ func (s *tally) wantInDocs(t *testing.T) {
 		fmt.Sprintf("writes over %d configurations", cases), fmt.Sprintf("wrote for %d configurations", cases),
 	} {
 		if !strings.Contains(string(page), want) {
-			t.Errorf("docs/status.md does not say %q", want)
+			t.Errorf("docs/status.md does not contain %q", want)
 		}
 	}
 }
 
-// notCompared is everything in kubeadm's output that has no counterpart here.
+// notCompared is everything in kubeadm's output without a counterpart here.
 var notCompared = []struct{ what, why string }{
 	{"keys, serial numbers and moments of certificates", "random, or of the time of the run; lifetimes are compared"},
 	{"sa.key, sa.pub", "random; that they are made is compared"},
-	{"signature algorithm, version, key identifiers, path length and basic constraints of certificates", "made by whoever issues them: TestFilesOfHosts in planner/phases compares whole ones"},
-	{"CAs in kubeconfigs, modes of files and folders", "given by whoever writes them: the same test compares them"},
+	{"signature algorithm, version, key identifiers, path length and basic constraints of certificates", "set by the issuer: TestFilesOfHosts in planner/phases compares whole ones"},
+	{"CAs in kubeconfigs, modes of files and folders", "set by the writer: the same test compares them"},
 	{"Secrets bootstrap-token-*, kubeadm-certs", "random, or of the time of the run, but for a token that is given; made by operations of their own"},
 	{"resourceVersion of the Service kube-dns", "kubeadm's way to overwrite an object without reading it; here objects are applied"},
 	{"etcd.yaml of a joining control plane", "kubeadm writes it only against a running etcd; its two arguments that differ have a test"},
 	{"the resolver of a joining host that has none while the founder has one (until 1.36)", "kubeadm hands the founder's on by accident (fixed in 1.37)"},
-	{"images where skipPhases names an addon", "kubeadm config images list does not look at skipPhases, as init does"},
+	{"images where skipPhases names an addon", "kubeadm config images list ignores skipPhases, unlike init"},
 	{"feature gate RootlessControlPlane", "not supported"},
 }
 
@@ -119,7 +119,7 @@ func (x *comparison) same(what string, got, want any) {
 	x.t.Errorf("%s differs:\n%s", what, diffLines(g, w))
 }
 
-// diffLines names the lines that only one side has.
+// diffLines lists the lines that only one side has.
 func diffLines(got, want string) string {
 	count := map[string]int{}
 	for l := range strings.Lines(got) {
@@ -149,7 +149,7 @@ func normal(v any) string {
 	return string(content)
 }
 
-// plain returns a value as JSON knows it.
+// plain returns a value after a round trip through JSON.
 func plain(v any) any {
 	content, err := json.Marshal(v)
 	var out any
@@ -216,7 +216,7 @@ func (x *comparison) each(kind string, got, want map[string]any) {
 	}
 }
 
-// backdated is how long before its making a certificate begins to be valid.
+// backdated is how long before its creation a certificate becomes valid.
 const backdated = 5 * time.Minute
 
 func comparableCertificate(c kubeadm.Certificate) any {
@@ -226,7 +226,7 @@ func comparableCertificate(c kubeadm.Certificate) any {
 	}
 }
 
-// comparableGolden reduces a golden to what a specification says.
+// comparableGolden reduces a golden to the fields of a specification.
 func comparableGolden(c kubeadmtest.Certificate) any {
 	return kubeadmtest.Certificate{
 		CommonName: c.CommonName, Organizations: c.Organizations, DNSNames: c.DNSNames, IPAddresses: c.IPAddresses,
@@ -263,7 +263,7 @@ func (x *comparison) kubeconfigs(in kubeadm.Input, files *kubeadmtest.HostFiles,
 	x.each("kubeconfig", got, want)
 }
 
-// texts compares manifests and the kubelet's files, as parsed.
+// texts compares manifests and the kubelet's files in parsed form.
 func (x *comparison) texts(in kubeadm.Input, files *kubeadmtest.HostFiles, founder bool) {
 	got := map[string][]byte{
 		"/var/lib/kubelet/config.yaml":       x.must(kubeadm.KubeletConfig(in)),
@@ -323,8 +323,8 @@ func (x *comparison) parse(path string, content []byte) any {
 	return v
 }
 
-// objects compares what is made in the API, in order. Documents in ConfigMaps
-// are compared as trees where their bytes differ.
+// objects compares the created API objects, in order. Documents in ConfigMaps are compared as trees
+// if their bytes differ.
 func (x *comparison) objects(objects []kubeadm.Object) {
 	got, want := map[string]any{}, map[string]any{}
 	var gotOrder, wantOrder []string
@@ -359,7 +359,7 @@ func refOf(o map[string]any) state.ObjectRef {
 	return state.ObjectRef{APIVersion: o["apiVersion"].(string), Kind: o["kind"].(string), Namespace: namespace, Name: metadata["name"].(string)}
 }
 
-// documents parses what a ConfigMap holds as YAML.
+// documents parses the content of a ConfigMap as YAML.
 func documents(o map[string]any) map[string]any {
 	data, _ := o["data"].(map[string]any)
 	parsed := maps.Clone(data)
@@ -386,8 +386,8 @@ func (x *comparison) marks(in kubeadm.Input) {
 	x.same("marks of the node", patch, x.golden.Patches["/api/v1/nodes/"+in.NodeName])
 }
 
-// TestCompareNamesWhatDiffers: the check of goldens sees a text, a mode and an
-// object that are not what is kept.
+// TestCompareNamesWhatDiffers checks that the comparison of goldens reports a text, a mode and an
+// object that differ.
 func TestCompareNamesWhatDiffers(t *testing.T) {
 	t.Parallel()
 	goldens := kubeadmtest.NewGoldens(filepath.Join("testdata", "oracle"))

@@ -12,9 +12,8 @@ import (
 	"github.com/kubewright/kubewright/state/cache"
 )
 
-// StaticPodAttributes parses the manifest of a static pod. Nothing of it is
-// lost, so that any edit shows, and manifests that mean the same have equal
-// attributes, however they are written:
+// StaticPodAttributes parses the manifest of a static pod. It loses nothing, so that any edit
+// shows, and equivalent manifests have equal attributes, whatever their formatting:
 //
 //	image         of the first container
 //	command       its program
@@ -28,7 +27,7 @@ import (
 //	annotations   of the pod
 //	pod           everything else; "container" in it is the rest of the first container
 //
-// A list whose names repeat stays a list.
+// A list with repeated names stays a list.
 func StaticPodAttributes(manifest []byte) (state.Value, error) {
 	doc, err := yamlMap(manifest)
 	if err != nil {
@@ -55,7 +54,7 @@ func StaticPodAttributes(manifest []byte) (state.Value, error) {
 		probes.put(p, container.take(p+"Probe"))
 	}
 	out.put("probes", state.Map(probes))
-	// What an encoder leaves behind that says nothing.
+	// Remove empty values that encoders leave behind.
 	dropEmpty(pod, "status")
 	spec.put("container", state.Map(container))
 	if len(containers) > 1 {
@@ -67,18 +66,17 @@ func StaticPodAttributes(manifest []byte) (state.Value, error) {
 	return state.Map(out), nil
 }
 
-// YAMLAttributes parses a YAML document that is a map. Fields that are null
-// are left out.
+// YAMLAttributes parses a YAML document that is a map, and omits null fields.
 func YAMLAttributes(content []byte) (state.Value, error) { return yamlMap(content) }
 
-// YAMLDocument returns a YAML document that is a map, with the fields that are null.
+// YAMLDocument parses a YAML document that is a map, and keeps null fields.
 func YAMLDocument(content []byte) (state.Value, error) {
 	tree := yamlTrees.Of(string(content))
 	return tree.whole, tree.err
 }
 
-// KubeletFlagsAttributes parses kubeadm-flags.env: args are the kubelet's
-// flags, other is what else the file sets.
+// KubeletFlagsAttributes parses kubeadm-flags.env: args are the kubelet's flags, other are the
+// remaining variables of the file.
 func KubeletFlagsAttributes(content []byte) (state.Value, error) {
 	var args []state.Arg
 	var other []state.Value
@@ -105,8 +103,8 @@ func KubeletFlagsAttributes(content []byte) (state.Value, error) {
 	return state.Map(out), nil
 }
 
-// unquote takes the quotes off a value: double ones with escapes, as kubeadm
-// writes them, or single ones, as people do.
+// unquote removes the quotes of a value: double ones with escapes, as kubeadm writes them, or
+// single ones, as in manual edits.
 func unquote(value string) (string, error) {
 	switch {
 	case strings.HasPrefix(value, `"`):
@@ -121,8 +119,8 @@ func unquote(value string) (string, error) {
 	return value, nil
 }
 
-// parseArgs reads words of the form --name=value; any other word becomes an
-// argument whose name is the quoted word.
+// parseArgs parses words of the form --name=value; any other word becomes an argument whose name is
+// the quoted word.
 func parseArgs(words []string) []state.Arg {
 	args := make([]state.Arg, 0, len(words))
 	for _, w := range words {
@@ -141,8 +139,7 @@ func yamlMap(content []byte) (state.Value, error) {
 	return tree.value, tree.err
 }
 
-// yamlTree is what a YAML map says, whole and without what is null, or why it
-// cannot be read.
+// yamlTree is the content of a YAML map, complete and without nulls, or the error of parsing it.
 type yamlTree struct {
 	whole, value state.Value
 	err          error
@@ -157,7 +154,7 @@ var yamlTrees = cache.New(func(content string) yamlTree {
 	return yamlTree{whole: whole, value: withoutNulls(whole)}
 })
 
-// withoutNulls drops fields that are null, which is how some encoders write "not set".
+// withoutNulls drops null fields, which is how some encoders write "not set".
 func withoutNulls(v state.Value) state.Value {
 	switch v.Kind() {
 	case state.KindMap:
@@ -176,7 +173,7 @@ func withoutNulls(v state.Value) state.Value {
 	return v
 }
 
-// fieldMap is a map that is being taken apart or put together.
+// fieldMap is a map that is being taken apart or built.
 type fieldMap map[string]state.Value
 
 func fields(v state.Value) fieldMap {
@@ -193,7 +190,7 @@ func (m fieldMap) take(key string) state.Value {
 	return v
 }
 
-// put sets a field; null and, at this level, an empty map are not worth one.
+// put sets a field, except to null or, at this level, an empty map.
 func (m fieldMap) put(key string, v state.Value) {
 	if !v.IsNull() {
 		m[key] = v
@@ -218,8 +215,7 @@ func (m fieldMap) putCommand(command state.Value) {
 	m["args"] = state.Args(parseArgs(words))
 }
 
-// byName turns a list of named things into a map; names that are missing or
-// repeat leave it a list.
+// byName turns a list of named elements into a map; with missing or repeated names it stays a list.
 func byName(list state.Value) state.Value {
 	m := fieldMap{}
 	for _, e := range list.AsList() {
@@ -236,7 +232,7 @@ func byName(list state.Value) state.Value {
 	return state.Map(m)
 }
 
-// environment turns variables into a map of name to value.
+// environment converts variables into a map of name to value.
 func environment(list state.Value) state.Value {
 	v := byName(list)
 	if v.Kind() != state.KindMap {

@@ -59,7 +59,7 @@ func TestStaticPodAttributes(t *testing.T) {
 	}
 }
 
-// TestFormattingDoesNotMatter writes manifests in other ways.
+// TestFormattingDoesNotMatter checks that other formatting of a manifest gives equal attributes.
 func TestFormattingDoesNotMatter(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
@@ -83,7 +83,8 @@ func TestFormattingDoesNotMatter(t *testing.T) {
 	}
 }
 
-// TestEveryEditShows changes, drops and adds at every place of a manifest.
+// TestEveryEditShows checks that changing, dropping or adding a value at any place of a manifest
+// changes its attributes.
 func TestEveryEditShows(t *testing.T) {
 	t.Parallel()
 	edits := 0
@@ -106,14 +107,14 @@ func TestEveryEditShows(t *testing.T) {
 			}
 			got, err := kubeadm.StaticPodAttributes(changed)
 			if err == nil && got.Equal(want) {
-				t.Errorf("%s: %s does not show", name, what)
+				t.Errorf("%s: %s does not change the attributes", name, what)
 			}
 		}
 	}
 	t.Logf("%d edits show", edits)
 }
 
-// edit makes the n-th possible edit of a tree and says which it was.
+// edit makes the n-th possible edit of a tree and describes it.
 func edit(v any, n *int, what *string, path string) any {
 	try := func(how string) bool {
 		if *n == 0 && *what == "" {
@@ -217,15 +218,15 @@ func FuzzStaticPodAttributes(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
 		if v, err := kubeadm.StaticPodAttributes(content); err == nil && v.Kind() != state.KindMap {
-			t.Errorf("attributes are no map: %v", v)
+			t.Errorf("attributes are not a map: %v", v)
 		}
 		kubeadm.StaticPodHash(content, "/x", "n", "1.36.3")
 		_, _ = kubeadm.KubeletFlagsAttributes(content)
 	})
 }
 
-// TestReadsShortestPaths: kubeadm takes folders with a slash at their end, a
-// configuration does not.
+// TestReadsShortestPaths checks that a trailing slash of a folder, which kubeadm accepts, is
+// removed.
 func TestReadsShortestPaths(t *testing.T) {
 	t.Parallel()
 	c, err := kubeadm.ReadClusterConfiguration("prod", "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.3\n"+
@@ -237,12 +238,12 @@ func TestReadsShortestPaths(t *testing.T) {
 		t.Errorf("the folders are %s", got)
 	}
 	if got := kubeadm.ShortestPath("") + kubeadm.ShortestPath("a/"); got != "a/" {
-		t.Errorf("what is no absolute path is %q", got)
+		t.Errorf("a relative path is read as %q", got)
 	}
 }
 
-// TestReadsPastUnknownFields: kubeadm passes over fields that there are not, also where
-// only a capital is another one.
+// TestReadsPastUnknownFields checks that unknown fields are ignored, like in kubeadm, even if only
+// the case differs.
 func TestReadsPastUnknownFields(t *testing.T) {
 	t.Parallel()
 	c, err := kubeadm.ReadClusterConfiguration("prod", "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.3\n"+
@@ -255,8 +256,8 @@ func TestReadsPastUnknownFields(t *testing.T) {
 	}
 }
 
-// FuzzReadClusterConfiguration: what a cluster holds of its own configuration never
-// panics, and what is read can be rendered.
+// FuzzReadClusterConfiguration checks that no stored ClusterConfiguration panics, and that what was
+// read can be rendered.
 func FuzzReadClusterConfiguration(f *testing.F) {
 	for _, text := range []string{
 		"apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.3\nnetworking: {podSubnet: 10.244.0.0/16}\n",
@@ -274,8 +275,8 @@ func FuzzReadClusterConfiguration(f *testing.F) {
 	})
 }
 
-// TestHash compares with what the kubelet of each version makes of the same
-// files: testdata/hashes is printed by cmd/lab/oracle/podtypes.
+// TestHash compares with the hashes by the kubelet of each version for the same files:
+// cmd/lab/oracle/podtypes prints testdata/hashes.
 func TestHash(t *testing.T) {
 	t.Parallel()
 	same, all := 0, 0
@@ -318,7 +319,7 @@ func TestHashIsUnknownRatherThanWrong(t *testing.T) {
 		}
 	}
 	if got := kubeadm.StaticPodHash(read(t, manifests+"etcd.yaml"), "/x", "n", "1.38.0"); got != "" {
-		t.Errorf("a kubelet nobody knows hashes to %s", got)
+		t.Errorf("an unknown kubelet version hashes to %s", got)
 	}
 	if got := kubeadm.StaticPodHash([]byte("kind: Pod\nmetadata: {uid: own}"), "/x", "n", "1.36.3"); got != "own" {
 		t.Errorf("a pod with a UID of its own hashes to %s", got)

@@ -20,13 +20,13 @@ import (
 	"github.com/kubewright/kubewright/state/cache"
 )
 
-// patches returns the cluster's patches of a target, then the node's, each in the
-// order of the configuration. (kubeadm orders a folder's files by name.)
+// patches returns the cluster's patches of a target, then the node's, each in configuration order.
+// (kubeadm sorts the files of a folder by name.)
 func (s *settings) patches(target string) []config.Patch {
 	return patchesOf(target, s.Patches, s.node.Patches)
 }
 
-// Patches returns those of a target, in the order in which they are applied.
+// Patches returns the patches of a target, in the order in which they are applied.
 func Patches(in Input, target string) []config.Patch {
 	return patchesOf(target, in.Cluster.Patches, in.Node.Patches)
 }
@@ -41,7 +41,7 @@ func patchesOf(target string, lists ...[]config.Patch) []config.Patch {
 	return out
 }
 
-// PatchError is what is wrong with a patch. It says where that is.
+// PatchError is an error in a patch, with the location of the patch.
 type PatchError struct {
 	Source state.Source
 	Err    error
@@ -49,11 +49,11 @@ type PatchError struct {
 
 func (e *PatchError) Error() string { return e.Err.Error() }
 
-// Unwrap is the error without its place.
+// Unwrap returns the error without its location.
 func (e *PatchError) Unwrap() error { return e.Err }
 
-// applyPatches patches an object in JSON. Each patch may hold several documents; an
-// empty type is strategic. kind is the object's Go type, whose tags say how lists merge.
+// applyPatches patches an object in JSON. Each patch may hold several documents; an empty type
+// means strategic. kind is the object's Go type, whose tags say how lists merge.
 func applyPatches(object []byte, patches []config.Patch, kind reflect.Type) ([]byte, error) {
 	data := string(object)
 	for _, p := range patches {
@@ -66,8 +66,8 @@ func applyPatches(object []byte, patches []config.Patch, kind reflect.Type) ([]b
 	return []byte(data), nil
 }
 
-// readPatched applies patches and reads what comes out. An error of reading it is that
-// of the first patch behind which it cannot be read.
+// readPatched applies patches and decodes the result. A decoding error is attributed to the first
+// patch after which decoding fails.
 func readPatched[T any](object []byte, patches []config.Patch, name string, read func([]byte, *T) error) (patched []byte, result T, err error) {
 	kind := reflect.TypeFor[T]()
 	if patched, err = applyPatches(object, patches, kind); err != nil {
@@ -92,7 +92,7 @@ type patching struct {
 	kind  reflect.Type
 }
 
-// patchedObject is what a patch made of an object, or why it cannot be applied.
+// patchedObject is the result of a patch, or the error of applying it.
 type patchedObject struct {
 	data string
 	err  error

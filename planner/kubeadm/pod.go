@@ -24,10 +24,10 @@ import (
 // planeComponents are the static pods of every control plane, in kubeadm's order.
 var planeComponents = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
-// probePort is the name of the container port that all probes ask (since 1.34).
+// probePort is the name of the container port that all probes use (since 1.34).
 const probePort = "probe-port"
 
-// errRootless refuses a gate that needs users made on the host first.
+// errRootless refuses a gate that requires creating users on the host first.
 var errRootless = errors.New("cannot render static pods with the feature gate RootlessControlPlane: it is not supported. Remove it from feature_gates")
 
 // StaticPod renders the manifest of kube-apiserver, kube-controller-manager or kube-scheduler.
@@ -47,7 +47,7 @@ func StaticPod(in Input, component string) ([]byte, error) {
 	return s.renderPod(pod)
 }
 
-// component is what the pods differ in.
+// component holds the differences between the pods.
 type component struct {
 	name, image string
 	args        []state.Arg
@@ -58,7 +58,7 @@ type component struct {
 	probe       probe
 }
 
-// staticPod returns the shape that all static pods share.
+// staticPod returns the pod of a component.
 func (s *settings) staticPod(c component) corev1.Pod {
 	priority := int32(2000001000) // of the class system-node-critical
 	container := corev1.Container{
@@ -85,7 +85,7 @@ func (s *settings) staticPod(c component) corev1.Pod {
 	}
 }
 
-// probe says where and what a pod's probes ask.
+// probe is the address and the paths of a pod's probes.
 type probe struct {
 	host   string
 	port   int32
@@ -112,8 +112,8 @@ func (p probe) get(path string, delay, failures, period int32) *corev1.Probe {
 	}
 }
 
-// probeHost returns where a component that listens on address can be asked; empty
-// is the pod's own address, which a wildcard needs (kubernetes issue 86504).
+// probeHost returns the host for probes of a component that listens on address; empty means the
+// pod's own address, which a wildcard needs (kubernetes issue 86504).
 func probeHost(address string) string {
 	if address == "0.0.0.0" || address == "::" {
 		return ""
@@ -121,7 +121,7 @@ func probeHost(address string) string {
 	return address
 }
 
-// bindHost returns the probe host of a component that listens on the loopback unless told otherwise.
+// bindHost returns the probe host of a component that listens on the loopback address by default.
 func bindHost(extra []config.Arg) string {
 	if address, ok := lastArg(extra, "bind-address"); ok {
 		return probeHost(address)
@@ -133,8 +133,8 @@ func cpu(amount string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(amount)}
 }
 
-// env returns the proxies' environment overlaid by the user's, sorted by name.
-// kubeadm takes the former from its own process; here the configuration says it.
+// env returns the proxy environment overlaid by the user's, sorted by name. kubeadm takes the
+// former from its own process; here the configuration has it.
 func (s *settings) env(extra []config.EnvVar) []corev1.EnvVar {
 	byName := map[string]corev1.EnvVar{}
 	for _, e := range s.proxyEnv() {
@@ -150,7 +150,7 @@ func (s *settings) env(extra []config.EnvVar) []corev1.EnvVar {
 	return out
 }
 
-// proxyEnv returns the variables that count as a proxy's, sorted by name.
+// proxyEnv returns the proxy variables, sorted by name.
 func (s *settings) proxyEnv() []corev1.EnvVar {
 	var out []corev1.EnvVar
 	for _, name := range slices.Sorted(maps.Keys(s.ProxyEnv)) {
@@ -180,7 +180,7 @@ func envVars(vars []config.EnvVar) []corev1.EnvVar {
 	return out
 }
 
-// renderPod patches a pod and writes it down as kubeadm's encoder does: keys sorted.
+// renderPod patches a pod and encodes it like kubeadm: with sorted keys.
 func (s *settings) renderPod(pod corev1.Pod) ([]byte, error) {
 	patched, err := s.patchPod(pod)
 	if err != nil {
@@ -199,13 +199,13 @@ func (s *settings) patchPod(pod corev1.Pod) (corev1.Pod, error) {
 		if err != nil {
 			return pod, fmt.Errorf("internal error: cannot write the manifest of %s: %w", name, err)
 		}
-		// kubeadm reads the result back into a Pod: what a Pod does not have falls away.
+		// kubeadm decodes the result into a Pod again, which drops unknown fields.
 		if _, pod, err = readPatched(content, patches, "manifest of "+name, func(b []byte, p *corev1.Pod) error { return utiljson.Unmarshal(b, p) }); err != nil {
 			return pod, err
 		}
 	}
 	if len(pod.Spec.Containers) > 0 {
-		// Behind the patches, which may refer to places in the command, and of values.
+		// This comes after the patches, which may refer to indices and values of the command.
 		command := &pod.Spec.Containers[0].Command
 		*command = keep(*command, s.kept[name])
 	}

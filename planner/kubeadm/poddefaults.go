@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// defaultPod fills a pod's tree as the API's defaults for pods do (core/v1),
-// as far as static pods use them, and moves fields to where the kubelet's
-// internal types have them. False means that the pod holds something whose
-// defaults are not known here.
+// defaultPod fills a pod's tree with the API's defaults for pods (core/v1), as far as static pods
+// use them, and moves fields to their place in the kubelet's internal types. It returns false if
+// the pod has fields whose defaults are unknown here.
 func defaultPod(pod map[string]any, minor int) bool {
 	spec, ok := pod["spec"].(map[string]any)
 	if !ok || len(at[map[string]any](pod, "status")) > 0 {
@@ -40,7 +39,7 @@ func defaultPod(pod map[string]any, minor int) bool {
 	return true
 }
 
-// hostFields moves what the kubelet kept in the pod's security context until 1.36.
+// hostFields moves fields that the kubelet kept in the pod's security context until 1.36.
 func hostFields(spec map[string]any) {
 	security, ok := spec["securityContext"].(map[string]any)
 	if !ok {
@@ -54,7 +53,7 @@ func hostFields(spec map[string]any) {
 	}
 }
 
-// defaultVolume knows folders of the host and empty ones.
+// defaultVolume sets the defaults of a volume; it knows hostPath and emptyDir.
 func defaultVolume(v map[string]any) bool {
 	sources := 0
 	for key := range v {
@@ -119,7 +118,7 @@ func defaultGet(handler map[string]any) {
 	}
 }
 
-// defaultRequests requests what is limited and not requested.
+// defaultRequests sets missing requests to the limits.
 func defaultRequests(resources map[string]any) {
 	limits, ok := resources["limits"].(map[string]any)
 	if !ok {
@@ -133,7 +132,7 @@ func defaultRequests(resources map[string]any) {
 	setMissing(requests, limits)
 }
 
-// latest reports whether an image names the tag latest, or neither tag nor digest.
+// latest reports whether an image has the tag latest, or neither tag nor digest.
 func latest(image string) bool {
 	name := image[strings.LastIndex(image, "/")+1:]
 	if strings.Contains(name, "@") {
@@ -143,8 +142,8 @@ func latest(image string) bool {
 	return !tagged || tag == "latest"
 }
 
-// setMissing sets fields that are absent or hold the zero of their type, which
-// the API takes for absent where it is no pointer.
+// setMissing sets fields that are absent or have the zero value of their type, which the API treats
+// as absent if the field is no pointer.
 func setMissing(m, defaults map[string]any) {
 	for k, v := range defaults {
 		if old, ok := m[k]; !ok || old == "" || old == 0.0 && !pointers[k] {
@@ -153,7 +152,7 @@ func setMissing(m, defaults map[string]any) {
 	}
 }
 
-// pointers are numbers whose zero is a value.
+// pointers are numeric fields whose zero is a value.
 var pointers = map[string]bool{"terminationGracePeriodSeconds": true}
 
 // listOf returns the maps in a list.
@@ -167,7 +166,7 @@ func listOf(m map[string]any, key string) []map[string]any {
 	return out
 }
 
-// at walks maps; what is not there, or of another type, is the zero value.
+// at walks maps to a value; a missing value, or one of another type, is the zero value.
 func at[T any](m map[string]any, keys ...string) T {
 	last := len(keys) - 1
 	for _, k := range keys[:last] {
@@ -177,7 +176,7 @@ func at[T any](m map[string]any, keys ...string) T {
 	return v
 }
 
-// dropNulls takes out fields that are null, which decoding leaves unset.
+// dropNulls removes null fields, which decoding leaves unset.
 func dropNulls(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -15,9 +15,8 @@ import (
 	"github.com/kubewright/kubewright/planner/kubeadm/kubeadmtest"
 )
 
-// surface lists everything that kubeadm's v1beta4 configuration of clusters and
-// hosts can say, with its default ("" is absent). Lists of structures are walked through;
-// one of words is one value, sorted.
+// surface lists every field of kubeadm's v1beta4 configuration of clusters and hosts, with its
+// default ("" is absent). Lists of structures are walked; a list of words is one value, sorted.
 var surface = map[string][][2]string{
 	"ClusterConfiguration": {
 		{"kubernetesVersion", "stable-1"},
@@ -151,8 +150,8 @@ var notOnSurface = []struct{ what, why string }{
 	{"Arg.mergeMethod", "kubeadm.k8s.io/v1, experimental in 1.37 and never stored"},
 }
 
-// TestSurface counts that every field differs from its default in some configuration
-// that the language takes, and that every field which is set has a row.
+// TestSurface checks that every field differs from its default in some configuration that the
+// language accepts, and that every field that is set has a row.
 func TestSurface(t *testing.T) {
 	set := map[string]map[string]bool{} // KIND.PATH → values
 	refused := map[string]string{}
@@ -192,7 +191,7 @@ func TestSurface(t *testing.T) {
 	}
 }
 
-// refusal returns why the language does not take a configuration; "" for one that it takes.
+// refusal returns why the language refuses a configuration; "" for one that it accepts.
 func refusal(c kubeadmtest.Case) string {
 	cfg := &config.Config{Clusters: []*config.Cluster{c.Cluster}, Nodes: []*config.Node{c.Founder.Node}}
 	if c.Joiner != nil {
@@ -206,8 +205,8 @@ func refusal(c kubeadmtest.Case) string {
 	return kubeadmtest.Refused[c.Name]
 }
 
-// hasRow reports whether a field is in one of the tables. What kubelet and kube-proxy can
-// be told is not kubeadm's to list.
+// hasRow reports whether a field is in one of the tables. The fields of the kubelet's and
+// kube-proxy's configurations are not kubeadm's.
 func hasRow(kind, field string) bool {
 	if field == "apiVersion" || field == "kind" || strings.HasPrefix(kind, "Kube") || kind == "JoinConfiguration" && strings.HasPrefix(field, "timeouts.") {
 		return true
@@ -235,8 +234,8 @@ func collect(t *testing.T, set map[string]map[string]bool, docs []byte) {
 	}
 }
 
-// collectLeaves notes values by path; below a map whose keys are the user's, or
-// corev1's, the path ends with a star.
+// collectLeaves records values by path; below a map with user-defined keys, or with types of
+// corev1, the path ends with a star.
 func collectLeaves(set map[string]map[string]bool, path string, v any) {
 	switch v := v.(type) {
 	case map[string]any:

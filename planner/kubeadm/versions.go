@@ -7,27 +7,27 @@ import (
 	"strings"
 )
 
-// The minors of Kubernetes that this package knows.
+// The minor versions of Kubernetes that this package supports.
 const (
 	MinMinor = 34
 	MaxMinor = 37
 )
 
-// release is what kubeadm of one minor brings and how it behaves. A field
-// called since… holds the first patch release of the minor that behaves so.
+// release describes kubeadm of one minor version: its images and its behaviour. A field named
+// since… holds the first patch release of the minor version with that behaviour.
 type release struct {
 	minor int
 	// newest is the newest patch release that was read.
 	newest int
-	// etcd, coreDNS and pause are the image tags of the minor's newest patch
-	// release; older holds those of earlier ones.
+	// etcd, coreDNS and pause are the image tags of the newest patch release; older holds those of
+	// earlier patch releases.
 	etcd, coreDNS, pause string
 	older                []olderImages
 
-	// podInfraImage: the kubelet is told the pause image by flag.
+	// podInfraImage: kubeadm passes the kubelet the pause image as a flag.
 	podInfraImage bool
-	// localSocketGate: the gate NodeLocalCRISocket exists and can be off, which
-	// brings the runtime's endpoint back as a flag.
+	// localSocketGate: the gate NodeLocalCRISocket exists and can be off, which makes the runtime's
+	// endpoint a flag again.
 	localSocketGate bool
 	// localModeGate: the gate ControlPlaneKubeletLocalMode exists and can be off.
 	localModeGate bool
@@ -39,35 +39,35 @@ type release struct {
 	etcdFlagsByTag bool
 	// httpEndpoints: etcd.external has httpEndpoints.
 	httpEndpoints bool
-	// sharedResolver: the founder's resolvConf gets into the kubelet-config ConfigMap.
+	// sharedResolver: the first control plane's resolvConf is stored in the kubelet-config
+	// ConfigMap.
 	sharedResolver bool
-	// proxyMode is written into kube-proxy's configuration where none is given.
+	// proxyMode is written into kube-proxy's configuration if none is given.
 	proxyMode string
 	// proxyPatch: patches may target kubeproxydaemonset.
 	proxyPatch bool
-	// sincePlainClient: the API server's client certificate for kubelets has no
-	// organization, its rights come from a binding of its own.
+	// sincePlainClient: the API server's client certificate for kubelets has no organization; its
+	// permissions come from its own binding.
 	sincePlainClient int
-	// sinceUserOrder: extra arguments keep the user's order behind the sorted rest.
+	// sinceUserOrder: extra arguments keep the user's order after the sorted rest.
 	sinceUserOrder int
-	// unknownKubelet lists fields of KubeletConfiguration that came later.
+	// unknownKubelet lists fields of KubeletConfiguration that later versions have added.
 	unknownKubelet []string
 
-	// plainClient and userOrder are what the since… fields mean for one version.
+	// plainClient and userOrder are the since… fields evaluated for one version.
 	plainClient, userOrder bool
 }
 
-// olderImages are the tags of patch releases before a given one.
+// olderImages are the image tags of patch releases before a given one.
 type olderImages struct {
 	before               int
 	etcd, coreDNS, pause string
 }
 
-// releases is the version table, by minor from MinMinor on.
-// Read from kubeadm 1.34.1, 1.34.2, 1.34.9, 1.35.0, 1.35.8, 1.36.0, 1.36.3 and
-// 1.37.1; the patch releases of changes are those of the changelogs: order of
-// arguments 1.34.4, 1.35.1 and 1.36.0; the kubelet client's rights 1.34.8,
-// 1.35.5, 1.36.1 and 1.37.0 (kubernetes/kubernetes pull requests 138958 to 138960).
+// releases is the version table, by minor version from MinMinor on. Read from kubeadm 1.34.1,
+// 1.34.2, 1.34.9, 1.35.0, 1.35.8, 1.36.0, 1.36.3 and 1.37.1; the patch releases of changes are
+// those of the changelogs: order of arguments 1.34.4, 1.35.1 and 1.36.0; permissions of the kubelet
+// client 1.34.8, 1.35.5, 1.36.1 and 1.37.0 (kubernetes/kubernetes pull requests 138958 to 138960).
 var releases = [...]release{
 	{
 		minor: 34, newest: 9, etcd: "3.6.5-0", coreDNS: "v1.12.1", pause: "3.10.1",
@@ -96,7 +96,7 @@ var releases = [...]release{
 	},
 }
 
-// KnownReleases returns the newest patch releases known here, without v, by their minors.
+// KnownReleases returns the newest known patch releases, without v, by minor version.
 func KnownReleases() map[int]string {
 	out := map[int]string{}
 	for _, r := range releases {
@@ -105,9 +105,8 @@ func KnownReleases() map[int]string {
 	return out
 }
 
-// releaseOf returns the row for a version, with the differences of its patch
-// release applied. A version outside the table takes the nearest row, as
-// kubeadm does with etcd's.
+// releaseOf returns the row for a version, with the differences of its patch release applied. A
+// version outside the table gets the nearest row, as in kubeadm for the etcd version.
 func releaseOf(version string) release {
 	minor, patch := minorPatch(version)
 	r := releases[min(max(minor, MinMinor), MaxMinor)-MinMinor]
@@ -124,7 +123,7 @@ func releaseOf(version string) release {
 	return r
 }
 
-// minorPatch reads 1.36.3, with or without v and suffixes.
+// minorPatch parses 1.36.3, with or without v and suffixes.
 func minorPatch(version string) (minor, patch int) {
 	version, _, _ = strings.Cut(strings.TrimPrefix(version, "v"), "+")
 	version, _, _ = strings.Cut(version, "-")
@@ -138,7 +137,7 @@ func minorPatch(version string) (minor, patch int) {
 	return minor, patch
 }
 
-// CheckVersion reports a version of Kubernetes that this package does not know.
+// CheckVersion reports an unsupported version of Kubernetes.
 func CheckVersion(version string) error {
 	minor, _ := minorPatch(version)
 	if !strings.HasPrefix(strings.TrimPrefix(version, "v"), "1.") || minor < MinMinor || minor > MaxMinor {
@@ -147,7 +146,7 @@ func CheckVersion(version string) error {
 	return nil
 }
 
-// tag returns the image tag of a version: with v, and with no character that a tag cannot hold.
+// tag returns the image tag of a version: with v, and without characters that a tag cannot hold.
 func tag(version string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -163,15 +162,15 @@ func (s *settings) coreImage(component string) string {
 	return s.ImageRepository + "/" + component + ":" + tag(s.KubernetesVersion)
 }
 
-// PauseImage returns the image of pod sandboxes that kubeadm of the cluster's
-// release checks the runtime for.
+// PauseImage returns the image of pod sandboxes that kubeadm of the cluster's release expects in
+// the runtime.
 func PauseImage(in Input) string { return in.settings().pauseImage() }
 
 func (s *settings) pauseImage() string { return s.ImageRepository + "/pause:" + s.release.pause }
 
-// Images lists what a node runs of kubeadm's images, in the order in which
-// kubeadm pulls them on a control plane. A worker needs kube-proxy, CoreDNS
-// and pause; kubeadm itself pulls nothing there.
+// Images lists the images of kubeadm that a node runs, in the order in which kubeadm pulls them on
+// a control plane. A worker needs kube-proxy, CoreDNS and pause; kubeadm itself pulls nothing
+// there.
 func Images(in Input) []string {
 	s := in.settings()
 	var images []string

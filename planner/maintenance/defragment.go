@@ -18,10 +18,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Defragment plans for every etcd member of a cluster to give back the space
-// that its database does not use: one after the other, the leader last. Under an
-// alarm for lack of space etcd is compacted first, and disarmed when all is done.
-// What etcd holds is fetched before; options may skip that phase.
+// Defragment plans the defragmentation of every etcd member of a cluster: one after the other, the
+// leader last. Under the NOSPACE alarm etcd is compacted first, and the alarm is disarmed at the
+// end. A snapshot is taken first; options may skip that phase.
 func Defragment(v *topology.Fleet, header planner.Plan, options planner.Options, label string) (topology.Result, diag.Diagnostics) {
 	diags := pipeline.LeaveOutWorkers(v)
 	resolve.Fleet(v)
@@ -84,8 +83,8 @@ func Defragment(v *topology.Fleet, header planner.Plan, options planner.Options,
 	return topology.Result{Plan: p, Desired: &state.Snapshot{}, Observed: &state.Snapshot{}}, diags
 }
 
-// compactStep has etcd drop the past. API servers do that every five minutes, but
-// not under the alarm: they agree on it by a write, which etcd refuses.
+// compactStep makes etcd drop old revisions. API servers do that every five minutes, but not under
+// the alarm: they coordinate by a write, which etcd refuses.
 func compactStep(c *topology.Cluster) planner.Step {
 	return planner.Step{
 		ID: topology.StepAddress(c.Target, topology.CompactPhase), Phase: topology.CompactPhase, Target: c.Target, Action: planner.Update, Via: c.Primary,
@@ -96,7 +95,7 @@ func compactStep(c *topology.Cluster) planner.Step {
 
 func full(members []state.EtcdMember) bool { return quorum.HasAlarm(members, quorum.AlarmNoSpace) }
 
-// careFor returns a cluster whose etcd is ours and answers, and whose members agree.
+// careFor returns a cluster with a stacked etcd that answers and has no CORRUPT alarm.
 func careFor(v *topology.Fleet, label string) (*topology.Cluster, diag.Diagnostics) {
 	i := slices.IndexFunc(v.Clusters, func(c *topology.Cluster) bool { return c.Label == label })
 	if i < 0 {
@@ -120,7 +119,7 @@ func careFor(v *topology.Fleet, label string) (*topology.Cluster, diag.Diagnosti
 	return c, nil
 }
 
-// unknownCluster refuses a label that no cluster has.
+// unknownCluster refuses a label that no cluster of the configuration has.
 func unknownCluster(v *topology.Fleet, label string) *diag.Diagnostic {
 	var labels []string
 	for _, c := range v.Clusters {
@@ -129,12 +128,12 @@ func unknownCluster(v *topology.Fleet, label string) *diag.Diagnostic {
 	return diag.Errorf("Unknown cluster", "The configuration has no cluster %q. It has %s.", label, cmp.Or(strings.Join(labels, ", "), "none"))
 }
 
-// RefuseExternalEtcd refuses to look after the etcd of somebody else.
+// RefuseExternalEtcd refuses to maintain an external etcd.
 func RefuseExternalEtcd(c *config.Cluster) diag.Diagnostics {
 	return diag.Diagnostics{diag.Errorf("Etcd is external", "The etcd of cluster %q is external: its operator maintains it.", c.Label).At(c.Source).For(state.ClusterTarget(c.Label))}
 }
 
-// defragmentStep is for a member on a node of the configuration.
+// defragmentStep returns the step of a member; false if it is on no node of the configuration.
 func defragmentStep(c *topology.Cluster, m state.EtcdMember) (planner.Step, bool) {
 	for _, n := range c.ControlPlanes() {
 		if !slices.Contains(m.PeerURLs, n.PeerURL()) {
@@ -152,12 +151,12 @@ func defragmentStep(c *topology.Cluster, m state.EtcdMember) (planner.Step, bool
 	return planner.Step{}, false
 }
 
-// leftAlone tells of a member whose host nobody here knows.
+// leftAlone warns of a member on an unknown host.
 func leftAlone(c *topology.Cluster, m state.EtcdMember) *diag.Diagnostic {
 	return diag.Warningf("Etcd member is skipped", "Member %s (%s, %s) is on no control plane of the configuration, so that its database is not defragmented. "+
 		"If it belongs to the cluster, defragment it where it runs (etcdctl defrag); if its host is gone, remove it (etcdctl member remove %s).",
 		cmp.Or(m.Name, "without a name"), m.ID, strings.Join(m.PeerURLs, ", "), m.ID).At(c.Source).For(c.Target)
 }
 
-// mebibytes prints a size in bytes.
+// mebibytes formats a size in bytes.
 func mebibytes(bytes int64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }

@@ -20,7 +20,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// EtcdRestore is a snapshot that a cluster's etcd is to be made of again.
+// EtcdRestore is a snapshot from which a cluster's etcd is restored.
 type EtcdRestore struct {
 	// Cluster is the label of the cluster.
 	Cluster string
@@ -30,9 +30,8 @@ type EtcdRestore struct {
 	Answers []state.EtcdMember
 }
 
-// The waypoints of a restore. What is observed tells where it stands: the mark
-// on the first control plane says that the data is made, and the members say
-// who has joined.
+// The waypoints of a restore. The observation shows the progress: the mark on the first control
+// plane means that the data is restored, and the members show which nodes have joined.
 const (
 	restoreStop  = "stop"
 	restoreData  = "data"
@@ -41,11 +40,10 @@ const (
 	RestoreDone  = "done"
 )
 
-// Restore plans to make a cluster's etcd again of a snapshot: everywhere the API
-// servers and what is left of etcd are stopped and its data is set aside, one
-// control plane gets the snapshot as a cluster of one member, and the others
-// join that. It is refused while a quorum answers, because nothing is restored
-// over a cluster that works, and goes on where it was interrupted.
+// Restore plans to restore a cluster's etcd from a snapshot: the API servers and the remaining etcd
+// members are stopped everywhere and their data is set aside, one control plane gets the snapshot
+// as a cluster of one member, and the others join it. It is refused while a quorum answers, because
+// kubewright does not restore over a working cluster. An interrupted restore continues.
 func Restore(v *topology.Fleet, header planner.Plan, r EtcdRestore) (topology.Result, diag.Diagnostics) {
 	v.Restores = true
 	diags := pipeline.LeaveOutWorkers(v)
@@ -57,9 +55,8 @@ func Restore(v *topology.Fleet, header planner.Plan, r EtcdRestore) (topology.Re
 	}
 	planes := restorable(c)
 	first := planes[0]
-	// The data of the first one is that of a cluster that is being founded: its
-	// manifest names it alone.
-	// What another one holds is set aside, so that it joins as one without data.
+	// The manifest of the first one names only itself, as when a cluster is bootstrapped. The data
+	// of the others is set aside, so that they join without data.
 	c.Primary, c.Founding, c.Restoring = first.Target, true, true
 	b := restore{cluster: c, from: r, controlPlanes: planes, draft: planner.Draft{
 		Edges: map[state.Address][]state.Address{}, Limits: map[string]int{c.Limit("etcd-membership"): 1},
@@ -84,7 +81,7 @@ func Restore(v *topology.Fleet, header planner.Plan, r EtcdRestore) (topology.Re
 	return topology.Result{Plan: p, Desired: desired, Observed: &state.Snapshot{}}, diags
 }
 
-// restoredMembers returns the sentence about the members that a restore makes.
+// restoredMembers returns the sentence about the members after a restore.
 func restoredMembers(count int) string {
 	if count == 1 {
 		return "1 member of the snapshot, quorum 1."
@@ -92,7 +89,7 @@ func restoredMembers(count int) string {
 	return fmt.Sprintf("1 member of the snapshot, then %d added one at a time as learners; %d members, quorum %d.", count-1, count, count/2+1)
 }
 
-// clusterToRestore returns the cluster, unless nothing may be restored over it.
+// clusterToRestore returns the cluster, or why it must not be restored.
 func clusterToRestore(v *topology.Fleet, r EtcdRestore) (*topology.Cluster, diag.Diagnostics) {
 	i := slices.IndexFunc(v.Clusters, func(c *topology.Cluster) bool { return c.Label == r.Cluster })
 	if i < 0 {
@@ -119,9 +116,9 @@ func clusterToRestore(v *topology.Fleet, r EtcdRestore) (*topology.Cluster, diag
 	return c, nil
 }
 
-// refuseNowhere reports a cluster whose control planes have all lost what a snapshot
-// does not bring back. What one holds that was not observed nobody knows: situate
-// refuses those of the configuration, and refuseUnconfigured those of the state.
+// refuseNowhere refuses a cluster whose control planes have all lost the files that a snapshot does
+// not contain. Control planes that were not observed are not covered: pipeline.Situate refuses
+// those of the configuration, and refuseUnconfigured those of the state.
 func refuseNowhere(c *topology.Cluster) diag.Diagnostics {
 	if slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool { return n.Report == nil }) {
 		return nil
@@ -134,7 +131,7 @@ func refuseNowhere(c *topology.Cluster) diag.Diagnostics {
 		"without them the cluster has to be destroyed and created again.", c.Label, c.Certificates.Dir, topology.AdminConf).At(c.Source).For(c.Target)}
 }
 
-// MembersNamed lists members of etcd by their names.
+// MembersNamed lists etcd members by name.
 func MembersNamed(members []state.EtcdMember) string {
 	var out []string
 	for _, m := range members {
@@ -144,9 +141,9 @@ func MembersNamed(members []state.EtcdMember) string {
 	return strings.Join(out, ", ")
 }
 
-// restorable returns the control planes that a restore stops, and that join what it makes. The
-// one on which a restore has begun comes first, then those that hold data of a member:
-// another one may be a host that never came to join.
+// restorable returns the control planes that a restore stops and that join the restored etcd. The
+// one on which a restore has begun comes first, then those with data of a member: another one may
+// be a host that has never joined.
 func restorable(c *topology.Cluster) []*topology.Node {
 	var out []*topology.Node
 	for _, n := range c.ControlPlanes() {
@@ -163,8 +160,8 @@ func restorable(c *topology.Cluster) []*topology.Node {
 	return out
 }
 
-// lackedToRestore returns the files that a snapshot does not bring back, and without which
-// a control plane is no part of a restore.
+// lackedToRestore returns the missing files that a snapshot does not contain and without which a
+// control plane cannot take part in a restore.
 func lackedToRestore(n *topology.Node) []string {
 	var out []string
 	if n.Cluster.Fleet.CA(n.Target) == "" {
@@ -176,8 +173,8 @@ func lackedToRestore(n *topology.Node) []string {
 	return out
 }
 
-// refuseLostAgain reports a restore that has begun on a node, whose data has been
-// lost since. To go on would be to start an etcd with nothing in it.
+// refuseLostAgain refuses to continue a restore whose restored data was lost: that would start an
+// empty etcd.
 func refuseLostAgain(n *topology.Node, r EtcdRestore) *diag.Diagnostic {
 	holds := "it is gone"
 	if n.Report.Files[n.EtcdData()].Exists {
@@ -194,7 +191,7 @@ func whatIsLost(c *topology.Cluster, r EtcdRestore) *diag.Diagnostic {
 		"those deleted since are back, and running containers are reconciled with that. What the members hold now is kept on the hosts, beside the new data, as %s.", c.Label, r.Artifact, r.aside()).At(c.Source).For(c.Target)
 }
 
-// aside returns the name that data gets which is there already.
+// aside returns the new name of existing data that is set aside.
 func (r EtcdRestore) aside() string { return "member.before-" + topology.Short(r.SHA256) }
 
 // restore drafts the steps.
@@ -221,9 +218,9 @@ func (b *restore) at(n *topology.Node, waypoint string) state.Address {
 	return id
 }
 
-// stop ends every API server and member, and makes the data on the first. Somebody may
-// have been asked for long since the plan was made, and members may have come back: each
-// host is stopped only while etcd is silent still.
+// stop stops every API server and member, and restores the data on the first control plane. Since
+// the plan was made, an approval may have taken long and members may have come back: each host is
+// stopped only while etcd still has no quorum.
 func (b *restore) stop() {
 	c, first := b.cluster, b.controlPlanes[0]
 	var stopped []state.Address
@@ -245,8 +242,7 @@ func (b *restore) stop() {
 	}, stopped...)
 }
 
-// start runs the new member, has the others join one after the other, and ends
-// the restore.
+// start starts the new member, makes the others join one after the other, and ends the restore.
 func (b *restore) start() {
 	c, first := b.cluster, b.controlPlanes[0]
 	ops := planner.Operations{
@@ -275,19 +271,19 @@ func (b *restore) join(n *topology.Node) planner.Step {
 	return s
 }
 
-// votes reports whether a node is a voter of the new etcd already.
+// votes reports whether a node is already a voter of the new etcd.
 func (b *restore) votes(n *topology.Node) bool {
 	return slices.ContainsFunc(b.from.Answers, func(m state.EtcdMember) bool {
 		return !m.Learner && slices.Contains(m.PeerURLs, n.PeerURL())
 	})
 }
 
-// file writes a static pod as the configuration asks for it.
+// file writes a static pod as configured.
 func (b *restore) file(n *topology.Node, phase, component string) planner.Operation {
 	return host.WriteFile(b.desired.Find(topology.ItemAddress(n.Target, phase, "file", topology.Manifest(component))))
 }
 
-// ReasonOrUnknown returns why the API does not answer, or what is usually missing.
+// ReasonOrUnknown returns why the API does not answer, or else the usual reason.
 func ReasonOrUnknown(reason string) string {
 	if reason == "" {
 		return "no control plane has an administrator's kubeconfig (" + topology.AdminConf + ")"

@@ -13,10 +13,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// notStopped returns the control planes that the state knows and that a restore would not
-// stop, because they are no control planes of the configuration any more, each with
-// the reason. One is left alone when it is known to be gone: its host holds nothing of
-// the cluster, or somebody has said so and it does not answer.
+// notStopped returns the recorded control planes that a restore would not stop, because they are no
+// longer control planes of the configuration, each with the reason. It skips those known to be
+// gone: their host has no files of the cluster, or is declared gone and does not answer.
 func notStopped(c *topology.Cluster) (targets []state.Target, lines []string) {
 	v := c.Fleet
 	if v.Recorded == nil {
@@ -48,9 +47,9 @@ func notStopped(c *topology.Cluster) (targets []state.Target, lines []string) {
 	return targets, lines
 }
 
-// refuseNotStopped refuses a restore beside control planes that it would not stop: a
-// member that lives on there is another cluster with the same name and the same keys,
-// or one that has a quorum still.
+// refuseNotStopped refuses a restore while there are control planes that it would not stop: a
+// member that keeps running there would be a second cluster with the same name and keys, or one
+// that still has quorum.
 func refuseNotStopped(c *topology.Cluster) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, n := range c.ControlPlanes() {
@@ -64,14 +63,14 @@ func refuseNotStopped(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// holdsMember reports whether there is what a kubelet would start etcd of, or the data that
-// such a member goes on with.
+// holdsMember reports whether the host has an etcd manifest that a kubelet would start, or the data
+// of a member.
 func holdsMember(n *topology.Node) bool {
 	return n.Report.Files[topology.Manifest("etcd")].Exists || n.Report.Files[n.EtcdData()].Exists
 }
 
-// refuseHeldBack reports a control plane that is no part of a restore, and on which a
-// member of the old etcd would live on.
+// refuseHeldBack refuses a control plane that cannot take part in a restore, and on which a member
+// of the old etcd would keep running.
 func refuseHeldBack(n *topology.Node) *diag.Diagnostic {
 	return diag.Errorf(wouldGoOn, "A restore stops etcd on the control planes that join the restored one, but %s (%s) could not join it: "+
 		"it holds a member of etcd, and no readable %s. That member, once it runs again, would be a second cluster beside the restored one. "+
@@ -83,7 +82,7 @@ func refuseHeldBack(n *topology.Node) *diag.Diagnostic {
 
 const wouldGoOn = "Control plane would keep its old etcd member"
 
-// refuseUnconfigured refuses a restore beside those that notStopped names.
+// refuseUnconfigured refuses a restore while notStopped returns control planes.
 func refuseUnconfigured(c *topology.Cluster) *diag.Diagnostic {
 	targets, lines := notStopped(c)
 	if len(targets) == 0 {

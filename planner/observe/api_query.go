@@ -13,8 +13,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// ClusterQuery says what to look at in a cluster: what is desired or recorded of it.
-// replace are nodes that are to leave it and to join again.
+// ClusterQuery returns the query of a cluster: everything that is desired or recorded there.
+// replace are nodes that are removed from it and join again.
 func ClusterQuery(cfg *config.Config, recorded *state.State, label string, replace ...state.Target) state.ClusterQuery {
 	q := state.ClusterQuery{}
 	seen := map[state.ObjectRef]bool{}
@@ -56,7 +56,7 @@ func ClusterQuery(cfg *config.Config, recorded *state.State, label string, repla
 	return q
 }
 
-// observeInCluster looks an item up in what the API shows.
+// observeInCluster returns the attributes of an item in the report of the API.
 func observeInCluster(v *topology.Fleet, it *state.Item) (state.Value, bool) {
 	c := v.ClusterOf(it.Address.Target)
 	if c == nil || c.Report == nil {

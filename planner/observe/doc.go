@@ -1,4 +1,4 @@
-// Package observe says what to ask hosts and the API, and turns the answers into items that
+// Package observe returns the queries for hosts and the API, and turns the answers into items that
 // are compared with the desired ones.
 //
 // It compares nothing itself, and it never fails a plan.

@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// lost reports whether who has signed something is a CA that is being replaced, or was about to
-// take its place in a rotation that was cut short: neither is trusted when that is done.
+// lost reports whether issuer is a CA that is replaced at once, or one that was about to take its
+// place in an interrupted rotation: neither is trusted afterwards.
 func lost(c *topology.Cluster, issuer string) bool {
 	for base := range c.AtOnce {
 		if issuer != "" && slices.Contains(c.PrimaryNode().CADigestsIn(base+".crt"), issuer) {
@@ -20,7 +20,7 @@ func lost(c *topology.Cluster, issuer string) bool {
 	return false
 }
 
-// nodeWithLost makes what a CA has signed that is replaced at once due, with the CA.
+// nodeWithLost marks a certificate as due if a CA that is replaced at once has signed it.
 func nodeWithLost(n *topology.Node, attrs state.Value, f state.FileReport) state.Value {
 	if !staticpod.ReplacesAtOnce(n.Cluster) || attrs.Get(planner.RenewalDue).IsNull() {
 		return attrs
@@ -43,7 +43,7 @@ func nodeWithLost(n *topology.Node, attrs state.Value, f state.FileReport) state
 	return state.Map(m)
 }
 
-// fleetWithLost is nodeWithLost for the node of an item; without a node the attributes stay.
+// fleetWithLost is nodeWithLost for the node of an item; without a node it returns attrs.
 func fleetWithLost(v *topology.Fleet, it *state.Item, attrs state.Value, f state.FileReport) state.Value {
 	if n := v.Find(it.Address.Target); n != nil {
 		return nodeWithLost(n, attrs, f)

@@ -17,10 +17,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Queries says what to look at on each host of the configuration and of the
-// state: everything that desired or recorded refers to, the traces of other
-// clusters, and, for a host that is not known to be ours yet or that becomes a control
-// plane, what preflight needs.
+// Queries returns the query of each host of the configuration and of the state: everything that is
+// desired or recorded there, traces of other clusters, and the needs of the preflight checks for a
+// host that is not known to be kubewright's yet or becomes a control plane.
 func Queries(cfg *config.Config, recorded *state.State) map[state.Target]state.Query {
 	v := &topology.Fleet{Config: cfg, Recorded: recorded, PathsOnly: true}
 	resolve.Fleet(v)
@@ -67,8 +66,8 @@ func query(n *topology.Node) state.Query {
 	for _, v := range preflight.DemandedVolumes(n) {
 		q.Files = append(q.Files, state.FileQuery{Path: v.HostPath})
 	}
-	// Which paths are wanted does not depend on facts; their content does. A control
-	// plane may be the one that founds the cluster.
+	// The wanted paths do not depend on facts, only their content does. Any control plane may be
+	// the one that bootstraps the cluster.
 	c.Primary = n.Target
 	if n.IsControlPlane() {
 		c.Founding = true
@@ -91,15 +90,15 @@ func query(n *topology.Node) state.Query {
 	return NormalQuery(q)
 }
 
-// preflightQuery adds what only the checks of a host that joins, or joins as a control
-// plane that was none, want to know.
+// preflightQuery adds what only the checks of a host need that joins, or that becomes a control
+// plane.
 func preflightQuery(n *topology.Node, q *state.Query) {
 	q.Units = append(q.Units, preflight.FirewalldUnit)
 	q.Ports = append(q.Ports, preflight.Ports(n)...)
 	paths := preflight.EtcdClientPaths(n)
 	if n == n.Cluster.Nodes[0] {
-		// Through the first control plane an external etcd is observed before anything
-		// is founded on it.
+		// An external etcd is queried through the first control plane before a cluster is
+		// bootstrapped on it.
 		q.Secrets = append(q.Secrets, paths...)
 	}
 	if n.CRISocket != "" {
@@ -132,7 +131,7 @@ func baseQuery(controlPlane bool) state.Query {
 	return q
 }
 
-// reads says what of a file each kind of item needs.
+// reads says how to read the file of each kind of item.
 var reads = map[state.Kind]state.Read{
 	state.KindFile: state.ReadContent, state.KindYAMLFile: state.ReadContent,
 	state.KindEnvFile: state.ReadContent, state.KindStaticPod: state.ReadContent,
@@ -141,8 +140,8 @@ var reads = map[state.Kind]state.Read{
 	state.KindDirectory:  state.ReadStat, state.KindKey: state.ReadStat,
 }
 
-// certificateFile returns the path of a certificate: that of a pair BASE.crt and
-// BASE.key is addressed by BASE, one by itself as the file that it is.
+// certificateFile returns the path of a certificate: a pair BASE.crt and BASE.key is addressed by
+// BASE, a single certificate by its file.
 func certificateFile(it *state.Item) string {
 	if it.Address.Class() == "certificate" {
 		return it.Address.ID() + ".crt"
@@ -178,13 +177,13 @@ func addItems(q *state.Query, items []state.Item) {
 	}
 }
 
-// rank orders what of a file is wanted: a path asked for twice is read as the
-// one who wants more of it asks.
+// rank orders the ways to read a file: a path that is queried twice is read in the way with the
+// higher rank.
 var rank = map[state.Read]int{
 	state.ReadStat: 0, state.ReadDigest: 1, state.ReadKey: 2, state.ReadContent: 3, state.ReadPublicKeys: 4, state.ReadKubeconfig: 5, state.ReadCertificate: 6,
 }
 
-// NormalQuery returns the query with each thing in it once, in order.
+// NormalQuery returns the query sorted and without duplicates.
 func NormalQuery(q state.Query) state.Query {
 	want := map[string]state.Read{}
 	for _, f := range q.Files {
@@ -212,8 +211,8 @@ func NormalQuery(q state.Query) state.Query {
 	return q
 }
 
-// CABase returns the path of the CA of the departing node's cluster without .crt and .key: where
-// the block is gone, that of the recorded item which is not below another folder.
+// CABase returns the path of the CA of the departing node's cluster without .crt and .key: if the
+// block is gone, that of the recorded CA that is not below another folder.
 func CABase(l topology.Departure) string {
 	if l.Cluster != nil {
 		return l.Cluster.CABase()
@@ -230,7 +229,7 @@ func CABase(l topology.Departure) string {
 	return cmp.Or(base, topology.KubeadmPKI+"/ca")
 }
 
-// identityQuery asks for what tells of which cluster the departing node's host is part.
+// identityQuery queries the files that show to which cluster the departing node's host belongs.
 func identityQuery(l topology.Departure, q *state.Query) {
 	base := CABase(l)
 	for _, path := range []string{base + ".crt", topology.OldFile(base), topology.ExpiredFile(base)} {
@@ -239,8 +238,8 @@ func identityQuery(l topology.Departure, q *state.Query) {
 	q.Files = append(q.Files, state.FileQuery{Path: topology.KubeletConf, Read: state.ReadKubeconfig})
 }
 
-// rotationQuery asks for the files of rotations, and whether the kubelet has
-// read its kubeconfig as it is now.
+// rotationQuery queries the files of rotations, and whether the kubelet has read its current
+// kubeconfig.
 func rotationQuery(c *topology.Cluster, q *state.Query, controlPlane bool) {
 	q.Processes = append(q.Processes, KubeletProcess)
 	if !controlPlane {
@@ -261,7 +260,7 @@ func rotationQuery(c *topology.Cluster, q *state.Query, controlPlane bool) {
 // KubeletProcess is the kubelet's process as kubeadm starts it.
 var KubeletProcess = state.Process{Name: "kubelet", Argument: "--kubeconfig=" + topology.KubeletConf}
 
-// keyRotationQuery asks for the service account keys and the files of their rotation.
+// keyRotationQuery queries the service account keys and the files of their rotation.
 func keyRotationQuery(n *topology.Node, q *state.Query) {
 	base := n.ServiceAccountKey()
 	for _, p := range []string{base + ".pub", base + "-old.pub", base + "-next.pub"} {

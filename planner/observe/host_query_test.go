@@ -2,7 +2,8 @@ package observe
 
 import "testing"
 
-// TestQueryIsNobodyElses: queries of several hosts are put in order at the same time.
+// TestQueryIsNobodyElses checks that queries share no lists: those of several hosts are sorted
+// concurrently.
 func TestQueryIsNobodyElses(t *testing.T) {
 	t.Parallel()
 	first, second := baseQuery(true), baseQuery(true)

@@ -19,8 +19,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Observed turns reports into items: for every address that is desired or
-// recorded, what the host, the API or etcd shows of it.
+// Observed turns reports into items: for every desired or recorded address, what the host, the API
+// or etcd shows.
 func Observed(v *topology.Fleet, desired, recorded *state.Snapshot) *state.Snapshot {
 	out := &state.Snapshot{Facts: map[state.Target]*state.Facts{}, Items: make([]state.Item, 0, len(desired.Items))}
 	for t, r := range v.Reports {
@@ -33,7 +33,7 @@ func Observed(v *topology.Fleet, desired, recorded *state.Snapshot) *state.Snaps
 	for _, s := range []*state.Snapshot{desired, recorded} {
 		for i := range s.Items {
 			it := &s.Items[i]
-			// What is let go of is not looked for: it is forgotten, not taken away.
+			// Retained items are not observed: they are forgotten, not removed.
 			if seen[it.Address] || s == recorded && IsRetained(it.Address) {
 				continue
 			}
@@ -67,7 +67,8 @@ func Observed(v *topology.Fleet, desired, recorded *state.Snapshot) *state.Snaps
 	return out
 }
 
-// DarkTargets returns the cluster and its addons, when the API does not answer.
+// DarkTargets returns the cluster, its addons and the API's view of its nodes as unobserved, when
+// the API does not answer.
 func DarkTargets(c *topology.Cluster) []state.Unobserved {
 	reason := "the API did not answer"
 	if staticpod.ReplacesAtOnce(c) {
@@ -89,7 +90,7 @@ func DarkTargets(c *topology.Cluster) []state.Unobserved {
 	return out
 }
 
-// Observe looks an item up; false means that it is not there.
+// Observe returns the observed attributes of an item; false if it does not exist.
 func Observe(v *topology.Fleet, it *state.Item) (state.Value, bool) {
 	switch it.Kind {
 	case state.KindObject, state.KindNodeObject, state.KindEtcdMember:
@@ -178,7 +179,7 @@ func observeFile(v *topology.Fleet, it *state.Item, f state.FileReport) (state.V
 	mode := pki.FileMode(it, f)
 	attrs, err := provenance.FileAttributes(v, it.Kind, f.Content, mode, f.Owner)
 	if err != nil {
-		// A file that cannot be parsed differs in everything and is shown as text.
+		// A file that cannot be parsed differs as a whole and is shown as text.
 		return topology.Attributes("content", string(f.Content), "mode", mode, "owner", f.Owner), true
 	}
 	return attrs, true
@@ -195,7 +196,7 @@ func observeCertificate(it *state.Item, f state.FileReport, now time.Time) (stat
 	if it.Attributes.Get("serial").IsNull() {
 		return attrs, true
 	}
-	// Which one it is, and what stands behind it, matters only of what somebody else issued.
+	// The serial and the chain matter only for certificates that the operator supplies.
 	m := maps.Clone(attrs.AsMap())
 	chain := []string{}
 	for _, c := range f.Certificates[1:] {
@@ -205,7 +206,8 @@ func observeCertificate(it *state.Item, f state.FileReport, now time.Time) (stat
 	return state.Map(m), true
 }
 
-// renewBefore is carried by the desired item, so that the observer can tell what is due.
+// renewBefore returns the renewal period in the desired item, which decides whether the renewal is
+// due.
 func renewBefore(it *state.Item) time.Duration {
 	d, _ := time.ParseDuration(it.Attributes.Get("renew_before").AsString())
 	return d
@@ -259,10 +261,10 @@ func observeKubeconfig(it *state.Item, f state.FileReport, now time.Time) (state
 	return keepDesired(it, state.FromGo(m)), true
 }
 
-// validity returns how long a certificate holds, as far as it differs from what is
-// wanted: it would end later than one that is issued now, or was issued for less.
-// When it was issued only its beginning tells, five minutes before or that of
-// the CA (kubeadm), so that it may hold for less than that.
+// validity returns the validity period of a certificate, if it differs from the desired one: it
+// would expire later than one that is issued now, or was issued for a shorter period. The time of
+// issue is only known from the start of validity, which is five minutes earlier or that of the CA
+// (kubeadm), so the remaining period may be shorter.
 func validity(c state.CertificateInfo, wanted string, now time.Time) string {
 	const backdate = 5 * time.Minute
 	want, err := time.ParseDuration(wanted)
@@ -280,8 +282,8 @@ func validity(c state.CertificateInfo, wanted string, now time.Time) string {
 	return wanted
 }
 
-// keepDesired drops attributes that the item neither refers to nor shows: the kubelet's
-// own kubeconfig is ours only as far as its server goes.
+// keepDesired drops attributes that the item neither has nor shows: in the kubelet's own kubeconfig
+// kubewright manages only the server.
 func keepDesired(it *state.Item, v state.Value) state.Value {
 	m := map[string]state.Value{}
 	for k, e := range v.AsMap() {
@@ -292,7 +294,7 @@ func keepDesired(it *state.Item, v state.Value) state.Value {
 	return state.Map(m)
 }
 
-// IsRetained reports whether an item is let go of.
+// IsRetained reports whether an item is kept on the host when it is no longer desired.
 func IsRetained(a state.Address) bool {
 	for _, p := range phases.All() {
 		if p.Name == a.Phase {
@@ -302,5 +304,6 @@ func IsRetained(a state.Address) bool {
 	return false
 }
 
-// RestoredData returns the file within a member's data that says of which snapshot it is.
+// RestoredData returns the file within a member's data that names the snapshot it was restored
+// from.
 func RestoredData(n *topology.Node) string { return n.EtcdData() + "/" + planner.RestoredData }

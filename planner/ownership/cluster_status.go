@@ -33,20 +33,19 @@ func RefuseSilent(c *topology.Cluster, silent []*topology.Node, known bool) diag
 		detail += ". What a control plane holds decides what is safe on the others, so this cluster is not planned."
 	}
 	return diag.Diagnostics{{
-		Severity: diag.Error, Summary: ControlPlaneNotLookedAt,
+		Severity: diag.Error, Summary: ControlPlaneNotObserved,
 		Detail: detail + " Fix the errors below and plan again.\n\n" +
 			strings.Join(reasons, "\n") + toForget(c, silent),
 		Subject: c.Source,
 	}}
 }
 
-// toForget says what to do about control planes that are gone for good, where one
-// of the cluster answers through which they can be taken out, or into which etcd can be
-// restored.
+// toForget returns the remedy for control planes that are gone for good, if a control plane answers
+// through which they can be removed or into which etcd can be restored.
 func toForget(c *topology.Cluster, silent []*topology.Node) string {
 	var flags []string
 	for _, n := range silent {
-		if !c.Fleet.Unobserved[n.Target].Answered { // nobody forgets a host that answers
+		if !c.Fleet.Unobserved[n.Target].Answered { // a host that answers is never forgotten
 			flags = append(flags, topology.AsFlags(n.Target, topology.ForgetUnreachableFlag))
 		}
 	}
@@ -61,7 +60,7 @@ func toForget(c *topology.Cluster, silent []*topology.Node) string {
 		"its node is then removed from the cluster without it:\n\n  kubewright apply %s\n\nA removed block with unreachable = true does the same.", strings.Join(flags, " "))
 }
 
-// Reason returns why a host was not observed, and below it what to do.
+// Reason returns why a host was not observed, followed by the remedy.
 func Reason(u state.Unobserved) string {
 	text := "  " + u.Target.String() + ": " + u.Reason
 	if u.Remedy != "" {
@@ -91,11 +90,11 @@ func CheckOwner(c *topology.Cluster) diag.Diagnostics {
 			continue
 		}
 		m := n.Report.Marks
-		switch label, leaver := recordedElsewhere(n), leaving[n.Address]; {
+		switch label, departing := recordedElsewhere(n), leaving[n.Address]; {
 		case label != "":
 			elsewhere[label] = append(elsewhere[label], n)
-		case !leaver.IsZero():
-			diags = append(diags, refuseDeparture(n, leaver))
+		case !departing.IsZero():
+			diags = append(diags, refuseDeparture(n, departing))
 		case pki.Unmarked(n):
 			diags = append(diags, checkAdopted(n)...)
 		case m == nil && !topology.Blank(n.Report):
@@ -122,8 +121,8 @@ func CheckOwner(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// CheckForgotten refuses to destroy a cluster of which the state knows nothing, and
-// which its hosts carry: it would be left running, as if nothing were there.
+// CheckForgotten refuses to destroy a cluster that the state does not record but whose hosts carry
+// its marks: the destroy would leave it running and report success.
 func CheckForgotten(c *topology.Cluster) diag.Diagnostics {
 	if !c.Fleet.Destroy || c.Fleet.Remembers(c.Label) {
 		return nil
@@ -142,8 +141,7 @@ func CheckForgotten(c *topology.Cluster) diag.Diagnostics {
 		"To keep it, remove its blocks from the configuration.", c.Label, strings.Join(lines, "\n")).At(c.Source).For(c.Target)}
 }
 
-// WarnForgotten tells of nodes that the next apply has the state know again, or that a
-// destroy does not touch.
+// WarnForgotten warns of nodes that the next apply records again, or that a destroy does not touch.
 func WarnForgotten(v *topology.Fleet) diag.Diagnostics {
 	var names []string
 	for _, t := range Unremembered(v) {
@@ -159,8 +157,8 @@ func WarnForgotten(v *topology.Fleet) diag.Diagnostics {
 	return diag.Diagnostics{diag.Warningf("Node is not in the state", "Hosts that carry the mark of this state are not recorded in it: %s. %s", strings.Join(names, ", "), then)}
 }
 
-// Unremembered returns the nodes whose hosts are marked as this state's, which does not know
-// them: somebody has had it forget them.
+// Unremembered returns the nodes whose hosts are marked as this state's, but that it does not
+// record: they were removed from the state.
 func Unremembered(v *topology.Fleet) []state.Target {
 	var out []state.Target
 	for _, c := range v.Clusters {
@@ -173,7 +171,8 @@ func Unremembered(v *topology.Fleet) []state.Target {
 	return out
 }
 
-// NodeForgotten reports whether the host is marked as this state's, which does not know it.
+// NodeForgotten reports whether the host is marked as this state's, but the state does not record
+// the node.
 func NodeForgotten(n *topology.Node) bool {
 	v := n.Cluster.Fleet
 	if n.Report == nil || n.Report.Marks == nil || v.Recorded == nil {
@@ -183,8 +182,8 @@ func NodeForgotten(n *topology.Node) bool {
 	return m.Lineage == v.Recorded.Lineage && !v.RecordedNode(n.Target) && !v.RecordedNode(m.Node)
 }
 
-// refuseOrphans reports hosts that a state has made which is not here: one
-// finding for all of them, as they have one cause.
+// refuseOrphans refuses hosts that belong to a state which is missing here: one finding for all of
+// them, as they have one cause.
 func refuseOrphans(c *topology.Cluster, lineage string, nodes []*topology.Node) *diag.Diagnostic {
 	var lines []string
 	for _, n := range nodes {
@@ -218,8 +217,8 @@ func RefuseForeign(n *topology.Node) *diag.Diagnostic {
 	}
 }
 
-// refuseUnknown reports a node of the state's whose host holds a cluster's files and
-// nothing any more by which kubewright knows it.
+// refuseUnknown refuses a recorded node whose host has files of a cluster but no longer
+// kubewright's marker.
 func refuseUnknown(n *topology.Node, found []string) *diag.Diagnostic {
 	return diag.Errorf(strayHost, "%s (%s) is recorded as a node of cluster %q and its host holds files of a Kubernetes cluster (%s), but not %s, "+
 		"by which kubewright identifies its hosts: the folder was deleted, or another host has this address. "+
@@ -235,8 +234,8 @@ func nodeRefuseLineage(n *topology.Node, m *state.Marks) *diag.Diagnostic {
 	}
 }
 
-// recordedElsewhere returns the other cluster in which the state has a node. What it
-// has there would be taken off the very host that the configuration keeps.
+// recordedElsewhere returns the other cluster in which the state records a node. Removing the node
+// from there would affect the very host that the configuration keeps.
 func recordedElsewhere(n *topology.Node) string {
 	v := n.Cluster.Fleet
 	if !v.RecordedNode(n.Target) || v.Recorded.Nodes[n.Target].Cluster == n.Node.Cluster {
@@ -244,13 +243,13 @@ func recordedElsewhere(n *topology.Node) string {
 	}
 	label := v.Recorded.Nodes[n.Target].Cluster
 	if v.Destroy && (n.Report.Marks == nil || n.Report.Marks.Cluster != label) {
-		return "" // what goes anyway may go by either name
+		return "" // a destroy removes it under either name
 	}
 	return label
 }
 
-// refuseElsewhere reports nodes that the state has in another cluster: one
-// finding for all of them, as they have one cause.
+// refuseElsewhere refuses nodes that the state records in another cluster: one finding for all of
+// them, as they have one cause.
 func refuseElsewhere(c *topology.Cluster, label string, nodes []*topology.Node) *diag.Diagnostic {
 	var lines []string
 	for _, n := range nodes {
@@ -264,8 +263,8 @@ func refuseElsewhere(c *topology.Cluster, label string, nodes []*topology.Node) 
 	}
 }
 
-// fromElsewhere says how hosts of another cluster come into this one; leaving is how
-// they leave that.
+// fromElsewhere returns how to move hosts from another cluster into this one; leaving says how they
+// leave the other one.
 func fromElsewhere(c *topology.Cluster, label, leaving string) string {
 	if c.Fleet.Config.Cluster(label) == nil && c.Fleet.Recorded.Clusters[c.Label] == nil {
 		return fmt.Sprintf("If that cluster was renamed, declare it:\n\n  moved {\n    from = cluster.%s\n    to   = cluster.%s\n  }\n\n"+
@@ -274,7 +273,7 @@ func fromElsewhere(c *topology.Cluster, label, leaving string) string {
 	return "A host changes its cluster by leaving one and joining the other: " + leaving
 }
 
-// leavingAt returns the recorded nodes that would be taken off a host, by its address.
+// leavingAt returns the recorded nodes that would be removed from a host, by address.
 func leavingAt(v *topology.Fleet) map[string]state.Target {
 	if v.Destroy {
 		return nil
@@ -288,16 +287,16 @@ func leavingAt(v *topology.Fleet) map[string]state.Target {
 	return out
 }
 
-// refuseDeparture reports a host that the state has as another node, which is to
-// leave: its reset would take away what this node is.
-func refuseDeparture(n *topology.Node, leaver state.Target) *diag.Diagnostic {
+// refuseDeparture refuses a host that the state records as another, departing node: its reset would
+// remove this node's files.
+func refuseDeparture(n *topology.Node, departing state.Target) *diag.Diagnostic {
 	remedy := fmt.Sprintf("If the node was renamed to %s, declare it:\n\n  moved {\n    from = %s\n    to   = %s\n  }\n\n"+
-		"If it is another node, apply without it first, so that the old one is removed.", n.Target, leaver, n.Target)
-	if label := n.Cluster.Fleet.Recorded.Nodes[leaver].Cluster; label != n.Node.Cluster {
-		remedy = fmt.Sprintf("%s is a node of cluster %q, and %s is one of %q. ", leaver, label, n.Target, n.Node.Cluster) +
+		"If it is another node, apply without it first, so that the old one is removed.", n.Target, departing, n.Target)
+	if label := n.Cluster.Fleet.Recorded.Nodes[departing].Cluster; label != n.Node.Cluster {
+		remedy = fmt.Sprintf("%s is a node of cluster %q, and %s is one of %q. ", departing, label, n.Target, n.Node.Cluster) +
 			fromElsewhere(n.Cluster, label, "apply without this node first, so that the old one is removed, and add it back.")
 	}
-	return diag.Errorf(otherNode, "%s is the host of %s in the state, which is no longer in the configuration and would be removed from this host. %s", n.Address, leaver, remedy).At(n.Source).For(n.Target)
+	return diag.Errorf(otherNode, "%s is the host of %s in the state, which is no longer in the configuration and would be removed from this host. %s", n.Address, departing, remedy).At(n.Source).For(n.Target)
 }
 
 func refuseCluster(n *topology.Node, m *state.Marks) *diag.Diagnostic {
@@ -307,8 +306,8 @@ func refuseCluster(n *topology.Node, m *state.Marks) *diag.Diagnostic {
 	}
 }
 
-// The findings that a host, or a control plane, did not answer.
+// The findings for hosts and control planes that did not answer.
 const (
-	HostNotLookedAt         = "Host could not be observed"
-	ControlPlaneNotLookedAt = "Control plane could not be observed"
+	HostNotObserved         = "Host could not be observed"
+	ControlPlaneNotObserved = "Control plane could not be observed"
 )

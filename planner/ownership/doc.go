@@ -1,5 +1,5 @@
-// Package ownership decides whether a host, a node or a cluster is the one that the state
-// knows, and refuses plans for those that are not. It holds the moved and removed blocks.
+// Package ownership decides whether a host, a node or a cluster is the recorded one, and refuses
+// plans for others. It also handles moved and removed blocks.
 //
 // It repairs nothing: it only refuses, renames and forgets.
 //

@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// refuseLiving refuses to forget a node of which something shows that it lives. Who
-// knows better can end that: a machine that is to go is switched off.
+// refuseLiving refuses to forget a node that shows signs of life. The user can end that by
+// switching the machine off.
 func refuseLiving(v *topology.Fleet, t state.Target, life []string) *diag.Diagnostic {
 	todo := ""
 	if u := v.Unobserved[t]; u.Remedy != "" {
@@ -24,8 +24,8 @@ func refuseLiving(v *topology.Fleet, t state.Target, life []string) *diag.Diagno
 		t, v.Recorded.Nodes[t].Address, strings.Join(life, ", and "), todo, topology.ForgetUnreachableFlag).For(t)
 }
 
-// RefuseForgetLiving refuses to forget hosts that answer or are known to live, and flags that
-// name what they cannot be said of.
+// RefuseForgetLiving refuses to forget hosts that answer or show signs of life, and flags for nodes
+// that they do not apply to.
 func RefuseForgetLiving(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, t := range v.ForgetUnreachable {

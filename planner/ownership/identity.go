@@ -14,16 +14,15 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// A cluster is told from every other one by its CA, and its etcd by the ID that
-// etcd has given itself. The state has both, and the mark on each host has the CA.
-// What is seen to be another cluster is left alone, and so is what is remembered of
-// the one that was.
+// A cluster is identified by its CA, and its etcd by the ID that etcd has generated. The state
+// records both, and the marker on each host has the CA. A cluster that turns out to be another one
+// is not changed, and neither is its record in the state.
 
-// CheckIdentity refuses a cluster that is another one than the state knows, and
-// hosts with our marks that are part of another one by now.
+// CheckIdentity refuses a cluster that is not the recorded one, and hosts with kubewright's markers
+// that now belong to another cluster.
 func CheckIdentity(c *topology.Cluster) diag.Diagnostics {
 	if d := anotherCA(c); d != nil {
-		return diag.Diagnostics{d} // the rest would refer to another cluster
+		return diag.Diagnostics{d} // all other findings would be about another cluster
 	}
 	var diags diag.Diagnostics
 	if d := refuseDeserted(c); d != nil {
@@ -39,7 +38,7 @@ func CheckIdentity(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// heldCAs returns the identities of the CAs in the primary's file of the cluster's CA.
+// heldCAs returns the identities of the CAs in the primary's file of the cluster CA.
 func heldCAs(c *topology.Cluster) []string {
 	if primary := c.PrimaryNode(); primary != nil {
 		return primary.CADigestsIn(c.CAFile())
@@ -47,7 +46,7 @@ func heldCAs(c *topology.Cluster) []string {
 	return nil
 }
 
-// itsCAs returns the identities by which the cluster goes, as its primary shows them.
+// itsCAs returns the cluster's identities, as observed on its primary.
 func itsCAs(c *topology.Cluster) []string {
 	if primary := c.PrimaryNode(); primary != nil {
 		return topology.ClusterIdentities(primary.Report, c.CABase())
@@ -55,9 +54,8 @@ func itsCAs(c *topology.Cluster) []string {
 	return nil
 }
 
-// Vouched returns the CAs that are known, and those by which control planes go that go by
-// one of these as well: a CA that is on its way to a new one is known by either,
-// wherever that was cut short.
+// Vouched returns the known CAs, and all CAs of control planes that share one with them: during a
+// rotation to a new CA the cluster is known by either, wherever the rotation was interrupted.
 func Vouched(known []string, planes []*state.Report, base string) []string {
 	known = slices.Clone(known)
 	for _, r := range planes {
@@ -72,7 +70,7 @@ func shareOne(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
-// ControlPlaneReports returns what was seen of the control planes.
+// ControlPlaneReports returns the reports of the control planes.
 func ControlPlaneReports(c *topology.Cluster) []*state.Report {
 	var out []*state.Report
 	for _, n := range c.ControlPlanes() {
@@ -81,9 +79,9 @@ func ControlPlaneReports(c *topology.Cluster) []*state.Report {
 	return out
 }
 
-// anotherCA refuses a cluster whose CA is not the one that the state has. As long
-// as no apply has seen the cluster's API nothing rests on the CA that an earlier run
-// made: it may have been cleaned away and founded again.
+// anotherCA refuses a cluster whose CA is not the recorded one. Before any apply has observed the
+// cluster's API nothing depends on the CA of an earlier run: that may have been cleaned up and
+// bootstrapped again.
 func anotherCA(c *topology.Cluster) *diag.Diagnostic {
 	recorded, cas := c.RecordedCA(), itsCAs(c)
 	if !c.RecordedRunning() || recorded == "" || len(cas) == 0 || slices.Contains(cas, recorded) {
@@ -98,9 +96,9 @@ func anotherCA(c *topology.Cluster) *diag.Diagnostic {
 		c.Label, topology.Short(recorded), primary.Target, primary.Address, topology.Short(cas[0]), c.CAFile(), state.ShellWord(c.Target.String())).At(c.Source).For(c.Target)
 }
 
-// strays refuses hosts with our marks that hold a CA which the cluster does not
-// know: they were reset and are part of another cluster by now, or the state was
-// made to forget the one that they are of. What is on them may be the last of its kind.
+// strays refuses hosts with kubewright's markers and a CA that the cluster does not know: they were
+// reset and now belong to another cluster, or their cluster was removed from the state. Their data
+// may be the last copy.
 func strays(c *topology.Cluster) diag.Diagnostics {
 	known := clusterKnownCAs(c)
 	if len(known) == 0 {
@@ -118,8 +116,8 @@ func strays(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// clusterKnownCAs returns the identities by which the cluster goes: as its primary shows them, and
-// by the state, which knows one also when the primary was emptied.
+// clusterKnownCAs returns the cluster's identities: as observed on its primary, and as recorded in
+// the state, which knows one even if the primary was wiped.
 func clusterKnownCAs(c *topology.Cluster) []string {
 	known := itsCAs(c)
 	if recorded := c.RecordedCA(); recorded != "" {
@@ -128,14 +126,13 @@ func clusterKnownCAs(c *topology.Cluster) []string {
 	return Vouched(known, ControlPlaneReports(c), c.CABase())
 }
 
-// inhabited reports whether our mark is on the host, and files of a cluster.
+// inhabited reports whether the host has kubewright's marker and files of a cluster.
 func inhabited(n *topology.Node) bool {
 	return n.Report != nil && n.Report.Marks != nil && n.Report.Marks.Cluster != "" && !topology.Traceless(n.Report)
 }
 
-// ownCAs returns the identities of the cluster that a host is part of: by its file of the
-// CA, where that is gone by its kubelet's kubeconfig, and at last by our mark; and
-// those that the mark says it went by before.
+// ownCAs returns the identities of the cluster that a host belongs to: from its CA file, otherwise
+// from its kubelet's kubeconfig, otherwise from the marker; and the former ones in the marker.
 func ownCAs(r *state.Report, base string) []string {
 	for _, path := range []string{base + ".crt", topology.KubeletConf} {
 		if cas := topology.CADigestsIn(r, path); len(cas) > 0 {
@@ -160,14 +157,14 @@ func nodeRefuseStray(n *topology.Node, own string) *diag.Diagnostic {
 		n.Target, n.Address, c.Label, topology.Short(own), by, topology.Short(its[0]), c.CAFile()).At(n.Source).For(n.Target)
 }
 
-// StrayDepartures refuses to give back hosts that are not those which joined, or are part
-// of another cluster by now, which the reset would tear out of it.
+// StrayDepartures refuses to reset hosts that are not those which joined, or that now belong to
+// another cluster, from which the reset would remove them.
 func StrayDepartures(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
-	leavers := v.Departures()
-	for _, l := range leavers {
+	departures := v.Departures()
+	for _, l := range departures {
 		if l.Report == nil || v.Find(l.Target) != nil && !l.Replaced {
-			continue // what stays configured was observed with its cluster
+			continue // checked with its cluster
 		}
 		if d := otherHost(v, l); d != nil {
 			diags.Append(d)
@@ -180,7 +177,7 @@ func StrayDepartures(v *topology.Fleet) diag.Diagnostics {
 			diags.Append(refuseMember(l))
 			continue
 		}
-		own, known := ownCAs(l.Report, observe.CABase(l)), departureKnownCAs(l, leavers)
+		own, known := ownCAs(l.Report, observe.CABase(l)), departureKnownCAs(l, departures)
 		if len(own) > 0 && len(known) > 0 && !shareOne(own, known) {
 			diags.Append(departureRefuseStray(l, own[0]))
 		}
@@ -188,9 +185,9 @@ func StrayDepartures(v *topology.Fleet) diag.Diagnostics {
 	return diags
 }
 
-// departureKnownCAs returns the identities by which the departing node's cluster goes. When its block is
-// gone as well, its control planes are among the departing nodes.
-func departureKnownCAs(l topology.Departure, leavers []topology.Departure) []string {
+// departureKnownCAs returns the identities of the departing node's cluster. If its block is gone as
+// well, its control planes are among the departing nodes.
+func departureKnownCAs(l topology.Departure, departures []topology.Departure) []string {
 	if l.Cluster != nil {
 		return clusterKnownCAs(l.Cluster)
 	}
@@ -199,7 +196,7 @@ func departureKnownCAs(l topology.Departure, leavers []topology.Departure) []str
 		return nil
 	}
 	var planes []*state.Report
-	for _, other := range leavers {
+	for _, other := range departures {
 		if other.RecordedNode.Cluster == l.RecordedNode.Cluster && other.Role == string(config.ControlPlane) {
 			planes = append(planes, other.Report)
 		}
@@ -218,8 +215,8 @@ func departureRefuseStray(l topology.Departure, own string) *diag.Diagnostic {
 		l.Target, l.Address, l.RecordedNode.Cluster, wish, topology.Short(own), way).For(l.Target)
 }
 
-// refuseMember refuses to reset a control plane as the worker that the state takes it for:
-// its member would stay in etcd, dead, and quorum be less than the plan says.
+// refuseMember refuses to reset a control plane that is recorded as a worker: its member would stay
+// in etcd, dead, and quorum would be smaller than the plan says.
 func refuseMember(l topology.Departure) *diag.Diagnostic {
 	return diag.Errorf(hostIsControlPlane, "%s (%s) is being removed from cluster %q and is recorded as a worker, but its host runs an API server (%s): "+
 		"as a worker it would be reset without its etcd member being removed. Remove it from the state, which changes no host either, "+
@@ -227,9 +224,9 @@ func refuseMember(l topology.Departure) *diag.Diagnostic {
 		l.Target, l.Address, l.RecordedNode.Cluster, topology.Manifest("kube-apiserver"), state.ShellWord(l.Target.String())).For(l.Target)
 }
 
-// refuseDeserted refuses to found a cluster while hosts of the configuration are still
-// part of one: all control planes are blank, and the state does not know of it any
-// more, but these hosts show that it was there.
+// refuseDeserted refuses to bootstrap a cluster while hosts of the configuration still belong to
+// one: all control planes are blank, and the state no longer records the cluster, but these hosts
+// show that it existed.
 func refuseDeserted(c *topology.Cluster) *diag.Diagnostic {
 	if !c.Founding || c.Fleet.Destroy || len(heldCAs(c)) > 0 {
 		return nil
@@ -261,15 +258,15 @@ func refuseDeserted(c *topology.Cluster) *diag.Diagnostic {
 		c.Primary, c.PrimaryNode().Address, c.Label, strings.Join(lines, "\n"), host.OwnFolder, remedy).At(c.Source).For(c.Target)
 }
 
-// anotherEtcd refuses an etcd that is not the one that the state has. While one is
-// restored from a snapshot it is another one on purpose, and one that goes may be any.
+// anotherEtcd refuses an etcd that is not the recorded one. A restore from a snapshot changes it on
+// purpose, and for a destroy it does not matter.
 func anotherEtcd(c *topology.Cluster) *diag.Diagnostic {
 	if c.Report == nil || c.Etcd.External != nil || c.Fleet.Destroy || c.Fleet.Restores || c.Founding || etcd.InRestore(c) {
 		return nil
 	}
 	was := etcd.EtcdOfBefore(c)
 	if was == "" || !c.Fleet.RefreshOnly && slices.ContainsFunc(c.ControlPlanes(), etcd.UnlistedMember) {
-		return nil // who holds data of the one before is refused as such
+		return nil // nodes with data of the previous etcd are refused separately
 	}
 	if d := etcd.DataLeftBehind(c); d != nil {
 		return d
@@ -281,8 +278,8 @@ func anotherEtcd(c *topology.Cluster) *diag.Diagnostic {
 		c.Label, c.Report.EtcdClusterID, was, state.ShellWord(c.Target.String())).At(c.Source).For(c.Target)
 }
 
-// NewerMarks refuses hosts that a newer version has marked: what it wrote there,
-// and is to be put back one day, may not be understood here, and would be lost.
+// NewerMarks refuses hosts with markers of a newer version: values there that have to be restored
+// one day may not be understood here, and would be lost.
 func NewerMarks(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
@@ -325,8 +322,8 @@ func CADigest(n *topology.Node) string {
 	return ""
 }
 
-// checkAdopted refuses a host without a mark that is not of the cluster which
-// was adopted. While its CA is rotated a host may hold the new one before it is marked.
+// checkAdopted refuses a host without a marker that does not belong to the adopted cluster. During
+// a rotation of the CA a host may have the new one before it is marked.
 func checkAdopted(n *topology.Node) diag.Diagnostics {
 	recorded := n.Cluster.Fleet.Recorded
 	if m := n.Report.Marks; m != nil && m.Lineage != "" && recorded.Lineage != "" && m.Lineage != recorded.Lineage {

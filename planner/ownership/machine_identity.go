@@ -9,12 +9,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// A node that leaves is reset as the state remembers it, and its host is told by more
-// than its address: by our mark, and by its machine id. An address is given to another
-// machine one day, a name leads elsewhere, and what is there now is somebody else's,
+// A departing node is reset according to the state, and its host is identified by more than its
+// address: by kubewright's marker, and by its machine ID. An address may be reassigned to another
+// machine, or a name may resolve to another address, and then the host belongs to another owner,
 // however little of it is Kubernetes.
 
-// otherHost refuses to give back a host that is not the one which joined.
+// otherHost refuses to reset a host that is not the one which joined.
 func otherHost(v *topology.Fleet, l topology.Departure) *diag.Diagnostic {
 	m := topology.MarksOf(l.Report)
 	switch {
@@ -25,7 +25,7 @@ func otherHost(v *topology.Fleet, l topology.Departure) *diag.Diagnostic {
 			return nil
 		}
 		if n := v.Find(m.Node); n != nil && n.Cluster.Disowned && leavingAt(v)[n.Address] == l.Target {
-			return nil // refuseLeaver has said it of the node that the host is
+			return nil // refuseDeparture reports it for that node
 		}
 		return diag.Errorf(otherNode, "%s (%s) is being removed from cluster %q, but the host at its address is marked as %s, which is a node as well: "+
 			"the reset would remove that one. Find out where the host of %s is. If it is gone for good, remove the node from the state, which changes no host, "+
@@ -34,9 +34,9 @@ func otherHost(v *topology.Fleet, l topology.Departure) *diag.Diagnostic {
 	case !topology.OtherMachine(l.RecordedNode, l.Report):
 		return nil
 	case l.Replaced && (topology.Traceless(l.Report) || len(ownCAs(l.Report, observe.CABase(l))) > 0):
-		return nil // it was accepted, and which cluster it is of is observed
+		return nil // it was accepted, and its cluster is checked separately
 	case v.Restores && topology.Traceless(l.Report):
-		return nil // it is not reset, and there is nothing on it to stop
+		return nil // it is not reset, and has nothing to stop
 	case topology.Traceless(l.Report):
 		return refuseOtherMachine(l, fmt.Sprintf("If the host that joined is gone for good, remove its node from the cluster without it:\n\n  -%s='%s'\n\n"+
 			"A removed block with unreachable = true does the same.", topology.ForgetUnreachableFlag, l.Target))
@@ -48,8 +48,8 @@ func otherHost(v *topology.Fleet, l topology.Departure) *diag.Diagnostic {
 	return refuseOtherMachine(l, "If its data is not needed, clean it (kubeadm reset) and plan again. Otherwise "+way)
 }
 
-// departureRefuseLineage refuses to give back a host that another state has by now: the host
-// refuses it as well, in the middle of an apply.
+// departureRefuseLineage refuses to reset a host that now belongs to another state: the host would
+// refuse it as well, in the middle of an apply.
 func departureRefuseLineage(l topology.Departure, m *state.Marks) *diag.Diagnostic {
 	return diag.Errorf(foreignHost, "%s (%s) is being removed from cluster %q, but its host is %s of cluster %q in the state with lineage %s: "+
 		"the reset would remove that node. Remove the node from this state, which changes no host, and delete its Node object:\n\n  kubewright state rm %s", l.Target, l.Address, l.RecordedNode.Cluster, m.Node, m.Cluster, m.Lineage, state.ShellWord(l.Target.String())).For(l.Target)

@@ -11,9 +11,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Moves returns the renamings that the configuration's moved blocks ask of a state,
-// in an order in which they can be made one by one. What was moved before, or
-// never was there, needs none.
+// Moves returns the renamings that the configuration's moved blocks request for a state, in an
+// order in which they can be made one by one. Targets that were already moved, or never existed,
+// need none.
 func Moves(cfg *config.Config, recorded *state.State) ([]state.Moved, diag.Diagnostics) {
 	if recorded == nil {
 		return nil, nil
@@ -47,8 +47,8 @@ func (m *mover) known(t state.Target) bool {
 	return m.recorded.Nodes[t] != nil
 }
 
-// add follows the moved blocks from a recorded target to its name of today. It
-// stops at a name that another target still has.
+// add follows the moved blocks from a recorded target to its current name. It stops at a name that
+// another target still has.
 func (m *mover) add(t state.Target) {
 	at := t
 	for range len(m.cfg.Moves) {
@@ -66,7 +66,7 @@ func (m *mover) add(t state.Target) {
 	}
 }
 
-// next returns what the moved blocks make of a name.
+// next returns the new name that a moved block gives a target.
 func (m *mover) next(t state.Target) (state.Target, bool) {
 	for _, b := range m.cfg.Moves {
 		switch {
@@ -79,7 +79,7 @@ func (m *mover) next(t state.Target) (state.Target, bool) {
 	return state.Target{}, false
 }
 
-// check refuses a move onto something that stays or away from it, and one into another cluster.
+// check refuses a move to or from a target that stays, and one into another cluster.
 func (m *mover) check(move state.Moved) {
 	at := state.Source{}
 	for _, b := range m.cfg.Moves {
@@ -111,7 +111,7 @@ func (m *mover) check(move state.Moved) {
 	}
 }
 
-// ordered puts moves that make room before those that need it.
+// ordered sorts moves that free a name before those that need it.
 func (m *mover) ordered() []state.Moved {
 	var out []state.Moved
 	taken := map[state.Target]bool{}
@@ -140,9 +140,8 @@ func MovedFrom(v *topology.Fleet) map[state.Target]state.Target {
 	return out
 }
 
-// anotherNode refuses a host that carries the mark of another node which is
-// still known: two blocks have changed addresses, and what one host holds would
-// be written over with what belongs on the other.
+// anotherNode refuses a host with the marker of another known node: two blocks have swapped
+// addresses, and the files of one host would be overwritten with those of the other.
 func anotherNode(n *topology.Node, m *state.Marks) *diag.Diagnostic {
 	known := n.Cluster.Fleet.RecordedNode(m.Node) || n.Cluster.Fleet.Find(m.Node) != nil
 	if m.Node == n.Target || m.Node.IsZero() || !known {
@@ -151,26 +150,24 @@ func anotherNode(n *topology.Node, m *state.Marks) *diag.Diagnostic {
 	return diag.Errorf(otherNode, "%s (%s) is marked as %s, which is a node as well. Correct the addresses; if the blocks were renamed, declare that with moved blocks.", n.Target, n.Address, m.Node).At(n.Source).For(n.Target)
 }
 
-// renamedCluster reports whether a mark names a cluster which is neither in the
-// state nor in the configuration, while the state has the node in this one: it
-// has another name since.
+// renamedCluster reports whether a marker names a cluster that is neither in the state nor in the
+// configuration, while the state records the node in this cluster: the cluster was renamed.
 func renamedCluster(n *topology.Node, m *state.Marks) bool {
 	v := n.Cluster.Fleet
 	return v.RecordedNode(n.Target) && v.Recorded.Nodes[n.Target].Cluster == n.Node.Cluster &&
 		v.Recorded.Clusters[m.Cluster] == nil && v.Config.Cluster(m.Cluster) == nil
 }
 
-// Forgotten returns the recorded targets that removed blocks leave alone: nobody
-// looks at their hosts.
+// Forgotten returns the recorded targets of removed blocks: their hosts are not observed.
 func Forgotten(cfg *config.Config, recorded *state.State) []state.Target {
 	v := &topology.Fleet{Config: cfg, Recorded: recorded, PathsOnly: true}
 	resolve.Fleet(v)
 	return v.Forgotten()
 }
 
-// Settled returns what the state learns of a plan before its first step: new names,
-// what is forgotten, and what is imported. A refresh-only plan tells new names alone;
-// what one that is restricted does not refer to is forgotten by another.
+// Settled returns what a plan records in the state before its first step: new names, forgotten
+// targets, and imports. A refresh-only plan records only new names; a restricted plan leaves
+// targets outside of it to a later one.
 func Settled(v *topology.Fleet, p *planner.Plan) state.Learned {
 	if p.RefreshOnly {
 		return state.Learned{Moved: v.Moved}

@@ -10,11 +10,11 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// A Node has one kubelet. Where a second one takes its name, both speak for it: pods
-// that were evicted from the one go on at the other, and when the one leaves, and its
-// Node with it, the other is in no cluster any more and does not know it.
+// A Node has one kubelet. If a second kubelet takes its name, both report for it: pods that were
+// evicted from one continue on the other, and when the first host is removed with its Node, the
+// other one silently drops out of the cluster.
 
-// TakenNames refuses names that another node of the cluster has still.
+// TakenNames refuses names that another node of the cluster still has.
 func TakenNames(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
@@ -32,9 +32,8 @@ func TakenNames(v *topology.Fleet) diag.Diagnostics {
 	return diags
 }
 
-// formerHolder returns the other node that the state has by the name, whether it leaves, gets
-// another name, or is left out; zero when there is none. One that is at the node's own
-// address is refused as such.
+// formerHolder returns the other recorded node with the name, whether it is removed, renamed, or
+// left out of the plan; zero if there is none. A node at the same address is refused elsewhere.
 func formerHolder(n *topology.Node) state.Target {
 	v := n.Cluster.Fleet
 	if v.Recorded == nil {
@@ -61,8 +60,8 @@ func refuseFormerName(n *topology.Node, holder state.Target) *diag.Diagnostic {
 		"and removing the old node would delete the Node of the new one. %s", n.Target, n.Address, n.NodeName, holder, way).At(n.Source).For(n.Target)
 }
 
-// hijacks reports whether the node is to join by a name by which another kubelet is in the
-// cluster and well. kubeadm refuses that too.
+// hijacks reports whether the node is about to join with the name of another, Ready node of the
+// cluster. kubeadm refuses that too.
 func hijacks(n *topology.Node) bool {
 	c := n.Cluster
 	if c.Report == nil || !n.Joining() || c.Fleet.RecordedNode(n.Target) && c.Fleet.Recorded.Nodes[n.Target].Name == n.NodeName {

@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// ReplaceUnknown refuses flags that name what they cannot be said of.
+// ReplaceUnknown refuses flags for nodes that they do not apply to.
 func ReplaceUnknown(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, t := range v.Replace {
@@ -33,8 +33,7 @@ func ReplaceUnknown(v *topology.Fleet) diag.Diagnostics {
 	return diags
 }
 
-// Unreplaced warns of nodes that are to be replaced and of which -target or -exclude
-// leaves nothing in the plan.
+// Unreplaced warns of nodes to be replaced that -target or -exclude leaves out of the plan.
 func Unreplaced(v *topology.Fleet, p *planner.Plan, o planner.Options) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, t := range v.Replace {
@@ -45,14 +44,14 @@ func Unreplaced(v *topology.Fleet, p *planner.Plan, o planner.Options) diag.Diag
 	return diags
 }
 
-// refuseReplacing refuses to replace a node whose host was not seen.
+// refuseReplacing refuses to replace a node whose host was not observed.
 func refuseReplacing(v *topology.Fleet, t state.Target) *diag.Diagnostic {
 	i := slices.IndexFunc(v.Config.Nodes, func(n *config.Node) bool { return n.Target == t })
-	return diag.Errorf(HostNotLookedAt, "-%s=%s: a node is replaced only on a host that answers.\n\n%s\n\nIf the host is gone for good, remove its block, and the node with %s.", topology.ReplaceFlag, t, Reason(v.Unobserved[t]), topology.AsFlags(t, topology.ForgetUnreachableFlag)).At(v.Config.Nodes[i].Source).For(t)
+	return diag.Errorf(HostNotObserved, "-%s=%s: a node is replaced only on a host that answers.\n\n%s\n\nIf the host is gone for good, remove its block, and the node with %s.", topology.ReplaceFlag, t, Reason(v.Unobserved[t]), topology.AsFlags(t, topology.ForgetUnreachableFlag)).At(v.Config.Nodes[i].Source).For(t)
 }
 
-// AnotherMachine refuses a host that is not the one which joined, until somebody
-// has said that it is meant.
+// AnotherMachine refuses a host that is not the one which joined, until the user accepts it with a
+// flag.
 func AnotherMachine(v *topology.Fleet, n *config.Node, was *state.RecordedNode, r *state.Report) *diag.Diagnostic {
 	id := r.Facts.MachineID
 	if !topology.OtherMachine(was, r) || slices.Contains(v.AcceptNewHost, n.Target) {
@@ -67,9 +66,9 @@ func AnotherMachine(v *topology.Fleet, n *config.Node, was *state.RecordedNode, 
 		n.Target, n.Address, topology.Short(id), topology.Short(was.MachineID), topology.AsFlags(n.Target, topology.ReplaceFlag, topology.AcceptNewHostFlag), first).At(n.Source).For(n.Target)
 }
 
-// HostOfAnother refuses the machine of another node, also where flags ask for it: that one
-// would leave the very host that this one is to be on. Most often a key or an address was
-// written for another, and neither is to leave.
+// HostOfAnother refuses the machine of another node, even if flags ask for it: the other node would
+// be removed from the very host that this one uses. Usually a key or an address is mistyped, and
+// neither node should be removed.
 func HostOfAnother(v *topology.Fleet, n *config.Node, was *state.RecordedNode, r *state.Report) *diag.Diagnostic {
 	if !topology.OtherMachine(was, r) {
 		return nil
@@ -88,9 +87,8 @@ func HostOfAnother(v *topology.Fleet, n *config.Node, was *state.RecordedNode, r
 	return nil
 }
 
-// OldHostRuns refuses another host for a node while the one that joined, at another
-// address, goes on as that node: it would be neither drained nor reset, and no plan
-// would refer to it any more.
+// OldHostRuns refuses another host for a node while the one that joined, at another address, keeps
+// running as that node: it would be neither drained nor reset, and no later plan would include it.
 func OldHostRuns(v *topology.Fleet, n *config.Node, was *state.RecordedNode, r *state.Report) *diag.Diagnostic {
 	c := v.ClusterReports[n.Cluster]
 	other := topology.OtherMachine(was, r) || topology.Blank(r)
@@ -109,7 +107,7 @@ func OldHostRuns(v *topology.Fleet, n *config.Node, was *state.RecordedNode, r *
 		n.Target, n.AdvertiseAddress(), was.Name, was.Address, n.Target, was.Name, topology.AsFlags(n.Target, topology.ReplaceFlag, topology.AcceptNewHostFlag)).At(n.Source).For(n.Target)
 }
 
-// ReplaceReason returns why a node cannot stay as it is; "" when it can.
+// ReplaceReason returns why a node has to be replaced; "" if it does not.
 func ReplaceReason(v *topology.Fleet, n *config.Node, was *state.RecordedNode) string {
 	if slices.Contains(v.Replace, n.Target) {
 		return planner.ReasonRequested
@@ -117,8 +115,8 @@ func ReplaceReason(v *topology.Fleet, n *config.Node, was *state.RecordedNode) s
 	return topology.AnotherNodeReason(n, was)
 }
 
-// ReplaceAll refuses to replace all control planes of a cluster in one plan:
-// one has to stay, through which the others join.
+// ReplaceAll refuses to replace all control planes of a cluster in one plan: one has to stay,
+// through which the others join.
 func ReplaceAll(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Config.Clusters {

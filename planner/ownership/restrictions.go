@@ -6,7 +6,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// Restrictions returns the restrictions of a plan as they were given.
+// Restrictions returns the restrictions of a plan as given on the command line.
 func Restrictions(o planner.Options) []string {
 	var out []string
 	for _, s := range o.Targets {
@@ -21,7 +21,7 @@ func Restrictions(o planner.Options) []string {
 	return out
 }
 
-// Quoted returns a selector as a shell takes it.
+// Quoted returns a selector quoted for a shell.
 func Quoted(s planner.Selector) string {
 	if text := s.String(); strings.ContainsAny(text, `["`) {
 		return "'" + text + "'"

@@ -13,19 +13,19 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// AllowOlderStateFlag is the flag with which a plan goes on with a state that lacks runs
-// which its hosts have seen.
+// AllowOlderStateFlag is the flag with which a plan continues with a state that lacks runs seen by
+// its hosts.
 const AllowOlderStateFlag = "allow-older-state"
 
 // The findings about run tokens.
 const (
-	olderState  = "State is older than its hosts"
-	runCutShort = "Last run was interrupted"
-	runAhead    = "Only workers report a later run"
-	runVoid     = "Run token is invalid"
+	olderState     = "State is older than its hosts"
+	runInterrupted = "Last run was interrupted"
+	runAhead       = "Only workers report a later run"
+	runVoid        = "Run token is invalid"
 )
 
-// runs returns what the run tokens of the state, its hosts and its clusters amount to.
+// runs returns the evaluation of the run tokens of the state, its hosts and its clusters.
 func runs(v *topology.Fleet) state.Runs {
 	if v.Recorded == nil {
 		return state.WeighRuns(0, 0, nil)
@@ -36,8 +36,7 @@ func runs(v *topology.Fleet) state.Runs {
 // NextRun returns the token of the next run.
 func NextRun(v *topology.Fleet) int64 { return runs(v).Next }
 
-// VoidRuns returns the run tokens that do not count, of the hosts that report them. A run
-// may replace them.
+// VoidRuns returns the invalid run tokens, by the hosts that report them. A run may replace them.
 func VoidRuns(v *topology.Fleet) map[state.Target]int64 {
 	out := map[state.Target]int64{}
 	for _, s := range runs(v).Void {
@@ -49,7 +48,7 @@ func VoidRuns(v *topology.Fleet) map[state.Target]int64 {
 // seenRuns returns the run tokens that hosts of this state report.
 func seenRuns(v *topology.Fleet) []state.SeenRun {
 	reports := v.Reports
-	if v.Original != nil { // as they were seen, and not as they are planned for
+	if v.Original != nil { // as observed, not as planned for
 		reports = v.OriginalReports
 	}
 	var out []state.SeenRun
@@ -63,8 +62,8 @@ func seenRuns(v *topology.Fleet) []state.SeenRun {
 	return out
 }
 
-// isControlPlane reports whether a node is a control plane: to the state where it knows the
-// node, otherwise to the configuration.
+// isControlPlane reports whether a node is a control plane: according to the state if it records
+// the node, otherwise to the configuration.
 func isControlPlane(v *topology.Fleet, t state.Target) bool {
 	if v.RecordedNode(t) {
 		return v.Recorded.Nodes[t].Role == string(config.ControlPlane)
@@ -72,7 +71,7 @@ func isControlPlane(v *topology.Fleet, t state.Target) bool {
 	return slices.ContainsFunc(v.Config.Nodes, func(n *config.Node) bool { return n.Target == t && n.Role == config.ControlPlane })
 }
 
-// leasedRun returns the highest run of this state that a cluster still has the lease of.
+// leasedRun returns the highest run of this state whose lease a cluster still has.
 func leasedRun(v *topology.Fleet) int64 {
 	clusters, leased := v.ClusterReports, int64(0)
 	if v.Original != nil {
@@ -86,8 +85,7 @@ func leasedRun(v *topology.Fleet) int64 {
 	return leased
 }
 
-// CheckRuns refuses a state that is older than the last run, and warns of run tokens that
-// say what cannot be.
+// CheckRuns refuses a state that is older than the last run, and warns of invalid run tokens.
 func CheckRuns(v *topology.Fleet) diag.Diagnostics {
 	if v.Recorded == nil {
 		return nil
@@ -115,13 +113,13 @@ func CheckRuns(v *topology.Fleet) diag.Diagnostics {
 	return diags
 }
 
-// olderThan refuses a state that lacks runs. It is a warning where a flag accepts that,
-// or where the cluster shows that the only run it lacks was cut short.
+// olderThan refuses a state that lacks runs. It only warns if a flag accepts that, or if the
+// cluster shows that the only missing run was interrupted.
 func olderThan(v *topology.Fleet, r state.Runs) *diag.Diagnostic {
 	seen := fmt.Sprintf("The state is of run %d, but hosts have seen run %d of this state:\n\n%s\n\n", v.Recorded.RunToken, r.Seen, runLines(v, r.Older))
 	switch {
-	case r.CutShort:
-		return diag.Warningf(runCutShort, "%sThe cluster still has the lease of that run: the run did not finish, and its journal is in the folder where it ran. "+
+	case r.Interrupted:
+		return diag.Warningf(runInterrupted, "%sThe cluster still has the lease of that run: the run did not finish, and its journal is in the folder where it ran. "+
 			"Its changes are observed on the hosts.", seen)
 	case v.AllowOlderState:
 		return diag.Warningf(olderState, "%sThe plan continues because of -%s. Changes that the state does not record are shown as changed outside.", seen, AllowOlderStateFlag)
@@ -133,7 +131,7 @@ func olderThan(v *topology.Fleet, r state.Runs) *diag.Diagnostic {
 		"move this one away and rebuild it from what the hosts hold:\n\n  kubewright state recover\n\nTo continue with this state anyway: -%s.", seen, AllowOlderStateFlag)
 }
 
-// runLines lists hosts with the run that each reports.
+// runLines lists hosts with the run token that each reports.
 func runLines(v *topology.Fleet, seen []state.SeenRun) string {
 	var lines []string
 	for _, s := range seen {

@@ -14,17 +14,17 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// A host says itself whose it is: by its mark, its CA, its machine id. Where that does not
-// fit the state, a plan that would change the host is refused. A worker must not be able
-// to have every plan refused in this way. When -exclude or -target leave its node out of
-// the plan, or -allow-unreachable allows for hosts that cannot be observed, it counts as
-// unobserved: nothing is done to the host, and nothing that it reports is believed.
-// Control planes have no such way out: what they hold decides what is safe on the others.
+// A host itself reports its owner: by its marker, its CA, its machine ID. If that does not match
+// the state, a plan that would change the host is refused. A worker must not be able to block every
+// plan in this way. If -exclude or -target leave its node out of the plan, or -allow-unreachable
+// permits hosts that cannot be observed, it counts as unobserved: the host is not changed, and
+// nothing that it reports is trusted. Control planes have no such way out: their data decides what
+// is safe on the others.
 
 // ExcludeFlag is the flag that leaves a part out of the plan.
 const ExcludeFlag = "exclude"
 
-// The findings that a host is not the one which the state knows.
+// The findings for hosts that are not the recorded ones.
 const (
 	strayHost          = "Host belongs to another cluster"
 	foreignHost        = "Host belongs to another state"
@@ -36,11 +36,11 @@ const (
 	hostIsControlPlane = "Host is a control plane"
 )
 
-// untrustworthy are the findings with which a worker can be left out of a plan.
+// untrustworthy are the findings for which a worker can be left out of a plan.
 var untrustworthy = []string{strayHost, foreignHost, otherNode, otherMachineID, newerVersion, unreadableMark, preflight.SameMachine, hostIsControlPlane}
 
-// LeaveOutOf takes out the workers of findings for which why returns a reason, until find
-// finds no more of them.
+// LeaveOutOf leaves out the workers of findings for which why returns a reason, until find finds no
+// more.
 func LeaveOutOf(v *topology.Fleet, find func() diag.Diagnostics, why func(state.Target) string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for {
@@ -55,7 +55,7 @@ func LeaveOutOf(v *topology.Fleet, find func() diag.Diagnostics, why func(state.
 	}
 }
 
-// distrust has a node count as one whose host was not observed.
+// distrust makes a node count as one whose host was not observed.
 func distrust(v *topology.Fleet, t state.Target, problem string) {
 	v.Reports, v.Unobserved, v.Untrusted = maps.Clone(v.Reports), maps.Clone(v.Unobserved), maps.Clone(v.Untrusted)
 	if v.Unobserved == nil {
@@ -69,7 +69,7 @@ func distrust(v *topology.Fleet, t state.Target, problem string) {
 	v.Untrusted[t] = true
 }
 
-// untrustedNode is a worker that is left out, why, and by which flag.
+// untrustedNode is a worker that is left out, with the problem and the flag.
 type untrustedNode struct {
 	node    state.Target
 	address string
@@ -83,7 +83,7 @@ func (u untrustedNode) warning() *diag.Diagnostic {
 		"kubewright plan without flags says what is wrong and what to do.", u.node, u.address, u.why).At(u.source).For(u.node)
 }
 
-// leftOutBy returns the workers with findings for which there is a reason to leave them out.
+// leftOutBy returns the workers with findings that there is a reason to leave out.
 func leftOutBy(v *topology.Fleet, findings diag.Diagnostics, reason func(state.Target) string) []untrustedNode {
 	var out []untrustedNode
 	add := func(t state.Target, problem string, source state.Source) {
@@ -104,8 +104,8 @@ func leftOutBy(v *topology.Fleet, findings diag.Diagnostics, reason func(state.T
 	return out
 }
 
-// foreignWorkers returns the workers that belong to another state, where there is none here:
-// their control planes are blank, so a cluster may be founded beside them.
+// foreignWorkers returns the workers that belong to another state while there is none here: their
+// control planes are blank, so a cluster may be bootstrapped beside them.
 func foreignWorkers(v *topology.Fleet) []*topology.Node {
 	if v.Recorded != nil {
 		return nil
@@ -124,14 +124,14 @@ func foreignWorkers(v *topology.Fleet) []*topology.Node {
 	return out
 }
 
-// takenByDeparture reports whether the node has the host of one that leaves: the
-// configuration says so, not the host.
+// takenByDeparture reports whether the node has the host of a departing node: the configuration
+// says so, not the host.
 func takenByDeparture(v *topology.Fleet, t state.Target) bool {
 	n := v.Find(t)
 	return n != nil && !leavingAt(v)[n.Address].IsZero()
 }
 
-// LeavesOutWorker returns the flag by which a worker is left out of the plan, or "".
+// LeavesOutWorker returns the flag that leaves a worker out of the plan, or "".
 func LeavesOutWorker(v *topology.Fleet, t state.Target, o planner.Options) string {
 	if !IsWorker(v, t) || slices.Contains(v.Replace, t) || slices.Contains(v.ForgetUnreachable, t) {
 		return ""
@@ -153,8 +153,8 @@ func LeavesOutWorker(v *topology.Fleet, t state.Target, o planner.Options) strin
 	return ""
 }
 
-// IsWorker reports whether a node is a worker to the configuration and to the state, as
-// far as they have it.
+// IsWorker reports whether a node is a worker in the configuration and in the state, as far as they
+// have it.
 func IsWorker(v *topology.Fleet, t state.Target) bool {
 	if v.RecordedNode(t) && v.Recorded.Nodes[t].Role != string(config.Worker) {
 		return false
@@ -165,7 +165,7 @@ func IsWorker(v *topology.Fleet, t state.Target) bool {
 	return v.RecordedNode(t)
 }
 
-// addressOf returns the address of a node by the configuration, or by the state.
+// addressOf returns the address of a node in the configuration, or else in the state.
 func addressOf(v *topology.Fleet, t state.Target) string {
 	if n := v.Find(t); n != nil {
 		return n.Address
@@ -173,7 +173,7 @@ func addressOf(v *topology.Fleet, t state.Target) string {
 	return v.Recorded.Nodes[t].Address
 }
 
-// WaysAround adds to the findings about workers how the rest is planned without them.
+// WaysAround adds to findings about workers how to plan the rest without them.
 func WaysAround(v *topology.Fleet, diags diag.Diagnostics) diag.Diagnostics {
 	for i, d := range diags {
 		t, err := state.ParseTarget(d.Address)

@@ -1,7 +1,7 @@
-// Package phases is the table of the phases: what a node goes through, in kubeadm's order.
+// Package phases lists the phases that a node goes through, in kubeadm's order.
 //
-// A phase itself is in the package of what it is about, below this one. To add one, write a
-// topology.Phase there, and name it in All.
+// Each phase lives in the package of its subject, below this one. To add a phase, write a
+// topology.Phase there and list it in All.
 //
 // The package is pure: no clock, files, network or goroutines.
 package phases

@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// All lists the phases in kubeadm's order, with ours where they belong.
+// All lists the phases in kubeadm's order, with kubewright's own phases in between.
 func All() []*topology.Phase {
 	return []*topology.Phase{
 		&host.Prepare, &host.Install, &host.Images, &pki.Certs, &pki.Kubeconfigs, &staticpod.Etcd, &staticpod.ControlPlane, &kubelet.KubeletStart, &kubelet.WaitBootstrap,

@@ -10,9 +10,9 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// TestAbsentCallerKeepsItsName: an endpoint that moves while a worker is away stays
-// in the certificates of API servers by its old name, as long as the worker was not
-// seen to call the new one, also when it was taken out of the configuration.
+// TestAbsentCallerKeepsItsName checks that the API servers' certificates keep the old name of an
+// endpoint that moves while a worker is away, until the worker was observed to use the new one, even if
+// it was removed from the configuration.
 func TestAbsentCallerKeepsItsName(t *testing.T) {
 	t.Parallel()
 	for name, gone := range map[string]bool{"stays in the configuration": false, "is taken out of it": true} {
@@ -29,7 +29,7 @@ func TestAbsentCallerKeepsItsName(t *testing.T) {
 				for _, n := range o.config.NodesOf("prod", config.ControlPlane) {
 					f := o.observe().Reports[n.Target].Files["/etc/kubernetes/pki/apiserver.crt"]
 					if slices.Contains(f.Certificates[0].DNSNames, old) != want {
-						t.Errorf("%s is known as %v, and %s among them is to be %v", n.Target, f.Certificates[0].DNSNames, old, want)
+						t.Errorf("%s has the names %v, want %s among them: %v", n.Target, f.Certificates[0].DNSNames, old, want)
 					}
 				}
 			}
@@ -41,7 +41,7 @@ func TestAbsentCallerKeepsItsName(t *testing.T) {
 			if !slices.ContainsFunc(diags, func(d *diag.Diagnostic) bool {
 				return d.Summary == "Old endpoint is still in use" && strings.Contains(d.Detail, away.Target.String()) && strings.Contains(d.Detail, old)
 			}) {
-				t.Errorf("nobody is told of the name that stays: %v", diags)
+				t.Errorf("no warning about the name that stays: %v", diags)
 			}
 			if gone {
 				o.config.Nodes = slices.DeleteFunc(slices.Clone(o.config.Nodes), func(n *config.Node) bool { return n == away })

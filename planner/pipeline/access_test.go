@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// loosened are files with a private key of a control plane, and what somebody did to each.
+// loosened lists files with a private key of a control plane, and the edit that loosens each.
 var loosened = map[string]string{
 	"/etc/kubernetes/pki/ca.key":             "mode 0644",
 	"/etc/kubernetes/pki/front-proxy-ca.key": "owner nobody:root",
@@ -26,8 +26,8 @@ var loosened = map[string]string{
 	"/etc/kubernetes/kubelet.conf":           "mode 0666",
 }
 
-// TestAccessToKeys: who may read a private key is drift like anything else, and is put
-// right by itself: nothing is issued, written or restarted for it.
+// TestAccessToKeys checks that a private key with a wrong mode or owner is drift, and that only these
+// are corrected: nothing is issued, written or restarted.
 func TestAccessToKeys(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 1)
@@ -43,13 +43,13 @@ func TestAccessToKeys(t *testing.T) {
 	}
 	for _, want := range []string{`key_mode: "0644" -> "0600"`, `key_owner: "nobody:nogroup" -> "root:root"`, `key_mode: "0666" -> "0600"`, `mode: "0666" -> "0600"`, `mode: "0604" -> "0600"`} {
 		if !strings.Contains(describe(p), want) {
-			t.Errorf("the plan does not say %s:\n%s", want, describe(p))
+			t.Errorf("the plan does not show %s:\n%s", want, describe(p))
 		}
 	}
 	o.wantOnlyAccess(p, len(loosened)+1)
 	for _, c := range p.Certificates {
 		if c.Changed {
-			t.Errorf("%s is said to be replaced", c.Path)
+			t.Errorf("the plan replaces %s", c.Path)
 		}
 	}
 	o.must(o.carryOut())
@@ -59,14 +59,14 @@ func TestAccessToKeys(t *testing.T) {
 	}
 }
 
-// wantOnlyAccess wants a plan to change mode and owner of so many files, and nothing else.
+// wantOnlyAccess checks that a plan changes mode and owner of that many files, and nothing else.
 func (o *operator) wantOnlyAccess(p *planner.Plan, count int) {
 	o.t.Helper()
 	var done []string
 	for _, s := range p.Steps {
 		for _, op := range s.Operations {
 			if _, ok := op.(planner.SetAccess); !ok {
-				o.t.Errorf("%s does something else: %s", s.ID, op.Summary())
+				o.t.Errorf("%s has another operation: %s", s.ID, op.Summary())
 			}
 			done = append(done, s.Target.Key+" "+op.Summary())
 		}
@@ -76,8 +76,7 @@ func (o *operator) wantOnlyAccess(p *planner.Plan, count int) {
 	}
 }
 
-// TestAccessToSuppliedKeys: it is so with what nobody here could issue, also when it is
-// not in the folder any more.
+// TestAccessToSuppliedKeys checks the same for supplied keys, even if they are no longer in the folder.
 func TestAccessToSuppliedKeys(t *testing.T) {
 	t.Parallel()
 	h := withoutKeys(t, 1, 1)
@@ -96,7 +95,7 @@ func TestAccessToSuppliedKeys(t *testing.T) {
 	o.wantNothing()
 }
 
-// keyFiles are mode, owner, content and time of the files that get loosened.
+// keyFiles returns mode, owner, content and time of the loosened files.
 func (o *operator) keyFiles(address string) string {
 	o.t.Helper()
 	var q state.Query
@@ -114,7 +113,7 @@ func (o *operator) keyFiles(address string) string {
 	return b.String()
 }
 
-// TestStricterAccessStays: a mode that allows less than kubeadm's is as good.
+// TestStricterAccessStays checks that a stricter mode than kubeadm's is no drift.
 func TestStricterAccessStays(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 1)
@@ -126,7 +125,7 @@ func TestStricterAccessStays(t *testing.T) {
 	if p := o.result.Plan; len(p.Drift) > 0 {
 		t.Errorf("drift: %v", p.Drift)
 	}
-	// What else is wrong with it is put right alone.
+	// Another difference of the same file is corrected alone.
 	o.edit("10.0.0.11", "file /etc/kubernetes/pki/ca.key owner nobody:root")
 	o.must(o.apply())
 	o.wantNothing()
@@ -135,8 +134,8 @@ func TestStricterAccessStays(t *testing.T) {
 	}
 }
 
-// TestStricterFilesStay: a stricter mode of manifests and of the kubelet's files, as hosts
-// are hardened, is as good as kubeadm's. The kubelet's keep it when they are written.
+// TestStricterFilesStay checks that stricter modes of manifests and of the kubelet's files, as on
+// hardened hosts, are no drift. The kubelet's files keep theirs when they are written.
 func TestStricterFilesStay(t *testing.T) {
 	t.Parallel()
 	kubelets := []string{"/var/lib/kubelet/config.yaml", "/var/lib/kubelet/instance-config.yaml", "/var/lib/kubelet/kubeadm-flags.env"}
@@ -166,7 +165,7 @@ func TestStricterFilesStay(t *testing.T) {
 			}
 		}
 	}
-	// What allows more, or something else, is drift.
+	// A looser or a different mode is drift.
 	o.edit("10.0.0.11", "file "+kubelets[0]+" mode 0620")
 	o.edit("10.0.0.21", "file "+kubelets[0]+" mode 0666")
 	p, err := o.plan()
@@ -176,8 +175,8 @@ func TestStricterFilesStay(t *testing.T) {
 	}
 }
 
-// TestAccessOfLinks: of a symbolic link the file counts that it leads to, and is put
-// right where it is. The link stays.
+// TestAccessOfLinks checks that for a symbolic link the mode and owner of its target count and are
+// corrected there. The link stays.
 func TestAccessOfLinks(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 1)
@@ -185,7 +184,7 @@ func TestAccessOfLinks(t *testing.T) {
 	for path := range loosened {
 		o.edit("10.0.0.11", "file "+path+" move "+elsewhere(path))
 	}
-	o.must(o.apply()) // who has read the files before reads them again
+	o.must(o.apply()) // restarts the components that have read the files
 	o.wantNothing()
 	if p := o.result.Plan; len(p.Drift) > 0 {
 		t.Errorf("drift: %v", p.Drift)
@@ -211,12 +210,12 @@ func TestAccessOfLinks(t *testing.T) {
 	r, err := o.world.Host("10.0.0.11").Observe(t.Context(), state.Query{Files: []state.FileQuery{{Path: "/etc/kubernetes/pki/ca.key"}, {Path: "/srv/keys/pki/ca.key"}}})
 	o.must(err)
 	if link, file := r.Files["/etc/kubernetes/pki/ca.key"], r.Files["/srv/keys/pki/ca.key"]; link.Type != "link" || file.Mode != "0600" {
-		t.Errorf("there are %+v and %+v", link, file)
+		t.Errorf("got %+v and %+v", link, file)
 	}
 }
 
-// TestLinksToNothing: a link that leads to no file is as good as no key, and is said to
-// be so; what is brought takes its place.
+// TestLinksToNothing checks that a link without a target counts as a missing key and is reported, and
+// that the restored file replaces the link.
 func TestLinksToNothing(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{
@@ -227,14 +226,15 @@ func TestLinksToNothing(t *testing.T) {
 		p, err := o.plan()
 		o.must(err)
 		if len(p.Drift) == 0 || !strings.Contains(describe(p), want) {
-			t.Errorf("%s: the plan does not say %s:\n%s", path, want, describe(p))
+			t.Errorf("%s: the plan does not show %s:\n%s", path, want, describe(p))
 		}
 		o.must(o.carryOut())
 		o.wantNothing()
 	}
 }
 
-// TestAccessWithRenewal: what is reissued for another reason is so with the right access.
+// TestAccessWithRenewal checks that a file that is reissued for another reason gets the right mode and
+// owner.
 func TestAccessWithRenewal(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 0)
@@ -246,8 +246,8 @@ func TestAccessWithRenewal(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestAccessOfOlderState: an older version remembered nothing of who may read the key
-// beside a certificate, so that nobody has changed it.
+// TestAccessOfOlderState checks that a state without mode and owner of keys, as earlier versions
+// recorded it, shows no drift.
 func TestAccessOfOlderState(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 1)

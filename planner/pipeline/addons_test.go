@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// object returns one of an addon's.
+// object returns an object for an addon's manifest.
 func object(apiVersion, kind, namespace, name string) state.Value {
 	meta := map[string]any{"name": name}
 	if namespace != "" {
@@ -21,7 +21,7 @@ func object(apiVersion, kind, namespace, name string) state.Value {
 	return state.FromGo(map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": meta})
 }
 
-// acts returns the operations of an addon's step, in their order.
+// acts returns the operations of an addon's step, in order.
 func acts(p *planner.Plan, addon string) []string {
 	var out []string
 	for _, s := range p.Steps {
@@ -35,8 +35,8 @@ func acts(p *planner.Plan, addon string) []string {
 	return out
 }
 
-// TestAddonOrder: what others rest on is applied first and pruned last; the rest is
-// applied in the order of the manifest.
+// TestAddonOrder checks that objects that others depend on are applied first and pruned last; the
+// others are applied in the order of the manifest.
 func TestAddonOrder(t *testing.T) {
 	t.Parallel()
 	cfg := cluster(1, 1)
@@ -77,8 +77,8 @@ func inOrder(t *testing.T, got []string, want ...string) {
 	}
 }
 
-// TestAddonNamedOtherwise: objects that go over to another addon, or to another
-// version of their API, are not deleted, and belong to it from then on.
+// TestAddonNamedOtherwise checks that objects that move to another addon, or to another version of
+// their API, are not deleted and belong to the new address from then on.
 func TestAddonNamedOtherwise(t *testing.T) {
 	t.Parallel()
 	cfg := cluster(1, 1)
@@ -91,7 +91,7 @@ func TestAddonNamedOtherwise(t *testing.T) {
 	p, err := o.plan()
 	o.must(err)
 	if got := append(acts(p, "old"), acts(p, "new")...); len(got) != 0 {
-		t.Errorf("there is to be done %q", got)
+		t.Errorf("the plan does %q", got)
 	}
 	o.must(o.apply())
 	o.wantNothing()
@@ -99,7 +99,7 @@ func TestAddonNamedOtherwise(t *testing.T) {
 	p, err = o.plan()
 	o.must(err)
 	if got := strings.Join(acts(p, "new"), "\n"); strings.Contains(got, "delete") {
-		t.Errorf("there is to be done %q", got)
+		t.Errorf("the plan does %q", got)
 	}
 	o.must(o.apply())
 	cfg.Clusters[0].Addons = nil
@@ -110,8 +110,8 @@ func TestAddonNamedOtherwise(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestAddonsRestOnOthers: an addon waits for that which has its namespace, or its
-// kind. Two that rest on one another are no circle.
+// TestAddonsRestOnOthers checks that an addon waits for the addon with its namespace or its kind. Two
+// addons that depend on each other do not form a cycle.
 func TestAddonsRestOnOthers(t *testing.T) {
 	t.Parallel()
 	kind := state.FromGo(map[string]any{
@@ -139,7 +139,7 @@ func TestAddonsRestOnOthers(t *testing.T) {
 	}
 }
 
-// documents returns those of a manifest.
+// documents returns manifest objects from values.
 func documents(values ...state.Value) []config.AddonObject {
 	var out []config.AddonObject
 	for _, v := range values {
@@ -148,8 +148,8 @@ func documents(values ...state.Value) []config.AddonObject {
 	return out
 }
 
-// TestAddonGivesWhatIsKept: an addon cannot have an object that kubewright itself keeps,
-// whichever of its phases does, unless the configuration leaves that one to others.
+// TestAddonGivesWhatIsKept checks that an addon cannot have an object that a phase of kubewright
+// manages, unless the configuration leaves that object to the user.
 func TestAddonGivesWhatIsKept(t *testing.T) {
 	t.Parallel()
 	cfg := cluster(1, 1)
@@ -173,7 +173,7 @@ func TestAddonGivesWhatIsKept(t *testing.T) {
 			name := apply.Object.Get("kind").AsString() + " " + apply.Object.Get("metadata.name").AsString()
 			diags := pipeline.Check(cfg)
 			if refused := diags.HasErrors(); refused == (name == "ConfigMap coredns") {
-				t.Errorf("%s: refused is %v", name, refused)
+				t.Errorf("%s: refused: %v", name, refused)
 			}
 			if slices.Contains(read, name) {
 				show(t, diags...)
@@ -195,15 +195,15 @@ func TestAddonGivesWhatIsKept(t *testing.T) {
 	}
 	cfg.Clusters[0].SkipPhases = []string{"addon/coredns"}
 	if got := pipeline.Check(cfg); len(got) != 0 {
-		t.Errorf("CoreDNS is left out: %v", got)
+		t.Errorf("CoreDNS is skipped: %v", got)
 	}
 	cfg.Clusters[0].SkipPhases, cfg.Clusters[0].DNS.Disabled = nil, true
 	if got := pipeline.Check(cfg); len(got) != 0 {
-		t.Errorf("CoreDNS is not wanted: %v", got)
+		t.Errorf("CoreDNS is disabled: %v", got)
 	}
 	addon.Objects = documents(object("v1", "Service", "default", "kube-dns"), object("v1", "ConfigMap", "kube-system", "mine"))
 	cfg.Clusters[0].DNS.Disabled = false
 	if got := pipeline.Check(cfg); len(got) != 0 {
-		t.Errorf("others of these names: %v", got)
+		t.Errorf("unrelated objects of these names: %v", got)
 	}
 }

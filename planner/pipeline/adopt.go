@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// importedFrom returns the host that a target is imported from; empty when it is not.
+// importedFrom returns the host that a target is imported from; empty when the target is not imported.
 func importedFrom(v *topology.Fleet, t state.Target, label string) string {
 	if v.Imported.Nodes[t] == nil && (t.Type != state.TypeCluster || v.Imported.Clusters[label] == nil) {
 		return ""
@@ -24,9 +24,9 @@ func importedFrom(v *topology.Fleet, t state.Target, label string) string {
 	return ""
 }
 
-// OptionalWhenAdopted are the kinds of which an adopted node may do without: images, which
-// its kubelet fetches when it needs them, and the files that keep sysctls and
-// modules which are set and loaded already.
+// OptionalWhenAdopted reports whether an adopted node may lack the item: images, which its kubelet
+// fetches when it needs them, and the files that persist sysctls and modules which are already in
+// effect.
 func OptionalWhenAdopted(it *state.Item) bool {
 	return it.Kind == state.KindImage || it.Kind == state.KindMark || it.Kind == state.KindFile && (it.Address.ID() == host.SysctlFile || it.Address.ID() == host.ModulesFile)
 }
@@ -34,7 +34,7 @@ func OptionalWhenAdopted(it *state.Item) bool {
 // ItemName returns an item's address on its node: images/image:REF.
 func ItemName(it *state.Item) string { return it.Address.Phase + "/" + it.Address.Item }
 
-// missed returns the items without those that an adopted node does without.
+// missed returns the items except for those that an adopted node may lack.
 func missed(n *topology.Node, items []state.Item) []state.Item {
 	a := pki.Adoption(n)
 	if a == nil {
@@ -45,8 +45,8 @@ func missed(n *topology.Node, items []state.Item) []state.Item {
 	})
 }
 
-// markAdopted puts our mark on the hosts of adopted nodes that are going to be
-// changed: from then on each remembers whose it is.
+// markAdopted adds our marker to the hosts of adopted nodes that are about to be changed: from then on
+// each host says whose it is.
 func markAdopted(v *topology.Fleet, changes []planner.Change) ([]state.Item, []planner.Change) {
 	marks := &state.Snapshot{}
 	for _, c := range v.Clusters {

@@ -14,8 +14,8 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// adopted returns an operator whose cluster somebody else has made, and that was adopted:
-// no host has our mark.
+// adopted returns an operator with an adopted cluster that was made without kubewright: no host has our
+// marker.
 func adopted(t testing.TB, planes, workers int) *operator {
 	t.Helper()
 	o := founded(t, planes, workers)
@@ -31,8 +31,8 @@ func adopted(t testing.TB, planes, workers int) *operator {
 	return o
 }
 
-// TestAdoptedRotationCrash: a rotation of an adopted cluster's CA goes on wherever it
-// was cut short, also where hosts hold the new CA and have no mark yet.
+// TestAdoptedRotationCrash checks that an interrupted rotation of an adopted cluster's CA continues
+// from any point, even where hosts hold the new CA and have no marker yet.
 func TestAdoptedRotationCrash(t *testing.T) {
 	t.Parallel()
 	o := adopted(t, 2, 1)
@@ -40,22 +40,22 @@ func TestAdoptedRotationCrash(t *testing.T) {
 	crashAnywhere(t, o, 5)
 }
 
-// TestAdoptedHostWithAnotherCA: a host without our mark is of the cluster that was
-// adopted when a control plane goes by its CA as well, and otherwise of another one.
+// TestAdoptedHostWithAnotherCA checks that a host without our marker belongs to the adopted cluster if
+// a control plane knows the host's CA as well, and otherwise to another cluster.
 func TestAdoptedHostWithAnotherCA(t *testing.T) {
 	t.Parallel()
 	base := adopted(t, 1, 1)
 	places(base.config)
 	for name, c := range map[string]struct {
-		// keeps is where the control plane keeps the CA that the worker holds.
+		// keeps is the file in which the control plane holds the worker's CA.
 		keeps string
 		want  []finding
 	}{
 		"of another cluster": {"", []finding{{diag.Error, "Host belongs to another cluster", "main.hcl:12", `node.worker["w1"]`, []string{
 			`node.worker["w1"] (10.0.0.21) holds the CA ffffffffffff, and cluster "prod" was adopted with the CA `,
 		}}}},
-		"replaced at once, cut short": {pkiDir + "ca-ended.crt", nil},
-		"rotated, cut short":          {pkiDir + "ca-old.crt", nil},
+		"replaced at once, interrupted": {pkiDir + "ca-ended.crt", nil},
+		"rotated, interrupted":          {pkiDir + "ca-old.crt", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,7 +73,7 @@ func TestAdoptedHostWithAnotherCA(t *testing.T) {
 	}
 }
 
-// What is adopted without some of its nodes says so.
+// TestAdoptedWithoutSome checks that the adoption of a cluster without some of its nodes names these.
 func TestAdoptedWithoutSome(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 1)
@@ -89,8 +89,8 @@ func TestAdoptedWithoutSome(t *testing.T) {
 	}})
 }
 
-// TestRecoverAdopted: of an adopted cluster only the hosts that were changed have a mark.
-// The others are recovered by them, and of none is missed what it did without before.
+// TestRecoverAdopted checks the recovery of an adopted cluster: only changed hosts have a marker, the
+// others are recovered through them, and no node is missing items that it lacked before.
 func TestRecoverAdopted(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(o *operator){
@@ -123,7 +123,7 @@ func TestRecoverAdopted(t *testing.T) {
 				case rec == nil || rec.Adopted == nil:
 					t.Errorf("%s is recovered as %+v", n.Target, rec)
 				case !slices.Contains(rec.Adopted.Without, "prepare/file:/etc/sysctl.d/99-kubewright.conf"):
-					t.Errorf("%s does without %q", n.Target, rec.Adopted.Without)
+					t.Errorf("%s lacks %q", n.Target, rec.Adopted.Without)
 				}
 			}
 		})

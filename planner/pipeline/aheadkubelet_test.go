@@ -11,9 +11,9 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// TestRebootedAhead: a control plane that was rebooted after the new kubelet was
-// installed comes back with a kubelet newer than its API server, which does not become
-// Ready before the upgrade has come to it. The upgrade goes on to its end.
+// TestRebootedAhead checks that an upgrade completes when a control plane was rebooted after the new
+// kubelet was installed: its kubelet is newer than its API server then, and does not become Ready
+// before the upgrade has come to it.
 func TestRebootedAhead(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -40,14 +40,14 @@ func TestRebootedAhead(t *testing.T) {
 			// It is back as soon as its own API server has the version.
 			held := slices.DeleteFunc(o.world.Violations(), func(v string) bool { return strings.Contains(v, "host-10-0-0-11: kubelet") })
 			if len(held) > 0 {
-				t.Errorf("something was broken:\n%s", strings.Join(held, "\n"))
+				t.Errorf("violations:\n%s", strings.Join(held, "\n"))
 			}
 		})
 	}
 }
 
-// TestAheadIsSaid: the plan says that the upgrade does not wait for it. A control plane
-// that is not Ready for another reason is waited for as ever.
+// TestAheadIsSaid checks that the plan says that the upgrade does not wait for such a node. A control
+// plane that is not Ready for another reason is still waited for.
 func TestAheadIsSaid(t *testing.T) {
 	t.Parallel()
 	o := running(t, 3, 0, "1.35.8")

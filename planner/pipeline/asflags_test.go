@@ -7,7 +7,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestAsFlags: what is printed to be copied is one word each to a shell, whatever key a
+// TestAsFlags checks that printed flags can be copied to a shell, where each is one word whatever key a
 // node has.
 func TestAsFlags(t *testing.T) {
 	got := topology.AsFlags(state.NodeKeyTarget("worker", "o'brien"), topology.ReplaceFlag, topology.AcceptNewHostFlag)

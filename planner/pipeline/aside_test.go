@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// A cluster with a host that does not answer keeps no plan for another one from being
-// made, when -target means that one alone; and nothing of it is forgotten.
+// TestClusterAside checks that a cluster with a host that does not answer does not prevent a plan for
+// another cluster that -target selects alone, and that nothing of it is forgotten.
 func TestClusterAside(t *testing.T) {
 	t.Parallel()
 	sick := func(t *testing.T) *operator {
@@ -52,16 +52,16 @@ func TestClusterAside(t *testing.T) {
 			r, diags := o.planOf(o.observe(), planner.Options{Targets: c.targets})
 			if c.refused {
 				if d := (finding{diag.Error, silent, "main.hcl:2", "", nil}).in(diags); d == nil {
-					t.Errorf("it is not refused:\n%s", printedFindings(diags))
+					t.Errorf("the plan is not refused:\n%s", printedFindings(diags))
 				}
 				return
 			}
 			wantFindings(t, diags, aside)
 			if r.Plan == nil || name == "another's node" && stepOf(r.Plan, "w1/mark-node") == nil && r.Plan.Empty() {
-				t.Errorf("nothing is planned for the cluster that is well")
+				t.Errorf("nothing is planned for the healthy cluster")
 			}
 			if gone := r.Plan.Forgotten; len(gone) > 0 {
-				t.Errorf("the state is to forget %v", gone)
+				t.Errorf("the plan forgets %v", gone)
 			}
 			if len(o.recorded.Nodes) != whole {
 				t.Errorf("the state has %d nodes, want %d", len(o.recorded.Nodes), whole)

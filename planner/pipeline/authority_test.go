@@ -16,17 +16,17 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// simulated is when a simulated world begins.
+// simulated is the time at which a simulated world begins.
 var simulated = time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC)
 
-// givenCA returns a CA of the operator's.
+// givenCA returns a CA that the operator provides.
 func givenCA(t *testing.T, name, algorithm string) config.GivenCA {
 	t.Helper()
 	ca := pkitest.NewCA(t, name, algorithm, simulated.Add(-time.Hour))
 	return config.GivenCA{Certificate: string(ca.Certificate), Key: state.NewSecret(ca.Key)}
 }
 
-// withCAs returns a configuration with three CAs of the operator's.
+// withCAs returns a configuration with three CAs that the operator provides.
 func withCAs(t *testing.T, planes, workers int, onHosts bool, algorithm string) *config.Config {
 	t.Helper()
 	cfg := cluster(planes, workers)
@@ -38,7 +38,7 @@ func withCAs(t *testing.T, planes, workers int, onHosts bool, algorithm string) 
 	return cfg
 }
 
-// files returns the paths below /etc/kubernetes on a host that end so.
+// files returns the paths below /etc/kubernetes on a host with this suffix.
 func (o *operator) files(address, suffix string) []string {
 	var out []string
 	for line := range strings.Lines(o.world.Listing(address)) {
@@ -51,8 +51,8 @@ func (o *operator) files(address, suffix string) []string {
 	return out
 }
 
-// TestGivenCAs: a cluster below CAs of the operator's lives as any other does;
-// their keys lie where they were asked to, and never in a plan or the state.
+// TestGivenCAs checks the life of a cluster with the operator's CAs: their keys are kept where the
+// configuration says, and never in a plan or the state.
 func TestGivenCAs(t *testing.T) {
 	t.Parallel()
 	for algorithm, onHosts := range map[string]bool{"RSA": true, "ECDSA": false} {
@@ -72,13 +72,13 @@ func TestGivenCAs(t *testing.T) {
 			o.destroy = true
 			o.must(o.apply())
 			if after := o.listings(); after != before {
-				t.Error("hosts are not as they were")
+				t.Error("hosts differ from before")
 			}
 		})
 	}
 }
 
-// wantNoKeys wants nothing of the operator's keys in what is kept or shown.
+// wantNoKeys checks that nothing that is stored or shown contains the operator's keys.
 func (o *operator) wantNoKeys(v any) {
 	o.t.Helper()
 	b, err := json.Marshal(v)
@@ -93,8 +93,8 @@ func (o *operator) wantNoKeys(v any) {
 	}
 }
 
-// wantIdentity wants a node's CA files and its kubelet's credentials as kubeadm
-// has them with and without the CA's key on the hosts.
+// wantIdentity checks that a node's CA files and its kubelet's credentials are those of kubeadm with or
+// without the CA's key on the hosts.
 func (o *operator) wantIdentity(n *config.Node, onHosts bool) {
 	o.t.Helper()
 	keys := o.files(n.Address, "ca.key")
@@ -105,14 +105,14 @@ func (o *operator) wantIdentity(n *config.Node, onHosts bool) {
 	if len(keys) != want {
 		o.t.Errorf("%s has the CA keys %v", n.Address, keys)
 	}
-	conf := o.view.Reports[n.Target].Files["/etc/kubernetes/kubelet.conf"].Kubeconfig
+	conf := o.fleet.Reports[n.Target].Files["/etc/kubernetes/kubelet.conf"].Kubeconfig
 	if conf == nil || (conf.Client != nil) == onHosts {
 		o.t.Errorf("%s: kubelet.conf is %+v", n.Address, conf)
 	}
 }
 
-// TestGivenKeysAreThere: with the key on the hosts every control plane has all
-// of what kubeadm would have, and the controller manager signs.
+// TestGivenKeysAreThere checks that with the key on the hosts every control plane has all files of
+// kubeadm, and the controller manager signs.
 func TestGivenKeysAreThere(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, withCAs(t, 2, 1, true, "ECDSA"))
@@ -141,7 +141,8 @@ func (o *operator) controllerArgs() map[string]string {
 	return nil
 }
 
-// TestExternalCAHasNoTokens: nobody bootstraps where nothing in the cluster signs.
+// TestExternalCAHasNoTokens checks that no node bootstraps with a token where nothing in the cluster
+// signs.
 func TestExternalCAHasNoTokens(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, withCAs(t, 2, 1, false, "ECDSA"))
@@ -165,8 +166,8 @@ func TestExternalCAHasNoTokens(t *testing.T) {
 	}
 }
 
-// TestExternalCARenews: what is due is reissued with the operator's key, the
-// kubelets' kubeconfigs too, and each kubelet takes its own up.
+// TestExternalCARenews checks that certificates that are due are reissued with the operator's key,
+// including the kubelets' kubeconfigs, and that each kubelet uses its new one.
 func TestExternalCARenews(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, withCAs(t, 1, 1, false, "ECDSA"))
@@ -190,15 +191,15 @@ func TestExternalCARenews(t *testing.T) {
 	o.wantOwnFromKubeconfig()
 	for _, e := range o.result.Plan.Certificates {
 		if e.RenewedBy == planner.ByKubelet && e.Path == "/var/lib/kubelet/pki/kubelet-client-current.pem" {
-			t.Errorf("%s on %s is renewed by the kubelet, whom nobody signs anything", e.Path, e.Host)
+			t.Errorf("%s on %s is renewed by the kubelet, for which no signer exists", e.Path, e.Host)
 		}
 	}
 	o.world.Advance(300 * 24 * time.Hour)
 	o.wantNothing()
 }
 
-// TestOldCopyOfKubelet: a kubelet whose kubeconfig was renewed, and that goes on with its
-// copy of the former one, takes the new one over.
+// TestOldCopyOfKubelet checks that a kubelet that still uses its copy of a former certificate takes
+// over the renewed one in its kubeconfig.
 func TestOldCopyOfKubelet(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, withCAs(t, 1, 1, false, "ECDSA"))
@@ -209,20 +210,20 @@ func TestOldCopyOfKubelet(t *testing.T) {
 	p, err := o.plan()
 	o.must(err)
 	if got := describe(p); !strings.Contains(got, "stale_files") {
-		t.Errorf("the old copy is not seen:\n%s", got)
+		t.Errorf("the old copy is not reported:\n%s", got)
 	}
 	o.must(o.carryOut())
 	o.wantNothing()
 	o.wantOwnFromKubeconfig()
 }
 
-// wantOwnFromKubeconfig wants every kubelet to have the certificate of its kubeconfig.
+// wantOwnFromKubeconfig checks that every kubelet uses the certificate in its kubeconfig.
 func (o *operator) wantOwnFromKubeconfig() {
 	o.t.Helper()
 	_, err := o.plan()
 	o.must(err)
 	for _, n := range o.config.Nodes {
-		files := o.view.Reports[n.Target].Files
+		files := o.fleet.Reports[n.Target].Files
 		conf, own := files["/etc/kubernetes/kubelet.conf"].Kubeconfig, files["/var/lib/kubelet/pki/kubelet-client-current.pem"].Certificates
 		if conf == nil || conf.Client == nil || len(own) == 0 || own[0].Serial != conf.Client.Serial {
 			o.t.Errorf("%s: kubelet.conf has %+v, its kubelet %+v", n.Address, conf, own)
@@ -230,8 +231,8 @@ func (o *operator) wantOwnFromKubeconfig() {
 	}
 }
 
-// TestChainOfCA: what stands behind a given CA in its file is brought as well, and goes
-// with it.
+// TestChainOfCA checks that further certificates in a given CA's file are written to hosts, and
+// removed, together with it.
 func TestChainOfCA(t *testing.T) {
 	t.Parallel()
 	cfg := withCAs(t, 1, 1, false, "ECDSA")
@@ -244,19 +245,19 @@ func TestChainOfCA(t *testing.T) {
 		p, err := o.plan()
 		o.must(err)
 		if got := describe(p); strings.Count(got, "/etc/kubernetes/pki/ca (configuration changed)\n    chain") != 2 || len(p.Changes) != 2 {
-			t.Errorf("the plan is not to bring the file to two hosts:\n%s", got)
+			t.Errorf("the plan does not write the file to two hosts:\n%s", got)
 		}
 		o.must(o.carryOut())
 		o.wantNothing()
 		for _, n := range cfg.Nodes {
-			if got := len(o.view.Reports[n.Target].Files["/etc/kubernetes/pki/ca.crt"].Certificates); got != strings.Count(text, "BEGIN") {
+			if got := len(o.fleet.Reports[n.Target].Files["/etc/kubernetes/pki/ca.crt"].Certificates); got != strings.Count(text, "BEGIN") {
 				t.Errorf("%s has %d certificates", n.Address, got)
 			}
 		}
 	}
 }
 
-// TestExternalCAGrows: nodes join and leave a cluster that runs.
+// TestExternalCAGrows checks that nodes join and leave a running cluster with an external CA.
 func TestExternalCAGrows(t *testing.T) {
 	t.Parallel()
 	cfg := withCAs(t, 3, 2, false, "ECDSA")
@@ -275,7 +276,7 @@ func TestExternalCAGrows(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestExternalCACrash: as TestCrashAnywhere, below CAs of the operator's.
+// TestExternalCACrash runs TestCrashAnywhere with the operator's CAs.
 func TestExternalCACrash(t *testing.T) {
 	t.Parallel()
 	for _, onHosts := range []bool{true, false} {
@@ -283,7 +284,8 @@ func TestExternalCACrash(t *testing.T) {
 	}
 }
 
-// TestForeignCA: a cluster keeps the CA with which it was founded, and its key where it is.
+// TestForeignCA checks that a cluster keeps the CA with which it was bootstrapped, and its key where it
+// is.
 func TestForeignCA(t *testing.T) {
 	t.Parallel()
 	usual := newOperator(t, withCAs(t, 1, 1, false, "ECDSA"))
@@ -315,7 +317,8 @@ func TestForeignCA(t *testing.T) {
 	}
 }
 
-// TestPeriodOfCA: a CA that is not valid now is refused, one that ends soon is told of.
+// TestPeriodOfCA checks that a CA that is not valid now is refused, and that one that expires soon is
+// reported.
 func TestPeriodOfCA(t *testing.T) {
 	t.Parallel()
 	cfg := withCAs(t, 1, 0, false, "ECDSA")
@@ -334,7 +337,7 @@ func TestPeriodOfCA(t *testing.T) {
 	}
 }
 
-// TestMixedCustody: each of the three CAs is kept in its own way.
+// TestMixedCustody checks a cluster that keeps each of its three CAs in a different way.
 func TestMixedCustody(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -357,7 +360,7 @@ func TestMixedCustody(t *testing.T) {
 			clear(h.files())
 			h.sign(simulated.AddDate(1, 0, 0), nil)
 			if n := len(pki.Supplies(h.config, "prod")); n != c.supplied {
-				t.Errorf("%d are to be supplied, want %d", n, c.supplied)
+				t.Errorf("%d files have to be supplied, want %d", n, c.supplied)
 			}
 			o := newOperator(t, h.config)
 			o.must(o.apply())

@@ -15,10 +15,10 @@ import (
 	"github.com/kubewright/kubewright/state/growth"
 )
 
-// sizes are the numbers of nodes that are planned for.
+// sizes are the numbers of nodes to plan for.
 var sizes = []int{5, 100, 1000, 10000}
 
-// large returns a configuration of three control planes and so many nodes in all.
+// large returns a configuration of three control planes and this many nodes in all.
 func large(nodes int) *config.Config {
 	cfg := cluster(3, 0)
 	for i := 3; i < nodes; i++ {
@@ -30,8 +30,8 @@ func large(nodes int) *config.Config {
 	return cfg
 }
 
-// settled returns a view in which nothing is to be done: a simulated cluster of three
-// control planes and one worker, whose worker is there as often as it takes.
+// settled returns a view with nothing to do: a simulated cluster of three control planes and one
+// worker, whose worker is duplicated until there are enough nodes.
 func settled(b *testing.B, nodes int) *topology.Fleet {
 	b.Helper()
 	o := newOperator(b, large(4))
@@ -86,7 +86,7 @@ func mustPlan(b *testing.B, v *topology.Fleet, empty bool) {
 	}
 }
 
-// BenchmarkPlanNew plans a cluster that is not there yet.
+// BenchmarkPlanNew plans a cluster that does not exist yet.
 func BenchmarkPlanNew(b *testing.B) {
 	growth.Run(b, "nodes", sizes, func(b *testing.B, n int) func() {
 		v := blankHosts(large(n))
@@ -94,7 +94,7 @@ func BenchmarkPlanNew(b *testing.B) {
 	})
 }
 
-// BenchmarkPlanUnchanged plans a cluster in which nothing is to be done.
+// BenchmarkPlanUnchanged plans a cluster with nothing to do.
 func BenchmarkPlanUnchanged(b *testing.B) {
 	growth.Run(b, "nodes", sizes, func(b *testing.B, n int) func() {
 		v := settled(b, n)
@@ -102,7 +102,7 @@ func BenchmarkPlanUnchanged(b *testing.B) {
 	})
 }
 
-// BenchmarkQueries says what to look at on all hosts of a cluster.
+// BenchmarkQueries computes what to observe on all hosts of a cluster.
 func BenchmarkQueries(b *testing.B) {
 	growth.Run(b, "nodes", sizes, func(b *testing.B, n int) func() {
 		v := settled(b, n)

@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestBereftKubelets: a kubelet that has lost what it is known by in its cluster gets
-// it again, wherever it runs, also when it could not even start any more.
+// TestBereftKubelets checks that a kubelet that has lost its credentials gets them again, on any node,
+// even if it could not start any more.
 func TestBereftKubelets(t *testing.T) {
 	t.Parallel()
 	const conf, own = "file /etc/kubernetes/kubelet.conf ", "file /var/lib/kubelet/pki/kubelet-client-current.pem "
@@ -36,7 +36,7 @@ func TestBereftKubelets(t *testing.T) {
 				p, err := o.plan()
 				o.must(err)
 				if said := impacts(p, tt.since); said != len(hosts) {
-					t.Errorf("%d steps say %q, want %d:\n%s", said, tt.since, len(hosts), describe(p))
+					t.Errorf("%d steps give the reason %q, want %d:\n%s", said, tt.since, len(hosts), describe(p))
 				}
 				o.must(o.carryOut())
 				o.wantNothing()
@@ -49,8 +49,8 @@ func TestBereftKubelets(t *testing.T) {
 	}
 }
 
-// TestBereftWithoutAPI: so it is where nobody can be asked, since the API server
-// runs below the kubelet that has lost it.
+// TestBereftWithoutAPI checks the same where the API does not answer, since the API server runs under
+// the kubelet that has lost its credentials.
 func TestBereftWithoutAPI(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 0)
@@ -61,11 +61,11 @@ func TestBereftWithoutAPI(t *testing.T) {
 		t.Errorf("the kubelet gets no certificate:\n%s", describe(p))
 	}
 	o.must(o.carryOut())
-	o.must(o.apply()) // what the API could not be asked before
+	o.must(o.apply()) // for objects that could not be observed before
 	o.wantNothing()
 }
 
-// impacts counts the steps whose impact has a part.
+// impacts counts the steps whose impact contains a text.
 func impacts(p *planner.Plan, part string) int {
 	count := 0
 	for _, s := range p.Steps {
@@ -76,8 +76,8 @@ func impacts(p *planner.Plan, part string) int {
 	return count
 }
 
-// TestJoinBesideOldNode: a join that was cut short goes on as one, also where the API
-// shows a Node of a former life of the host: one that was forgotten, and came back.
+// TestJoinBesideOldNode checks that an interrupted join continues as a join, even if the API shows an
+// old Node of the host: the node was forgotten and came back.
 func TestJoinBesideOldNode(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 2)
@@ -91,7 +91,7 @@ func TestJoinBesideOldNode(t *testing.T) {
 	o.config = cluster(3, 2)
 	_, err := o.planShown()
 	o.must(err)
-	if _, there := o.view.ClusterReports["prod"].Nodes["host-10-0-0-22"]; !there {
+	if _, there := o.fleet.ClusterReports["prod"].Nodes["host-10-0-0-22"]; !there {
 		t.Fatal("the old Node is gone")
 	}
 	crashed := false
@@ -104,12 +104,12 @@ func TestJoinBesideOldNode(t *testing.T) {
 	_ = o.carryOut()
 	o.world.OnEffect = nil
 	if !crashed {
-		t.Fatal("there was no crash")
+		t.Fatal("the effect did not occur")
 	}
 	p, err := o.plan()
 	o.must(err)
 	if said := impacts(p, "issues the kubelet a certificate"); said > 0 {
-		t.Errorf("what never had one is given a certificate:\n%s", describe(p))
+		t.Errorf("a kubelet that never had a certificate is given one:\n%s", describe(p))
 	}
 	o.must(o.carryOut())
 	o.wantNothing()

@@ -8,9 +8,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestAddressesWrittenOtherwise: a control plane whose address is not written as Go
-// prints it leaves, is replaced and is forgotten like any other one, and stays where it
-// is when somebody writes it differently.
+// TestAddressesWrittenOtherwise checks that a control plane whose address is not in Go's notation can
+// leave, be replaced and be forgotten like any other one, and that another notation of the same address
+// changes nothing.
 func TestAddressesWrittenOtherwise(t *testing.T) {
 	t.Parallel()
 	cfg := cluster(4, 1)
@@ -23,7 +23,7 @@ func TestAddressesWrittenOtherwise(t *testing.T) {
 	o.must(o.apply())
 	o.wantNothing()
 
-	// As an earlier release has recorded it, and as somebody writes it now.
+	// The state has the notation of an earlier release, the configuration another one.
 	first := cfg.Nodes[0]
 	o.recorded.Nodes[first.Target].Address = "FD00:77::0:11"
 	first.Connection.Host, first.AdvertiseAddresses = first.Address, []string{"fd00:77:0::11"}

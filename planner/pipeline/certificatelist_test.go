@@ -10,31 +10,30 @@ import (
 	"github.com/kubewright/kubewright/planner/record"
 )
 
-// TestPlanTellsEnds wants a plan to tell of every certificate on every host when it
-// ends, also where it has nothing to do; of those that it reissues that it does;
-// and that its digest does not depend on the day.
+// TestPlanTellsEnds checks that a plan lists the expiry of every certificate on every host, even if it
+// has nothing to do, and which of them it reissues; and that its digest does not depend on the day.
 func TestPlanTellsEnds(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 2, 1)
 	p, err := o.plan()
 	o.must(err)
-	all := record.Certificates(o.view)
+	all := record.Certificates(o.fleet)
 	if len(all) < 30 || len(p.Certificates) != len(all) {
-		t.Fatalf("the plan tells of %d certificates, the hosts have %d", len(p.Certificates), len(all))
+		t.Fatalf("the plan lists %d certificates, the hosts have %d", len(p.Certificates), len(all))
 	}
 	for i, h := range all {
 		e := p.Certificates[i]
 		if e.Path != h.Path || e.Node != h.Node || e.Host != h.Host || !e.NotAfter.Equal(h.NotAfter) || e.DaysLeft != h.DaysLeft || e.RenewedBy != h.RenewedBy || e.Changed {
-			t.Errorf("the plan tells %+v of %+v", e, h)
+			t.Errorf("the plan lists %+v for %+v", e, h)
 		}
 	}
 	for _, path := range []string{"/etc/kubernetes/super-admin.conf", pkiDir + "etcd/peer.crt", pkiDir + "ca.crt", "/var/lib/kubelet/pki/kubelet-client-current.pem", "/var/lib/kubelet/pki/kubelet.crt"} {
 		if !slices.ContainsFunc(p.Certificates, func(e planner.CertificateEnd) bool { return e.Path == path }) {
-			t.Errorf("the plan does not tell of %s", path)
+			t.Errorf("the plan does not list %s", path)
 		}
 	}
 	if !p.Empty() || len(p.FirstEnds()) != 1 {
-		t.Errorf("first to end are %+v; there is nothing to do: %t", p.FirstEnds(), p.Empty())
+		t.Errorf("the first to expire are %+v; nothing to do: %t", p.FirstEnds(), p.Empty())
 	}
 	digest := planfile.Digest(p)
 	o.world.Advance(48 * time.Hour)
@@ -44,7 +43,7 @@ func TestPlanTellsEnds(t *testing.T) {
 		t.Errorf("two days later %d days are left of %d, and the digest is the same: %t", later.Certificates[0].DaysLeft, p.Certificates[0].DaysLeft, planfile.Digest(later) == digest)
 	}
 
-	// What is due is reissued; what stays ends later.
+	// Certificates that are due are reissued; the others expire later.
 	o.world.Advance(8040 * time.Hour)
 	p, err = o.plan()
 	o.must(err)
@@ -55,13 +54,13 @@ func TestPlanTellsEnds(t *testing.T) {
 	}
 	for _, e := range p.FirstEnds() {
 		if e.Kind != "ca" {
-			t.Errorf("the first to expire of what stays is %s", e.Path)
+			t.Errorf("the first to expire of those that stay is %s", e.Path)
 		}
 	}
 }
 
-// TestKubeletsOughtToRenew wants the plan to tell of a kubelet that did not renew
-// its certificate in time.
+// TestKubeletsOughtToRenew checks that the plan lists a kubelet certificate that was not renewed in
+// time.
 func TestKubeletsOughtToRenew(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 1)
@@ -77,7 +76,7 @@ func TestKubeletsOughtToRenew(t *testing.T) {
 		t.Fatalf("nothing is due on %s: %+v", w1.Target, p.Certificates)
 	}
 	if !slices.ContainsFunc(p.Certificates, func(e planner.CertificateEnd) bool { return e.Path == server && e.Due }) {
-		t.Errorf("the plan does not tell of %s", server)
+		t.Errorf("the plan does not list %s", server)
 	}
 	if first := p.FirstEnds(); len(first) != 1 || first[0].Node != w1.Target {
 		t.Errorf("the first to expire is %+v", first)

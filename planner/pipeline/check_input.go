@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// withoutWrong returns the configuration without what is known to be wrong in it, so that
-// what else no file can be made of is found beside it, and nothing is said twice.
+// withoutWrong returns the configuration without its known errors, so that other values that cannot be
+// rendered are found as well and no error is reported twice.
 func withoutWrong(cfg *config.Config, wrong []*diag.Diagnostic) *config.Config {
 	if !diag.Diagnostics(wrong).HasErrors() {
 		return cfg
@@ -20,7 +20,7 @@ func withoutWrong(cfg *config.Config, wrong []*diag.Diagnostic) *config.Config {
 	out.Clusters, out.Nodes = nil, nil
 	for _, c := range cfg.Clusters {
 		if kubeadm.CheckVersion(c.KubernetesVersion) != nil {
-			continue // nothing is known of its files
+			continue // nothing can be rendered for an unknown version
 		}
 		bare := *c
 		bare.Patches = rightPatches(c.Patches, wrong)
@@ -46,12 +46,12 @@ func withoutWrong(cfg *config.Config, wrong []*diag.Diagnostic) *config.Config {
 	return &out
 }
 
-// rightPatches returns those with which nothing is wrong as far as is known.
+// rightPatches returns the patches without known errors.
 func rightPatches(patches []config.Patch, wrong []*diag.Diagnostic) []config.Patch {
 	return slices.DeleteFunc(slices.Clone(patches), func(p config.Patch) bool { return errorAt(p.Source, wrong) })
 }
 
-// isWrong reports whether an error refers to the value at a path, or of one in it.
+// isWrong reports whether an error refers to the value at a path, or to one inside it.
 func isWrong(origins config.Origins, path string, wrong []*diag.Diagnostic) bool {
 	for at, source := range origins {
 		if (at == path || strings.HasPrefix(at, path+".") || strings.HasPrefix(at, path+"[")) && errorAt(source, wrong) {
@@ -61,7 +61,7 @@ func isWrong(origins config.Origins, path string, wrong []*diag.Diagnostic) bool
 	return false
 }
 
-// errorAt reports whether an error refers to a place.
+// errorAt reports whether an error refers to this source line.
 func errorAt(at state.Source, wrong []*diag.Diagnostic) bool {
 	return slices.ContainsFunc(wrong, func(d *diag.Diagnostic) bool {
 		return d.Severity == diag.Error && d.Subject.File == at.File && d.Subject.Line == at.Line

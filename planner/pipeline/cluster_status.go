@@ -10,9 +10,9 @@ import (
 	"github.com/kubewright/kubewright/planner/upgrade"
 )
 
-// Situate finds out where each cluster stands, and refuses what must not be
-// guessed: a cluster is founded only if every control plane was seen to be
-// blank and neither state nor any host holds a cluster's identity.
+// Situate determines the status of each cluster, and refuses what must not be guessed: a cluster is
+// bootstrapped only if every control plane was observed to be blank and neither the state nor any host
+// has a cluster's identity.
 func Situate(v *topology.Fleet) diag.Diagnostics {
 	diags := ownership.NewerMarks(v)
 	for _, c := range v.Clusters {
@@ -26,7 +26,7 @@ func Situate(v *topology.Fleet) diag.Diagnostics {
 		}
 		c.Up = upgrade.AnalyzeUpgrade(c)
 		if c.AtOnce = rotation.ExpiredCAs(c); staticpod.ReplacesAtOnce(c) {
-			c.Report = nil // whoever answers still does so on connections from before
+			c.Report = nil // any answer still comes over connections from before the expiry
 			for base := range c.AtOnce {
 				delete(c.Cas, base)
 			}
@@ -35,7 +35,7 @@ func Situate(v *topology.Fleet) diag.Diagnostics {
 		c.Rotating = rotation.Rotations(c)
 		c.Keys = rotation.KeyRotation(c)
 		for _, r := range c.Rotating {
-			// Who signs changes within the plan.
+			// The signer changes within the plan.
 			delete(c.Cas, r.Base)
 		}
 	}
@@ -85,7 +85,7 @@ func SituateCluster(c *topology.Cluster) diag.Diagnostics {
 		c.Founding, c.Primary = !c.RecordedRunning(), founder.Target
 	case member != nil:
 		c.Primary = member.Target
-	case holder != nil && c.RecordedRunning(): // nobody has a kubeconfig, which is an item like others
+	case holder != nil && c.RecordedRunning(): // no host has a kubeconfig, which is an item like any other
 		c.Primary = holder.Target
 	case len(planes) > 0:
 		if known && c.RecordedCA() != "" && !c.Fleet.Destroy {

@@ -11,8 +11,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestClusterInfo: nodes that join trust the CA that is in cluster-info. One that somebody
-// has put there is drift, whoever's the cluster's CA is, and put right.
+// TestClusterInfo checks that cluster-info has the CA that joining nodes are to trust. A CA that was
+// put there by hand is drift and is corrected, both for CAs of ours and for given ones.
 func TestClusterInfo(t *testing.T) {
 	t.Parallel()
 	others := givenCA(t, "Somebody's CA", "ECDSA")
@@ -28,14 +28,14 @@ func TestClusterInfo(t *testing.T) {
 				t.Parallel()
 				o := begin()
 				o.must(o.apply())
-				o.must(o.apply()) // which remembers what the first one has made
+				o.must(o.apply()) // records what the first one created
 				o.edit("10.0.0.11", "object ConfigMap kube-public/cluster-info set data.kubeconfig="+strconv.Quote(content))
 				p, err := o.plan()
 				o.must(err)
 				o.wantInfoDrift(p)
 				o.must(o.carryOut())
 				o.wantNothing()
-				cas, trusted := o.observe().ClusterReports["prod"].InfoCAs, o.view.Reports[o.config.Nodes[0].Target].Files["/etc/kubernetes/pki/ca.crt"].Certificates
+				cas, trusted := o.observe().ClusterReports["prod"].InfoCAs, o.fleet.Reports[o.config.Nodes[0].Target].Files["/etc/kubernetes/pki/ca.crt"].Certificates
 				if len(cas) != 1 || cas[0].Serial != trusted[0].Serial {
 					t.Errorf("cluster-info has %v, want %v", cas, trusted)
 				}
@@ -44,22 +44,21 @@ func TestClusterInfo(t *testing.T) {
 	}
 }
 
-// infoOf is cluster-info's kubeconfig with a CA.
+// infoOf returns cluster-info's kubeconfig with a CA.
 func infoOf(ca string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters:\n- name: ''\n  cluster: {server: 'https://api.example.com:6443', certificate-authority-data: %q}\n",
 		base64.StdEncoding.EncodeToString([]byte(ca)))
 }
 
-// wantInfoDrift wants the plan to write cluster-info alone, and to say that its CA was
-// changed outside.
+// wantInfoDrift checks that the plan only writes cluster-info, and shows its changed CA as drift.
 func (o *operator) wantInfoDrift(p *planner.Plan) {
 	o.t.Helper()
 	if len(p.Steps) != 1 || len(p.Steps[0].Operations) != 1 || len(p.Changes) != 1 {
-		o.t.Fatalf("planned is more than cluster-info:\n%s", describe(p))
+		o.t.Fatalf("want a plan with cluster-info only:\n%s", describe(p))
 	}
 	ch := p.Changes[0]
 	if ch.Address.ID() != state.ClusterInfo.String() || ch.Reason != planner.ReasonDrift || ch.Attributes[0].Path != "ca" {
-		o.t.Errorf("planned is\n%s", describe(p))
+		o.t.Errorf("the plan is\n%s", describe(p))
 	}
 	if len(p.Drift) != 1 || !strings.HasPrefix(p.Drift[0].Attributes[0].Path, "ca") {
 		o.t.Errorf("drift is %+v", p.Drift)

@@ -19,8 +19,8 @@ func labelled(apiVersion, kind, namespace, name string) state.Value {
 	return state.Map(m)
 }
 
-// wantKept wants an object of an addon to stay when the addon goes, without what the addon
-// wrote to it, and the plan to say why.
+// wantKept checks that an object of an addon stays when the addon is removed, without what the addon
+// wrote to it, and that the plan gives the reason.
 func wantKept(t *testing.T, given state.Value, why string) {
 	t.Helper()
 	o := newOperator(t, cluster(1, 0))
@@ -39,8 +39,8 @@ func wantKept(t *testing.T, given state.Value, why string) {
 	o.wantNothing()
 }
 
-// TestKubernetesOwnIsKept: what is there in every cluster is not deleted with the addon
-// that wrote to it; the plan takes back what was written, and says why the object stays.
+// TestKubernetesOwnIsKept checks that a built-in object is not deleted with the addon that wrote to it;
+// the plan takes back what was written, and says why the object stays.
 func TestKubernetesOwnIsKept(t *testing.T) {
 	t.Parallel()
 	const rbac = "rbac.authorization.k8s.io/v1"
@@ -71,8 +71,8 @@ func TestKubernetesOwnIsKept(t *testing.T) {
 	}
 }
 
-// TestMarkedIsKept: so it is with what the API server marks as made by itself, whatever its
-// name; the mark stays where a manifest had it too.
+// TestMarkedIsKept checks the same for objects with any name that the API server marks as its own; the
+// mark stays even if a manifest had it too.
 func TestMarkedIsKept(t *testing.T) {
 	t.Parallel()
 	for _, own := range []struct{ apiVersion, kind, name, in, mark, why string }{

@@ -9,10 +9,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestControlPlaneOfOldState: a control plane that has left, and that an old state still
-// knows, joins as a new member of etcd, also when the apply that lets it join is cut
-// short and the old state is put back once more. Every fifth combination is tried, with
-// KUBEWRIGHT_LONG set all.
+// TestControlPlaneOfOldState checks that a removed control plane that an old state still records joins
+// as a new member of etcd, even if the apply that joins it is interrupted and the old state is restored
+// once more. Every fifth combination is tried, or all with KUBEWRIGHT_LONG set.
 func TestControlPlaneOfOldState(t *testing.T) {
 	t.Parallel()
 	tried := every(5)
@@ -32,11 +31,11 @@ func TestControlPlaneOfOldState(t *testing.T) {
 				p, err := o.plan()
 				o.must(err)
 				if len(p.Drift) > 0 {
-					t.Errorf("what the state remembers is drift: %+v", p.Drift[0])
+					t.Errorf("what the state records is drift: %+v", p.Drift[0])
 				}
 				i := slices.IndexFunc(p.Resources, func(r planner.ResourceChange) bool { return r.Target == back })
 				if p.Resources[i].Action != planner.Create {
-					t.Errorf("the node does not come as a new one: %+v", p.Resources[i])
+					t.Errorf("the node does not join as a new one: %+v", p.Resources[i])
 				}
 				o.wantAdded(p, back)
 				if cut != "" {
@@ -51,8 +50,8 @@ func TestControlPlaneOfOldState(t *testing.T) {
 	}
 }
 
-// TestControlPlaneResetByHand: so it is with one that kubeadm reset has taken out of
-// etcd, and whose mark and Node are still there.
+// TestControlPlaneResetByHand checks the same for a control plane that kubeadm reset has removed from
+// etcd, and whose marker and Node still exist.
 func TestControlPlaneResetByHand(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 1)
@@ -83,7 +82,7 @@ func (o *operator) wantVoters(want int) {
 	}
 }
 
-// cutAfter carries out what is planned until a step is done, and no further.
+// cutAfter carries out the planned steps up to and including the given one.
 func (o *operator) cutAfter(t state.Target, phase string) {
 	o.t.Helper()
 	done := false

@@ -10,18 +10,18 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// dnsConfig is CoreDNS's ConfigMap, and dnsDeployment what runs with it.
+// dnsConfig is CoreDNS's ConfigMap, and dnsDeployment the Deployment that uses it.
 var (
 	dnsConfig     = state.ObjectRef{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-system", Name: "coredns"}
 	dnsDeployment = state.ObjectRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "kube-system", Name: "coredns"}
 )
 
-// corefile returns the Corefile that is there.
+// corefile returns the present Corefile.
 func (o *operator) corefile() string {
 	return o.observe().ClusterReports["prod"].Objects[dnsConfig].Get("data.Corefile").AsString()
 }
 
-// writeCorefile does what kubectl edit would do.
+// writeCorefile edits the Corefile as kubectl edit would.
 func (o *operator) writeCorefile(text string) {
 	o.t.Helper()
 	o.must(sim.Edit(o.world, o.config.Nodes[0].Address, "object ConfigMap kube-system/coredns set data.Corefile="+strconv.Quote(text)))
@@ -30,7 +30,7 @@ func (o *operator) writeCorefile(text string) {
 	}
 }
 
-// wantNoDrift wants a plan with nothing in it, in which nothing was changed outside.
+// wantNoDrift checks that the plan is empty and reports no drift.
 func (o *operator) wantNoDrift() {
 	o.t.Helper()
 	o.wantNothing()
@@ -39,8 +39,8 @@ func (o *operator) wantNoDrift() {
 	}
 }
 
-// TestCustomCorefile wants a Corefile that somebody wrote to stay, and CoreDNS as
-// many as somebody wants of it, also when an upgrade gives it another image.
+// TestCustomCorefile checks that a user's Corefile and number of CoreDNS replicas stay, even when an
+// upgrade gives CoreDNS another image.
 func TestCustomCorefile(t *testing.T) {
 	t.Parallel()
 	o := running(t, 1, 1, "1.35.8")
@@ -61,12 +61,12 @@ func TestCustomCorefile(t *testing.T) {
 	o.must(sim.Edit(o.world, o.config.Nodes[0].Address, "object ConfigMap kube-system/coredns delete"))
 	o.must(o.apply())
 	if got := o.corefile(); !strings.HasPrefix(stub, got) || got == stub {
-		t.Errorf("what was deleted came back as %q", got)
+		t.Errorf("the deleted Corefile came back as %q", got)
 	}
 }
 
-// TestPatchedReplicas wants as many pods of CoreDNS as a patch says, whoever scales it,
-// and leaves those that are there once no patch says it any more.
+// TestPatchedReplicas checks that CoreDNS has as many replicas as a patch says, even after manual
+// scaling, and that the number stays once no patch sets it.
 func TestPatchedReplicas(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 1)
@@ -90,8 +90,8 @@ func TestPatchedReplicas(t *testing.T) {
 	want("5")
 }
 
-// TestFormerCorefile wants an upgrade to replace a Corefile that kubeadm wrote in an
-// earlier release, and nothing else to.
+// TestFormerCorefile checks that only an upgrade replaces a Corefile that kubeadm wrote in an earlier
+// release.
 func TestFormerCorefile(t *testing.T) {
 	t.Parallel()
 	o := running(t, 1, 0, "1.35.8")

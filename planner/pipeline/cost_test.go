@@ -10,9 +10,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// priced says where the costs of a plan's changes are not what its operations do: a
-// node on which something that runs is restarted has a change that costs it, and one
-// on which nothing is has none.
+// priced returns an error if the costs of a plan's changes do not match its operations: a node on which
+// a component restarts has a change with that cost, and one without restarts has none.
 func priced(v *topology.Fleet, p *planner.Plan) error {
 	costly := map[state.Target][]string{}
 	for _, c := range p.Changes {
@@ -21,7 +20,7 @@ func priced(v *topology.Fleet, p *planner.Plan) error {
 			return fmt.Errorf("%s has no cost", c.Address)
 		case planner.CostRestart:
 			if p.Step(c.Address.Step()) == nil {
-				return fmt.Errorf("%s costs a restart, and nothing is done for it", c.Address)
+				return fmt.Errorf("%s costs a restart, and has no step", c.Address)
 			}
 			if c.Address.Waypoint != "" {
 				continue
@@ -30,7 +29,7 @@ func priced(v *topology.Fleet, p *planner.Plan) error {
 		}
 	}
 	if len(p.Rotations) > 0 {
-		return nil // its stages restart things for which nothing changes
+		return nil // stages restart components without a change
 	}
 	restarts := map[state.Target][]string{}
 	for _, s := range p.Steps {
@@ -44,7 +43,7 @@ func priced(v *topology.Fleet, p *planner.Plan) error {
 	return nil
 }
 
-// runs reports whether the node of a host is in the cluster, and not about to join.
+// runs reports whether the node of a host is in the cluster and not about to join.
 func runs(v *topology.Fleet, t state.Target) bool {
 	r, c := v.Reports[t], v.ClusterReports["prod"]
 	if r == nil || !r.Files["/var/lib/kubelet/config.yaml"].Exists || r.Files["/etc/kubernetes/bootstrap-kubelet.conf"].Exists {

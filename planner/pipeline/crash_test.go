@@ -11,18 +11,18 @@ import (
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
-// TestCrashAnywhere stops the operator before and after single effects of
-// founding a cluster; the same command again ends in the same place. Every
-// effect is tried with KUBEWRIGHT_LONG set, otherwise every 31st.
+// TestCrashAnywhere stops the operator before and after single effects of the bootstrap of a cluster:
+// the same command again ends in the same place. Every effect is tried with KUBEWRIGHT_LONG set,
+// otherwise every 31st.
 func TestCrashAnywhere(t *testing.T) {
 	t.Parallel()
 	crashAnywhere(t, newOperator(t, cluster(2, 1)), 31)
 }
 
-// crashAnywhere crashes an operator, who is at one place again each time, at
-// every so many effects of what is to be applied there, from the last one back:
-// before one and behind the next. With KUBEWRIGHT_LONG set it is before and
-// behind every effect. What is to hold at the end holds with a crash and without.
+// crashAnywhere crashes copies of an operator at effects of its next apply, in steps of stride from the
+// last effect back, alternately before and after the effect. With KUBEWRIGHT_LONG set it crashes before
+// and after every effect. The conditions in hold have to be true at the end, both with and without a
+// crash.
 func crashAnywhere(t *testing.T, begin *operator, stride int, hold ...func(*operator)) {
 	t.Helper()
 	_, err := begin.plan()
@@ -47,9 +47,8 @@ func crashAnywhere(t *testing.T, begin *operator, stride int, hold ...func(*oper
 	}
 }
 
-// effects carries out what was planned, and tells the numbers of its first and
-// last effect and which of them had an end: one that fails, and is tried again,
-// has none.
+// effects carries out the plan and returns the numbers of its first and last effect and which of them
+// completed: an effect that fails and is retried did not.
 func (o *operator) effects() (first, last int, ended map[int]bool) {
 	o.t.Helper()
 	ended = map[int]bool{}
@@ -64,9 +63,8 @@ func (o *operator) effects() (first, last int, ended map[int]bool) {
 	return first, last, ended
 }
 
-// crashes yields the effects at which a crash is tried, and whether it comes
-// behind the effect: before every so many and behind those between them, or with
-// KUBEWRIGHT_LONG before and behind all.
+// crashes yields the effects at which a crash is tried, and whether it comes after the effect:
+// alternately before and after, or with KUBEWRIGHT_LONG set both.
 func crashes(t *testing.T, first, last, stride int) iter.Seq2[int, bool] {
 	if long() {
 		stride = 1
@@ -85,22 +83,22 @@ func crashes(t *testing.T, first, last, stride int) iter.Seq2[int, bool] {
 
 var errCrash = errors.New("the operator's machine lost power")
 
-// crashAt lets what was planned die at an effect. The same command again, a few
-// times at most, ends where nothing is left to do.
+// crashAt lets the operator crash at an effect of the planned apply. The same command again, a few
+// times at most, ends with nothing left to do.
 func crashAt(t *testing.T, o *operator, n int, done bool) {
 	t.Helper()
 	if !crashOnce(o, n, done) {
-		t.Fatalf("there was no crash at effect %d (done %v)", n, done)
+		t.Fatalf("effect %d did not occur (done %v)", n, done)
 	}
 	p, err := o.plan()
 	o.must(err)
 	for _, c := range slices.Concat(p.Changes, p.Drift) {
 		if c.Reason == planner.ReasonDrift {
-			t.Errorf("after a crash at effect %d (done %v) its own doing counts as somebody else's: %s %s", n, done, c.Action, c.Address)
+			t.Errorf("after a crash at effect %d (done %v) its own change counts as drift: %s %s", n, done, c.Action, c.Address)
 		}
 	}
 	for _, c := range o.refreshed().Drift {
-		t.Errorf("after a crash at effect %d (done %v) its own doing is shown as somebody else's by a refresh-only plan: %s %s", n, done, c.Action, c.Address)
+		t.Errorf("after a crash at effect %d (done %v) a refresh-only plan shows its own change as drift: %s %s", n, done, c.Action, c.Address)
 	}
 	for range 3 {
 		o.must(err)
@@ -113,14 +111,14 @@ func crashAt(t *testing.T, o *operator, n int, done bool) {
 		}
 	}
 	o.must(err)
-	t.Fatalf("after a crash at effect %d (done %v) it does not converge:\n%s", n, done, describe(p))
+	t.Fatalf("after a crash at effect %d (done %v) the applies do not converge:\n%s", n, done, describe(p))
 }
 
-// crashOnce lets what was planned die at an effect. It reports whether there was
-// such an effect.
+// crashOnce lets the operator crash at an effect of the planned apply. It reports whether the effect
+// occurred.
 func crashOnce(o *operator, n int, done bool) bool { return crashing(o, n, done, func() {}) }
 
-// crashing is crashOnce, and says when it is.
+// crashing is crashOnce, and calls now at the crash.
 func crashing(o *operator, n int, done bool, now func()) bool {
 	crashed := false
 	o.world.OnEffect = func(e sim.Effect) error {
@@ -131,18 +129,18 @@ func crashing(o *operator, n int, done bool, now func()) bool {
 		}
 		return nil
 	}
-	// A crash behind the last effect is none that the run could notice; one in
-	// a round of observation is found by the next command.
+	// The run does not notice a crash after its last effect; the next command notices one during
+	// observation.
 	_ = o.carryOut()
 	o.world.OnEffect = nil
 	return crashed
 }
 
-// refreshed returns what a refresh-only plan says.
+// refreshed returns a refresh-only plan.
 func (o *operator) refreshed() *planner.Plan {
 	o.t.Helper()
 	v := o.observe()
-	v.Key, v.RefreshOnly = o.view.Key, true
+	v.Key, v.RefreshOnly = o.fleet.Key, true
 	r, diags := pipeline.Plan(v, planner.Plan{}, planner.Options{})
 	if diags.HasErrors() {
 		o.t.Fatal(diags)

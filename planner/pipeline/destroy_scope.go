@@ -12,11 +12,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// refusePartial refuses what -target or -exclude restrict to some nodes of a
-// cluster that goes as a whole: in a destroy, or since its blocks are gone. Who
-// goes with it takes no leave: nothing is drained, no member of etcd is removed,
-// and the others would be left with a cluster that counts on it. Hosts that cannot
-// be reached are not among those that are left out.
+// refusePartial refuses -target or -exclude if they select only some nodes of a cluster that is removed
+// as a whole: by a destroy, or because its blocks are gone. Such nodes are neither drained nor removed
+// from etcd, and the others would be left with a cluster that still counts on them. Unreachable hosts
+// do not count as left out.
 func refusePartial(v *topology.Fleet, d planner.Draft, p *planner.Plan) diag.Diagnostics {
 	whole := map[state.Target]topology.Departure{}
 	for _, l := range v.Departures() {
@@ -48,9 +47,9 @@ func refusePartial(v *topology.Fleet, d planner.Draft, p *planner.Plan) diag.Dia
 	return diags
 }
 
-// refuseUnasked refuses to take a cluster apart only because the configuration does
-// not refer to it any more, as after a file was lost or another branch checked out:
-// what its etcd holds would be lost. A node that leaves loses nothing of that.
+// refuseUnasked refuses to destroy a cluster only because it is missing in the configuration, as after
+// a lost file or in another branch: the content of its etcd would be lost. The removal of a single node
+// loses nothing of that.
 func refuseUnasked(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, r := range p.Resources {
@@ -67,9 +66,8 @@ func refuseUnasked(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	return diags
 }
 
-// countWhole finds out which of the clusters that are taken apart go with all of
-// their nodes, whatever has chosen these, and of which some are left: a cluster
-// goes, and is counted, once.
+// countWhole determines which of the destroyed clusters lose all of their nodes, however these were
+// selected, and of which some nodes are left: each cluster is counted once.
 func countWhole(v *topology.Fleet, p *planner.Plan) {
 	if v.Recorded == nil {
 		return
@@ -90,7 +88,7 @@ func countWhole(v *topology.Fleet, p *planner.Plan) {
 			}
 		}
 		if goes || len(left) == 0 && namesAlone(v, p, r.Target) {
-			r.Action = planner.Delete // whatever chose the nodes
+			r.Action = planner.Delete // regardless of how the nodes were selected
 		}
 		if r.Action == planner.Delete && len(left) > 0 {
 			slices.Sort(left)
@@ -99,13 +97,13 @@ func countWhole(v *topology.Fleet, p *planner.Plan) {
 	}
 }
 
-// namesAlone reports whether a destroy is restricted to this cluster and others, and leaves out
-// nothing: of one whose nodes have all left there is no step that would tell.
+// namesAlone reports whether a destroy is restricted to this cluster and others, and excludes nothing:
+// for a cluster without nodes there is no step that would show it.
 func namesAlone(v *topology.Fleet, p *planner.Plan, cluster state.Target) bool {
 	return v.Destroy && len(p.Excluded)+len(p.SkippedPhases) == 0 && slices.Contains(p.Targets, cluster.String())
 }
 
-// insteadOfPart says how single nodes are taken out of a cluster, and how all of it goes.
+// insteadOfPart says how to remove single nodes from a cluster, and how to destroy all of it.
 func insteadOfPart(v *topology.Fleet, label string) string {
 	const leave = "it evicts their pods, removes their members from etcd while quorum holds, and resets their hosts. To destroy the whole cluster, "
 	if v.Destroy {

@@ -25,9 +25,9 @@ func touchesMember(s *planner.Step) bool {
 	})
 }
 
-// together are two steps of a plan that both touch a member of etcd and may run at
-// the same time: neither waits for the other, and they share no limit. A gate
-// looks before its step only. Members that nobody can reach have nothing to lose.
+// together returns an error if two steps of a plan touch a member of etcd and may run at the same time:
+// neither waits for the other, and they share no limit. A gate checks only before its step. Steps
+// without gates touch members that cannot be reached anyway, and are not considered.
 func together(p *planner.Plan) error {
 	before := map[state.Address]map[state.Address]bool{}
 	var touching []*planner.Step
@@ -54,9 +54,9 @@ func together(p *planner.Plan) error {
 	return nil
 }
 
-// TestGrowWithRestart has control planes come and go in the plan that restarts
-// API server and etcd: it converges, with a majority and an API server at every
-// moment at which there can be, and says who serves meanwhile.
+// TestGrowWithRestart lets control planes join and leave in a plan that restarts API servers and etcd:
+// it converges, with a majority and an API server at all times where possible, and says who serves
+// meanwhile.
 func TestGrowWithRestart(t *testing.T) {
 	t.Parallel()
 	args := func(c *config.Cluster) {
@@ -68,8 +68,7 @@ func TestGrowWithRestart(t *testing.T) {
 		name           string
 		before, planes []int
 		change         func(*config.Cluster)
-		// before and after are steps of which the second waits for the first; says is
-		// what the second, or the first of an upgrade, says.
+		// step waits for needs; says is a part of step's impact.
 		step, needs, says string
 	}{
 		{"1 to 3", []int{1}, []int{1, 2, 3}, args, "1/etcd", "3/wait-control-plane", "quorum is held by the other members; the API stays up on 2, 3"},
@@ -93,7 +92,7 @@ func TestGrowWithRestart(t *testing.T) {
 			if s == nil || needed == nil || !waitsFor(p, s, needed.ID) {
 				t.Errorf("%s does not wait for %s:\n%s", tt.step, tt.needs, describe(p))
 			} else if !strings.Contains(s.Impact, tt.says) {
-				t.Errorf("%s says %q, want %q", tt.step, s.Impact, tt.says)
+				t.Errorf("%s has the impact %q, want %q", tt.step, s.Impact, tt.says)
 			}
 			o.world.Watch = true
 			o.must(o.carryOut())
@@ -103,9 +102,8 @@ func TestGrowWithRestart(t *testing.T) {
 	}
 }
 
-// TestGrowAfterMending wants whoever joins to wait for a control plane of which all
-// static pods are gone, as an apply leaves it that is cut short in the midst of them:
-// etcd takes nobody in while a member is down.
+// TestGrowAfterMending checks that a join waits for a control plane whose static pods are all gone, as
+// after an interrupted apply: etcd accepts no member while another one is down.
 func TestGrowAfterMending(t *testing.T) {
 	t.Parallel()
 	o := grown(t, []int{1, 2, 3, 4})
@@ -124,8 +122,7 @@ func TestGrowAfterMending(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestGrowSaysDown wants a plan that restarts the only API server before others
-// join to say so.
+// TestGrowSaysDown checks that a plan that restarts the only API server before others join says so.
 func TestGrowSaysDown(t *testing.T) {
 	t.Parallel()
 	for _, planes := range [][]int{{1, 2}, {1, 2, 3}} {
@@ -141,7 +138,7 @@ func TestGrowSaysDown(t *testing.T) {
 	}
 }
 
-// grown returns a cluster in 1.35.8 with control planes on the hosts of these numbers.
+// grown returns a cluster in 1.35.8 with control planes on the hosts with these numbers.
 func grown(t *testing.T, planes []int) *operator {
 	t.Helper()
 	o := newOperator(t, cluster(1, 0))
@@ -155,7 +152,7 @@ func grown(t *testing.T, planes []int) *operator {
 	return o
 }
 
-// planes makes the nodes of these numbers the control planes of the configuration.
+// planes makes the nodes with these numbers the control planes of the configuration.
 func (o *operator) planes(numbers ...int) {
 	o.config.Nodes = nil
 	for _, i := range numbers {
@@ -166,7 +163,7 @@ func (o *operator) planes(numbers ...int) {
 	o.kubelets(o.config.Clusters[0].KubernetesVersion)
 }
 
-// stepOf finds a step by the key of its node and its phase: 1/etcd.
+// stepOf returns the step of a node's key and a phase, such as 1/etcd; nil for none.
 func stepOf(p *planner.Plan, name string) *planner.Step {
 	for i := range p.Steps {
 		if s := &p.Steps[i]; s.ID.Waypoint == "" && s.Target.Key+"/"+s.Phase == name {
@@ -176,13 +173,13 @@ func stepOf(p *planner.Plan, name string) *planner.Step {
 	return nil
 }
 
-// waitsFor reports whether a step comes after another one, whatever else is done.
+// waitsFor reports whether a step comes after another one in any order of execution.
 func waitsFor(p *planner.Plan, s *planner.Step, other state.Address) bool {
 	return slices.ContainsFunc(s.Needs, func(need state.Address) bool { return need == other || waitsFor(p, p.Step(need), other) })
 }
 
-// TestSaysWhoIsWell wants a plan to name those only who were seen to be well: as
-// holding quorum, and as serving the API; and what mends the others to come first.
+// TestSaysWhoIsWell checks that a plan names only members that were observed to be healthy as holding
+// quorum, and only such control planes as serving the API; and that repairs of the others come first.
 func TestSaysWhoIsWell(t *testing.T) {
 	t.Parallel()
 	edit := func(host, what string) func(*operator) {
@@ -191,7 +188,7 @@ func TestSaysWhoIsWell(t *testing.T) {
 	for _, tt := range []struct {
 		name, step string
 		broken     func(*operator)
-		// says is what the step says, quorum what the plan does of etcd.
+		// says is the step's impact, quorum the plan's sentence about etcd.
 		says, quorum string
 	}{
 		{"all are well", "cp1/etcd", func(*operator) {}, "quorum is held by the other members; the API stays up on cp2, cp3", "3 members throughout, quorum 2 held at every step."},
@@ -216,7 +213,7 @@ func TestSaysWhoIsWell(t *testing.T) {
 			p, err := o.plan()
 			o.must(err)
 			if s := stepOf(p, tt.step); s == nil || !strings.Contains(s.Impact+";", tt.says+";") {
-				t.Errorf("the step is %+v, want it to say %q", s, tt.says)
+				t.Errorf("the step is %+v, want the impact %q", s, tt.says)
 			}
 			if p.Quorum[0] != tt.quorum {
 				t.Errorf("the plan says %q, want %q", p.Quorum[0], tt.quorum)
@@ -227,9 +224,9 @@ func TestSaysWhoIsWell(t *testing.T) {
 	}
 }
 
-// TestLeavesBesideSick: where others leave, a control plane on which something fails is
-// restarted in the same order as one that is well: behind those that leave dead, and in
-// an upgrade behind all. What that means for quorum is said before anything is changed.
+// TestLeavesBesideSick checks the order of restarts where others leave: a control plane with a failing
+// component restarts in the same order as a healthy one, after dead members have left and in an upgrade
+// after all departures. Consequences for quorum are reported before anything is changed.
 func TestLeavesBesideSick(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -263,7 +260,7 @@ func TestLeavesBesideSick(t *testing.T) {
 				o.config.Nodes = o.config.Nodes[leave:]
 				_, err := o.plan()
 				if refused := err != nil && strings.HasPrefix(err.Error(), "Etcd would lose quorum"); refused != (tt.planes == 3 && !allowed) {
-					t.Errorf("it is refused: %v", err)
+					t.Errorf("the plan is refused: %v", err)
 				}
 				if err == nil {
 					o.must(o.carryOut())

@@ -1,8 +1,8 @@
 // Package pipeline makes the plan. It collects the desired items of all phases, compares
-// them with what was observed and recorded, turns the differences into steps, checks the
-// whole and sums it up.
+// them with the observed and recorded ones, turns the differences into steps, checks the
+// result and summarizes it.
 //
-// Rules about one concept belong into the package of that concept.
+// Rules about a single concept belong in the package of that concept.
 //
 // The package is pure: no clock, files, network or goroutines.
 package pipeline

@@ -18,7 +18,7 @@ import (
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
-// The pods of a node are observed when it may have to be emptied.
+// TestPodsAreLookedAt checks that the pods of a node are observed when the node may have to be drained.
 func TestPodsAreLookedAt(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 2)
@@ -28,20 +28,20 @@ func TestPodsAreLookedAt(t *testing.T) {
 		return observe.ClusterQuery(o.config, o.recorded, "prod").Drained(v.ClusterReports["prod"].Nodes)
 	}
 	if got := asked(); got != nil {
-		t.Errorf("nothing is to change, and asked is for %v", got)
+		t.Errorf("nothing changes, and the pods of %v are queried", got)
 	}
 	o.config.Nodes = slices.Delete(slices.Clone(all), 2, 3)
 	if got := asked(); len(got) != 1 {
-		t.Errorf("one leaves, and asked is for %v", got)
+		t.Errorf("one leaves, and the pods of %v are queried", got)
 	}
 	o.config.Nodes = all
 	o.config.Clusters[0].KubernetesVersion = "1.37.1"
 	if got := asked(); len(got) != 3 {
-		t.Errorf("all are upgraded, and asked is for %v", got)
+		t.Errorf("all are upgraded, and the pods of %v are queried", got)
 	}
 }
 
-// drainOf returns what a plan has to empty a node, by the key of its step.
+// drainOf returns a node's drain in a plan and its impact, by the key of its step.
 func drainOf(t *testing.T, p *planner.Plan, name string) (planner.Drain, string) {
 	t.Helper()
 	s := stepOf(p, name)
@@ -57,8 +57,8 @@ func drainOf(t *testing.T, p *planner.Plan, name string) (planner.Drain, string)
 	return planner.Drain{}, ""
 }
 
-// Every option of the configuration reaches the drain of a node that leaves and
-// that of one that is upgraded.
+// TestDrainOptions checks that every option of the configuration reaches the drain of a departing node
+// and of a node that is upgraded.
 func TestDrainOptions(t *testing.T) {
 	t.Parallel()
 	given := config.DrainOptions{
@@ -67,7 +67,7 @@ func TestDrainOptions(t *testing.T) {
 	usual := config.NewCluster("prod", "1.36.3").Upgrade.Drain
 	for i := range reflect.TypeFor[config.DrainOptions]().NumField() {
 		if v := reflect.ValueOf(usual).Field(i); v.Equal(reflect.ValueOf(given).Field(i)) {
-			t.Errorf("%s is as it is without being given", reflect.TypeFor[config.DrainOptions]().Field(i).Name)
+			t.Errorf("%s has its default value", reflect.TypeFor[config.DrainOptions]().Field(i).Name)
 		}
 	}
 	for _, change := range []func(o *operator){
@@ -97,8 +97,8 @@ func TestDrainOptions(t *testing.T) {
 	}
 }
 
-// crowded returns a cluster of one control plane and two workers, of which the second
-// has pods of every sort, and leaves.
+// crowded returns a cluster of one control plane and two workers, of which the second has pods of every
+// kind and leaves.
 func crowded(t *testing.T) *operator {
 	t.Helper()
 	o := founded(t, 1, 2)
@@ -120,7 +120,8 @@ func crowded(t *testing.T) *operator {
 	return o
 }
 
-// The plan names each pod and why, or refuses it, as the options have it.
+// TestDrainPlan checks that the plan names each pod and the reason, or refuses the drain, depending on
+// the options.
 func TestDrainPlan(t *testing.T) {
 	t.Parallel()
 	o := crowded(t)
@@ -168,19 +169,19 @@ func TestDrainPlan(t *testing.T) {
 		}
 		for _, want := range c.want {
 			if !strings.Contains(said, want) {
-				t.Errorf("%s: it is not said %q, but\n%s", c.what, want, said)
+				t.Errorf("%s: %q is not in\n%s", c.what, want, said)
 			}
 		}
 		for _, not := range c.not {
 			if strings.Contains(said, not) {
-				t.Errorf("%s: it is said %q:\n%s", c.what, not, said)
+				t.Errorf("%s: %q is in\n%s", c.what, not, said)
 			}
 		}
 	}
 }
 
-// Where there are more pods than a sentence has room for, those are named that are
-// lost, that lose data and that a budget blocks, and all are there for programs.
+// TestDrainOfManyPods checks that the impact names pods that are lost, that lose data and that a budget
+// blocks, if there are more pods than fit; the list for programs is complete.
 func TestDrainOfManyPods(t *testing.T) {
 	t.Parallel()
 	const node = "host-10-0-0-22"
@@ -220,7 +221,7 @@ func TestDrainOfManyPods(t *testing.T) {
 		}
 	}
 	if !strings.Contains(said, "25 pods to evict: ") || !strings.Contains(said, ", 12 more; blocked") {
-		t.Errorf("the others are not counted: %s", said)
+		t.Errorf("the number of the others is missing: %s", said)
 	}
 	var listed []string
 	for _, pod := range stepOf(p, "w2/drain").Pods {
@@ -239,7 +240,7 @@ func TestDrainOfManyPods(t *testing.T) {
 	_, said = drainOf(t, p, "w2/drain")
 	for _, name := range matter {
 		if !strings.Contains(said, " "+name+",") {
-			t.Errorf("%s, which is passed over, is not named: %s", name, said)
+			t.Errorf("the skipped pod %s is not named: %s", name, said)
 		}
 	}
 	if pods := stepOf(p, "w2/drain").Pods; len(pods) != 25 || pods[0].String() != "shop/a-0 (skipped by pod_selector)" {
@@ -247,7 +248,8 @@ func TestDrainOfManyPods(t *testing.T) {
 	}
 }
 
-// What a drain would pass over is lost with the disk all the same.
+// TestDrainPassesNoDataOver checks that data on the node's disk counts as lost even if the drain skips
+// its pod.
 func TestDrainPassesNoDataOver(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 2)
@@ -259,8 +261,8 @@ func TestDrainPassesNoDataOver(t *testing.T) {
 	}
 }
 
-// A node that leaves without a drain is reset with its pods, which are named, and not
-// with the only copy of some data.
+// TestLeavingWithoutDrain checks that a node that leaves without a drain is reset together with its
+// pods, which are named, but not together with the only copy of data.
 func TestLeavingWithoutDrain(t *testing.T) {
 	t.Parallel()
 	o := crowded(t)
@@ -274,7 +276,7 @@ func TestLeavingWithoutDrain(t *testing.T) {
 		[]string{"PersistentVolumeClaims whose data is on this host only", "shop/old (PersistentVolume pv-old).", "Pods whose data is on the disk of this host only: shop/db (db-data)."},
 	})
 	if _, diags := plan("reset"); slices.ContainsFunc(diags, func(d *diag.Diagnostic) bool { return d.Summary == "Data would be lost" }) {
-		t.Errorf("without a reset nothing is lost: %s", printedFindings(diags))
+		t.Errorf("a plan without the reset is reported to lose data: %s", printedFindings(diags))
 	}
 	o.edit("10.0.0.11", "pod shop/db delete", "claim shop/old delete")
 	r, diags := plan("drain")
@@ -291,29 +293,30 @@ func TestLeavingWithoutDrain(t *testing.T) {
 	}
 	const ends = "ends 3 pods: shop/cache (ReplicaSet, the data of its emptyDir is lost), shop/lone (no controller recreates it), shop/cart (ReplicaSet); stops the kubelet, "
 	if got := reset(r.Plan); !strings.HasPrefix(got, ends) {
-		t.Errorf("the reset means %q, want %q", got, ends)
+		t.Errorf("the reset has the impact %q, want %q", got, ends)
 	}
 	if pods := stepOf(r.Plan, "w2/reset").Pods; len(pods) != 3 || pods[0].Name != "shop/cache" {
-		t.Errorf("programs are told of %v", pods)
+		t.Errorf("the list for programs is %v", pods)
 	}
-	// What ends is approved with the plan.
+	// The pods that end are approved with the plan.
 	o.edit("10.0.0.11", "pod shop/late host-10-0-0-22 bare")
 	later, _ := plan("drain")
 	if planfile.Digest(later.Plan) == planfile.Digest(r.Plan) || len(planfile.Compare(r.Plan, later.Plan, nil)) != 1 {
-		t.Errorf("another pod ends than was approved, and that is no difference: %v", planfile.Compare(r.Plan, later.Plan, nil))
+		t.Errorf("a pod ends that was not approved, and Compare shows no difference: %v", planfile.Compare(r.Plan, later.Plan, nil))
 	}
 	o.edit("10.0.0.11", "pod shop/late delete", "pod shop/cache delete", "pod shop/cart delete")
 	one, _ := plan("drain")
 	if got := reset(one.Plan); !strings.HasPrefix(got, "ends 1 pod: shop/lone (no controller recreates it); stops the kubelet, ") {
-		t.Errorf("the reset means %q", got)
+		t.Errorf("the reset has the impact %q", got)
 	}
-	// With the drain they are evicted before.
+	// With a drain they are evicted before.
 	if drained, _ := plan("certs"); strings.Contains(reset(drained.Plan), "pod") {
-		t.Errorf("of a node that is drained the reset means %q", reset(drained.Plan))
+		t.Errorf("the reset of a drained node has the impact %q", reset(drained.Plan))
 	}
 }
 
-// A claim that no pod uses keeps its node from leaving, and not from being upgraded.
+// TestUnusedLocalClaim checks that a claim without a pod prevents its node's removal, but not its
+// upgrade.
 func TestUnusedLocalClaim(t *testing.T) {
 	t.Parallel()
 	const node = "host-10-0-0-22"
@@ -331,11 +334,12 @@ func TestUnusedLocalClaim(t *testing.T) {
 	p, err := o.plan()
 	o.must(err)
 	if _, said := drainOf(t, p, "w2/drain"); strings.Contains(said, "db-data") {
-		t.Errorf("a node that stays loses nothing: %s", said)
+		t.Errorf("a node that stays is reported to lose data: %s", said)
 	}
 }
 
-// The API evicts no pod that two budgets select, whatever these allow.
+// TestDrainOfTwoBudgets checks that a pod with two budgets is reported: the API never evicts such a
+// pod.
 func TestDrainOfTwoBudgets(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 2)
@@ -357,7 +361,8 @@ func TestDrainOfTwoBudgets(t *testing.T) {
 	}
 }
 
-// A node that an upgrade has emptied but for what it passes over is not drained again.
+// TestDrainedOnce checks that a node that an upgrade has drained, except for skipped pods, is not
+// drained again.
 func TestDrainedOnce(t *testing.T) {
 	t.Parallel()
 	o := crowded(t)
@@ -386,8 +391,8 @@ func TestDrainedOnce(t *testing.T) {
 	}
 }
 
-// A node that was emptied to leave, and stays after all, gets pods again; one that
-// somebody else has cordoned does not.
+// TestThoughtBetterOfLeaving checks that a node that was drained for its removal, and stays after all,
+// is uncordoned; one that a user has cordoned is not.
 func TestThoughtBetterOfLeaving(t *testing.T) {
 	t.Parallel()
 	const first, second = "host-10-0-0-21", "host-10-0-0-22"
@@ -409,19 +414,19 @@ func TestThoughtBetterOfLeaving(t *testing.T) {
 	o.must(err)
 	s := stepOf(p, "w2/kubelet-start")
 	if s == nil || s.Impact != "uncordons the node, which an earlier apply began to remove" || stepOf(p, "w1/kubelet-start") != nil {
-		t.Fatalf("w2 is to be let in again, and w1 is not:\n%s", describe(p))
+		t.Fatalf("want that w2 is uncordoned, and w1 is not:\n%s", describe(p))
 	}
 	o.must(o.apply())
 	for name, held := range map[string]bool{first: true, second: false} {
-		if n := o.view.ClusterReports["prod"].Nodes[name]; n.Unschedulable != held || n.Annotations[planner.CordonAnnotation] != "" {
+		if n := o.fleet.ClusterReports["prod"].Nodes[name]; n.Unschedulable != held || n.Annotations[planner.CordonAnnotation] != "" {
 			t.Errorf("%s: unschedulable is %t, want %t, and its annotations are %v", name, n.Unschedulable, held, n.Annotations)
 		}
 	}
 	o.wantNothing()
 }
 
-// Who leaves the drains out of an upgrade is not told that pods are let in again:
-// nothing has kept them out.
+// TestUpgradeWithoutDrains checks that an upgrade without drains does not say that it uncordons nodes:
+// nothing has cordoned them.
 func TestUpgradeWithoutDrains(t *testing.T) {
 	t.Parallel()
 	for _, skipped := range [][]string{nil, {"drain"}} {

@@ -11,8 +11,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// stranded returns a cluster of one control plane and two workers, each with a pod of an
-// application of which one has to stay.
+// stranded returns a cluster of one control plane and two workers, each with a pod of an application of
+// which one pod has to stay.
 func stranded(t *testing.T) *operator {
 	t.Helper()
 	o := founded(t, 1, 2)
@@ -22,8 +22,8 @@ func stranded(t *testing.T) *operator {
 	return o
 }
 
-// A plan that leaves pods without a node, which a budget does not let go at once, says
-// so; one that leaves them room, or that passes budgets, says nothing.
+// TestNoRoom checks that a plan warns of pods without a node that their budget does not let go at once;
+// a plan that leaves room for them, or that ignores budgets, does not warn.
 func TestNoRoom(t *testing.T) {
 	t.Parallel()
 	worker := func(name string) state.Target { return state.NodeKeyTarget("worker", name) }
@@ -42,7 +42,7 @@ func TestNoRoom(t *testing.T) {
 			o.edit("10.0.0.11", "pod shop/cart-2 delete", "pod shop/cart-2 host-10-0-0-21", "cordon host-10-0-0-22")
 			o.leave("w1")
 		}, warned("this plan drains host-10-0-0-21, and no other node can take pods from there", both)},
-		"one worker leaves, and the other has a taint of somebody's": {func(o *operator) {
+		"one worker leaves, and the other has a taint of the user's": {func(o *operator) {
 			o.edit("10.0.0.11", "pod shop/cart-2 delete", "pod shop/cart-2 host-10-0-0-21", "taint host-10-0-0-22 for=others:NoSchedule")
 			o.leave("w1")
 		}, warned("this plan drains host-10-0-0-21, and no other node can take pods from there", both)},
@@ -100,8 +100,8 @@ func TestNoRoom(t *testing.T) {
 			o.config.Clusters[0].Upgrade.Drain.DisableEviction = true
 			o.leave("w1", "w2")
 		}, nil},
-		"both are made anew, one after the other": {func(o *operator) { o.replace = []state.Target{worker("w1"), worker("w2")} }, nil},
-		"the only one is made anew": {func(o *operator) {
+		"both are replaced, one after the other": {func(o *operator) { o.replace = []state.Target{worker("w1"), worker("w2")} }, nil},
+		"the only one is replaced": {func(o *operator) {
 			o.leave("w2")
 			o.must(o.apply())
 			o.world.Advance(time.Minute) // cart-2 is ready where it is now
@@ -122,29 +122,30 @@ func TestNoRoom(t *testing.T) {
 			r, diags := o.planOf(o.observe(), planner.Options{})
 			wantFindings(t, diags, c.want...)
 			if r.Plan == nil || len(r.Plan.Steps) == 0 {
-				t.Errorf("there is nothing to do: %v", diags)
+				t.Errorf("the plan is empty: %v", diags)
 			}
 		})
 	}
 }
 
-// cart puts the pods elsewhere, or makes others of them.
+// cart moves the pods, or recreates them with other properties.
 func (o *operator) cart(first, second string) {
 	o.edit("10.0.0.11", "pod shop/cart-1 delete", "pod shop/cart-2 delete", "pod shop/cart-1 "+first, "pod shop/cart-2 "+second)
 	o.world.Advance(time.Minute)
 }
 
-// What the warning tells of happens.
+// TestStrandedPods checks that the warning's prediction comes true.
 func TestStrandedPods(t *testing.T) {
 	t.Parallel()
 	o := stranded(t)
 	o.leave("w1", "w2")
-	if err := o.apply(); err == nil || !strings.Contains(err.Error(), "after 10m0s it has pods still: shop/cart-") {
+	if err := o.apply(); err == nil || !strings.Contains(err.Error(), "after 10m0s pods are still on it: shop/cart-") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// A budget whose pods nobody can count never lets one go.
+// TestBudgetThatFails checks that a budget whose pods cannot be counted counts as one that never allows
+// an eviction.
 func TestBudgetThatFails(t *testing.T) {
 	t.Parallel()
 	o := stranded(t)

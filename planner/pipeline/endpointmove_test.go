@@ -12,9 +12,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestEndpointMovesWithoutUpgrade wants an upgrade and a move of the endpoint in one
-// plan to be refused, and either to go before the other; kubelets alone may take
-// another version meanwhile.
+// TestEndpointMovesWithoutUpgrade checks that an upgrade and a move of the endpoint in one plan are
+// refused, and that either can come first; kubelets alone may change their version meanwhile.
 func TestEndpointMovesWithoutUpgrade(t *testing.T) {
 	t.Parallel()
 	const was, moved = "api.example.com:6443", "moved.example.com:6443"
@@ -70,9 +69,8 @@ func TestEndpointMovesWithoutUpgrade(t *testing.T) {
 	})
 }
 
-// TestEndpointMovesBeforeItsHostLeaves wants whoever calls the host that leaves to
-// call the new endpoint before that one is drained, also where it joins again, or
-// others come in the same plan.
+// TestEndpointMovesBeforeItsHostLeaves checks that all clients of a departing host's address use the
+// new endpoint before the host is drained, even if the node rejoins or others join in the same plan.
 func TestEndpointMovesBeforeItsHostLeaves(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 2)
@@ -119,7 +117,7 @@ func TestEndpointMovesBeforeItsHostLeaves(t *testing.T) {
 			o.must(err)
 			drain := stepOf(p, "cp2/drain")
 			if drain == nil {
-				t.Fatalf("nobody leaves:\n%s", describe(p))
+				t.Fatalf("cp2 does not leave:\n%s", describe(p))
 			}
 			for _, before := range []string{
 				`node.cp["cp1"]/control-plane`, `node.worker["w2"]/kubelet-wait-bootstrap`, "cluster.prod/addon", "cluster.prod/addon@endpoint-moved", "cluster.prod/bootstrap-token",
@@ -136,9 +134,9 @@ func TestEndpointMovesBeforeItsHostLeaves(t *testing.T) {
 	}
 }
 
-// TestEndpointGoes: to take the endpoint away is a move to the address of the only control
-// plane that is left: the old name goes from the certificate last, and a host that leaves
-// meanwhile is called by nobody any more.
+// TestEndpointGoes checks that removing the endpoint is a move to the address of the only remaining
+// control plane: the old name is removed from the certificate last, and no client calls a departing
+// host any more.
 func TestEndpointGoes(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -169,7 +167,7 @@ func TestEndpointGoes(t *testing.T) {
 				t.Fatalf("the old name does not go last:\n%s", describe(p))
 			}
 			if drain := stepOf(p, "cp2/drain"); tt.from != "api.example.com:6443" && !waitsFor(p, drain, at(state.ClusterTarget("prod"), "bootstrap-token", "")) {
-				t.Errorf("%s leaves while it is called:\n%s", drain.ID, describe(p))
+				t.Errorf("%s does not wait for its clients:\n%s", drain.ID, describe(p))
 			}
 			o.world.Watch = true
 			o.must(o.carryOut())

@@ -18,8 +18,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// withExternalEtcd returns a configuration whose client files for etcd are the
-// operator's, in a folder; renew issues the client certificate again.
+// withExternalEtcd returns a configuration whose client files for etcd the operator provides in a
+// folder; renew reissues the client certificate.
 func withExternalEtcd(t *testing.T, dir string) (cfg *config.Config, renew func(until time.Time)) {
 	t.Helper()
 	cfg = cluster(2, 1)
@@ -38,8 +38,8 @@ func withExternalEtcd(t *testing.T, dir string) (cfg *config.Config, renew func(
 	return cfg, renew
 }
 
-// TestExternalEtcdFiles: the client files come to every control plane, are
-// renewed and put right there, and go again.
+// TestExternalEtcdFiles checks that the client files are written to every control plane, renewed and
+// restored there, and removed again.
 func TestExternalEtcdFiles(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"/etc/kubernetes/pki/etcd", "/etc/ssl/private/etcd", "/etc/ssl/certs"} {
@@ -51,7 +51,7 @@ func TestExternalEtcdFiles(t *testing.T) {
 			p, err := o.plan()
 			o.must(err)
 			if text := describeJSON(t, p); strings.Contains(text, "PRIVATE KEY") || !strings.Contains(text, `"config:cluster.prod#etcd.external.key"`) {
-				t.Error("the plan has to hold a reference to the key and not the key")
+				t.Error("the plan does not hold a reference to the key, or holds the key")
 			}
 			o.must(o.carryOut())
 			o.wantNothing()
@@ -61,7 +61,7 @@ func TestExternalEtcdFiles(t *testing.T) {
 			p, err = o.plan()
 			o.must(err)
 			if len(p.Changes) != 2 || len(p.Steps) != 2 || !strings.Contains(describeJSON(t, p), "client-key.pem") {
-				t.Errorf("the plan is not the certificate with its key on two hosts:\n%s", describe(p))
+				t.Errorf("want a plan with only the certificate and its key on two hosts:\n%s", describe(p))
 			}
 			o.must(o.carryOut())
 			o.wantNothing()
@@ -70,7 +70,7 @@ func TestExternalEtcdFiles(t *testing.T) {
 			p, err = o.plan()
 			o.must(err)
 			if text := describe(p); strings.Count(text, "/ca.pem (configuration changed)\n    chain: ") != 2 {
-				t.Errorf("the plan does not bring the CA behind the first:\n%s", text)
+				t.Errorf("the plan does not write the second CA:\n%s", text)
 			}
 			o.must(o.carryOut())
 			o.wantNothing()
@@ -83,7 +83,7 @@ func TestExternalEtcdFiles(t *testing.T) {
 			o.destroy = true
 			o.must(o.apply())
 			if after := o.listings(); after != before {
-				t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
+				t.Errorf("hosts differ from before:\n%s", udiff.Unified("before", "after", before, after))
 			}
 		})
 	}
@@ -101,7 +101,8 @@ func (o *operator) wantClientFiles(dir string, planes int) {
 	}
 }
 
-// TestExternalEtcdEnds: a client certificate that ends is told of, one that has ended refused.
+// TestExternalEtcdEnds checks that a client certificate that expires soon is reported, and an expired
+// one refused.
 func TestExternalEtcdEnds(t *testing.T) {
 	t.Parallel()
 	cfg, _ := withExternalEtcd(t, "/etc/etcd-client")

@@ -18,7 +18,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// removeMember takes a member out of etcd by hand.
+// removeMember removes a member from etcd by hand.
 func (o *operator) removeMember(peerURL string) {
 	o.t.Helper()
 	ctx := context.Background()
@@ -35,8 +35,8 @@ func (o *operator) removeMember(peerURL string) {
 	o.t.Fatalf("there is no member %s", peerURL)
 }
 
-// TestMemberTakenOutByHand: a control plane with the data of a member that etcd
-// does not count any more is refused, and what the text says mends it.
+// TestMemberTakenOutByHand checks that a control plane with the data of a member that etcd no longer
+// lists is refused, and that the remedy in the text works.
 func TestMemberTakenOutByHand(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 0)
@@ -50,8 +50,8 @@ func TestMemberTakenOutByHand(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestFounderWithoutData: a first member that comes back empty founds an etcd of its
-// own. That node is refused, also where the ID does not tell it.
+// TestFounderWithoutData checks that a founder that comes back without data, and has bootstrapped a
+// separate etcd, is refused, even if the cluster ID does not show it.
 func TestFounderWithoutData(t *testing.T) {
 	t.Parallel()
 	want := finding{diag.Error, "Etcd was bootstrapped again", "main.hcl:11", `node.cp["cp1"]`, []string{
@@ -67,7 +67,7 @@ func TestFounderWithoutData(t *testing.T) {
 			o.edit("10.0.0.11", "file /var/lib/etcd/member delete")
 			o.world.Advance(time.Minute)
 			v := o.observe()
-			v.ClusterReports = well.ClusterReports // as another control plane tells it
+			v.ClusterReports = well.ClusterReports // as another control plane reports it
 			if first := o.config.Nodes[0].Target; sameID {
 				e := v.Etcds[first]
 				e.ClusterID = well.Etcds[first].ClusterID
@@ -79,8 +79,8 @@ func TestFounderWithoutData(t *testing.T) {
 	}
 }
 
-// TestEtcdsAreDivided: where neither the state nor a majority says which etcd is the
-// cluster's, nothing is done by the word of one of them.
+// TestEtcdsAreDivided checks that nothing is changed on the report of a single etcd where neither the
+// state nor a majority shows which etcd is the cluster's.
 func TestEtcdsAreDivided(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 2, 0)
@@ -96,8 +96,8 @@ func TestEtcdsAreDivided(t *testing.T) {
 	}})
 }
 
-// TestMembersWithoutDataInTheDark: members that have lost their data are found where
-// no quorum is left that could tell of them.
+// TestMembersWithoutDataInTheDark checks that members that have lost their data are found even where
+// etcd has no quorum that could report them.
 func TestMembersWithoutDataInTheDark(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 0)
@@ -111,8 +111,8 @@ func TestMembersWithoutDataInTheDark(t *testing.T) {
 	wantFindings(t, o.diagnose(), lost, other)
 }
 
-// TestMembershipFindings: nothing is planned that takes a control plane away from
-// an etcd which would lose its quorum, or of which nobody knows who its members are.
+// TestMembershipFindings checks that no plan removes a control plane from an etcd that would lose its
+// quorum, or whose members are unknown.
 func TestMembershipFindings(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -137,7 +137,7 @@ func TestMembershipFindings(t *testing.T) {
 				`A control plane of cluster "prod" is being removed`, "10.0.0.11:2379: certificate signed by unknown authority. Bring API and etcd back first", "kubewright etcd restore",
 			}},
 		},
-		"somebody has given its member another address": {
+		"its member was given another address by hand": {
 			func(*operator) {}, func(v *topology.Fleet) {
 				v.ClusterReports["prod"].Members = slices.Clone(v.ClusterReports["prod"].Members)
 				for i, m := range v.ClusterReports["prod"].Members {
@@ -176,8 +176,8 @@ func TestMembershipFindings(t *testing.T) {
 	}
 }
 
-// TestMembersDown: nothing is planned that restarts a member while another one is down
-// which no step brings back; a plan that brings it back, or takes it out, is made.
+// TestMembersDown checks that no plan restarts a member while another one is down that no step brings
+// back; a plan that brings it back or removes it is made.
 func TestMembersDown(t *testing.T) {
 	t.Parallel()
 	const title = "Etcd members are down"
@@ -243,7 +243,7 @@ func TestMembersDown(t *testing.T) {
 			o := base.copy(t)
 			places(o.config)
 			c.change(o)
-			if c.see == nil && c.want == nil && len(c.options.Targets) == 0 { // what is planned can be done
+			if c.see == nil && c.want == nil && len(c.options.Targets) == 0 { // plans of the whole cluster can be carried out
 				o.must(o.apply())
 				o.wantNothing()
 				return
@@ -271,8 +271,8 @@ func TestMembersDown(t *testing.T) {
 	})
 }
 
-// TestDefragmentFindings: etcd is looked after where it is ours and answers; what
-// of it is elsewhere is left alone, and named.
+// TestDefragmentFindings checks that etcd is defragmented where kubewright manages it and it answers;
+// members elsewhere are skipped and named.
 func TestDefragmentFindings(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 0)
@@ -291,7 +291,7 @@ func TestDefragmentFindings(t *testing.T) {
 		want  finding
 	}{
 		"no such cluster": {"test", func(*topology.Fleet) {}, finding{diag.Error, "Unknown cluster", "", "", []string{`The configuration has no cluster "test". It has prod.`}}},
-		"somebody else's": {"prod", func(v *topology.Fleet) {
+		"external etcd": {"prod", func(v *topology.Fleet) {
 			v.Config.Clusters[0].Etcd.External = &config.ExternalEtcd{Endpoints: []string{"https://192.0.2.7:2379"}}
 		}, finding{diag.Error, "Etcd is external", "main.hcl:1", "cluster.prod", []string{`The etcd of cluster "prod" is external`}}},
 		"the API is down": {"prod", dark("connection refused"), silent.saying(`The etcd members of cluster "prod" are unknown: connection refused.`)},
@@ -321,13 +321,14 @@ func TestDefragmentFindings(t *testing.T) {
 			r, diags := maintenance.Defragment(v, planner.Plan{}, planner.Options{}, c.label)
 			wantFindings(t, diags, c.want)
 			if c.want.severity == diag.Warning && len(r.Plan.Steps) != 2 { // and the snapshot before
-				t.Errorf("the member that is ours is left alone as well:\n%s", describe(r.Plan))
+				t.Errorf("the managed member is skipped as well:\n%s", describe(r.Plan))
 			}
 		})
 	}
 }
 
-// TestNothingToRestoreInto: a snapshot brings no identity back.
+// TestNothingToRestoreInto checks that a restore is refused where no control plane has both the CA and
+// admin.conf: a snapshot contains neither.
 func TestNothingToRestoreInto(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/etc/kubernetes/pki/ca.crt", "/etc/kubernetes/admin.conf"} {
@@ -348,8 +349,8 @@ func TestNothingToRestoreInto(t *testing.T) {
 	}
 }
 
-// TestRestoreBeginsWhereDataIs: the first member of a restored etcd is on a control plane
-// that was one, and not on a host that was only prepared to join.
+// TestRestoreBeginsWhereDataIs checks that the first member of a restored etcd is on a former control
+// plane, and not on a host that was only prepared to join.
 func TestRestoreBeginsWhereDataIs(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 0)
@@ -373,8 +374,8 @@ func TestRestoreBeginsWhereDataIs(t *testing.T) {
 	}
 }
 
-// TestUnsoundPlan: what must not be carried out is no plan, and called a defect of
-// ours. Etcd has no two members at one address, and no configuration one node twice.
+// TestUnsoundPlan checks that an invalid plan is reported as a defect of kubewright. Etcd never has two
+// members at one address, and no configuration has a node twice.
 func TestUnsoundPlan(t *testing.T) {
 	t.Parallel()
 	want := finding{diag.Error, "Plan is not sound", "", "", []string{`node.cp["cp1"]/etcd-`, "This is a defect of kubewright; nothing was changed", "report it"}}
@@ -384,13 +385,13 @@ func TestUnsoundPlan(t *testing.T) {
 	r, diags := maintenance.Defragment(v, planner.Plan{}, planner.Options{}, "prod")
 	wantFindings(t, diags, want)
 	if r.Plan != nil {
-		t.Error("there is a plan to defragment")
+		t.Error("the defragmentation is not refused")
 	}
 	v = o.observe()
 	v.Config.Nodes = append(v.Config.Nodes, v.Config.Nodes[0])
 	r, diags = maintenance.Restore(v, planner.Plan{}, maintenance.EtcdRestore{Cluster: "prod", Artifact: "good.db", SHA256: "0123456789abcdef"})
 	wantFindings(t, diags, want, finding{diag.Warning, "Changes after the snapshot are lost", "", "cluster.prod", []string{"good.db", "member.before-0123456789ab"}})
 	if r.Plan != nil {
-		t.Error("there is a plan to restore")
+		t.Error("the restore is not refused")
 	}
 }

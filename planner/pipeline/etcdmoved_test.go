@@ -11,8 +11,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestPatchMovesNoEtcd wants a patch that puts etcd's data into another folder of the
-// host, or gives it a version that its data has not, to be refused like the setting.
+// TestPatchMovesNoEtcd checks that a patch that puts etcd's data into another folder of the host, or
+// sets a version that does not fit its data, is refused like the setting.
 func TestPatchMovesNoEtcd(t *testing.T) {
 	t.Parallel()
 	at := state.Source{File: "main.hcl", Line: 42}
@@ -46,8 +46,8 @@ func TestPatchMovesNoEtcd(t *testing.T) {
 	}
 }
 
-// movesEtcd mounts another folder for etcd's data on the first control plane, and returns
-// the manifest that was there.
+// movesEtcd mounts another folder for etcd's data on the first control plane, and returns the previous
+// manifest.
 func (o *operator) movesEtcd(state string) string {
 	o.t.Helper()
 	own := slices.IndexFunc(o.config.Nodes, func(n *config.Node) bool { return n.Address == "10.0.0.11" })
@@ -64,23 +64,23 @@ func (o *operator) movesEtcd(state string) string {
 
 const etcdManifestPath = "/etc/kubernetes/manifests/etcd.yaml"
 
-// TestMemberGoesBackToItsData wants a member whose pod was given another folder to get its
-// own again: what runs there is no member of the cluster that could be lost.
+// TestMemberGoesBackToItsData checks that a member whose pod was given another folder gets its own
+// again: the etcd that runs there is no member of the cluster that could be lost.
 func TestMemberGoesBackToItsData(t *testing.T) {
 	t.Parallel()
 	for _, planes := range []int{1, 2, 3} {
 		o := founded(t, planes, 0)
 		o.config.Clusters[0].Upgrade.AllowDowntime = true
 		o.movesEtcd("existing")
-		_ = o.apply() // without the API not everything could be observed
+		_ = o.apply() // the API was down, so that not everything was observed
 		o.must(o.apply())
 		o.wantNothing()
 		o.wantVoters(planes)
 	}
 }
 
-// TestDataLeftBehind wants an etcd that has founded a cluster of its own in another folder
-// to be told from the cluster's, and the way back to be one.
+// TestDataLeftBehind checks that an etcd that was bootstrapped in another folder is distinguished from
+// the cluster's, and that the way back works.
 func TestDataLeftBehind(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 0)

@@ -13,9 +13,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestOlderEtcd: an image of etcd of an older minor than the cluster's is refused, since
-// etcd would not start. An older patch, a tag that is no version, and a step down that
-// etcd was told of are the operator's to choose.
+// TestOlderEtcd checks that an etcd image of an older minor version than the cluster's is refused,
+// since etcd would not start. An older patch, a tag that is no version, and a downgrade that etcd was
+// prepared for are the operator's choice.
 func TestOlderEtcd(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 0)
@@ -50,8 +50,8 @@ func TestOlderEtcd(t *testing.T) {
 	}
 }
 
-// TestEtcdKnowsItsArguments: the version of Kubernetes that is too new for a pinned etcd
-// is refused, also where it is on the way, and the one before it is not.
+// TestEtcdKnowsItsArguments checks that a Kubernetes version that is too new for a pinned etcd is
+// refused, even as an intermediate version, and that the one before it is not.
 func TestEtcdKnowsItsArguments(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]bool{"1.35.8": false, "1.36.3": true, "1.37.1": true} {
@@ -67,8 +67,8 @@ func TestEtcdKnowsItsArguments(t *testing.T) {
 	}
 }
 
-// ofEtcd returns the findings of a plan with a tag of etcd's image, where etcd shows its
-// members as they are changed here.
+// ofEtcd returns the findings of a plan with a tag of etcd's image, where change modifies the observed
+// members.
 func ofEtcd(t *testing.T, base *operator, tag string, change func([]state.EtcdMember)) diag.Diagnostics {
 	t.Helper()
 	o := base.copy(t)
@@ -80,8 +80,8 @@ func ofEtcd(t *testing.T, base *operator, tag string, change func([]state.EtcdMe
 	return diags
 }
 
-// TestEtcdLeavesOutNoMinor: etcd goes up by one minor at a time, whether its tag is
-// written or comes with a version of Kubernetes. Over versions on the way it may go further.
+// TestEtcdLeavesOutNoMinor checks that etcd is upgraded by one minor version at a time, whether its tag
+// is set or comes with a Kubernetes version. With intermediate versions it may go further.
 func TestEtcdLeavesOutNoMinor(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 0)
@@ -117,8 +117,8 @@ func TestEtcdLeavesOutNoMinor(t *testing.T) {
 	}
 }
 
-// TestEtcdGoesAlongTheWay: an etcd two minors behind that of the wanted version goes
-// through the one of the version between.
+// TestEtcdGoesAlongTheWay checks that an etcd two minor versions older than that of the desired version
+// goes through the one of the intermediate version.
 func TestEtcdGoesAlongTheWay(t *testing.T) {
 	t.Parallel()
 	o := running(t, 3, 0, "1.35.8")
@@ -135,9 +135,9 @@ func TestEtcdGoesAlongTheWay(t *testing.T) {
 	}
 }
 
-// TestSnapshotBeforeAnotherEtcd: another version of etcd comes behind a snapshot, also
-// without one of Kubernetes, and as long as some member has it to come. The same one from
-// another registry, and an argument, come without.
+// TestSnapshotBeforeAnotherEtcd checks that another version of etcd waits for a snapshot, even without
+// a Kubernetes upgrade, as long as any member still has to get it. The same version from another
+// registry, or an argument, needs none.
 func TestSnapshotBeforeAnotherEtcd(t *testing.T) {
 	t.Parallel()
 	snapshot := state.Address{Target: state.ClusterTarget("prod"), Phase: "etcd-snapshot"}
@@ -191,7 +191,7 @@ func TestSnapshotBeforeAnotherEtcd(t *testing.T) {
 	})
 }
 
-// wantSnapshot wants that every step that puts an etcd somewhere waits for a snapshot, or none.
+// wantSnapshot checks that every step that changes an etcd waits for a snapshot, or that there is none.
 func wantSnapshot(t *testing.T, p *planner.Plan, want bool) {
 	t.Helper()
 	snapshot := state.Address{Target: state.ClusterTarget("prod"), Phase: "etcd-snapshot"}

@@ -16,18 +16,18 @@ import (
 
 const pkiDir = "/etc/kubernetes/pki/"
 
-// finding is what somebody is to read of a situation.
+// finding is an expected diagnostic.
 type finding struct {
 	severity diag.Severity
 	summary  string
-	// at is the place as place has it, of whom it speaks.
+	// at is the place in the notation of places, of the address that it is about.
 	at, of string
-	// says are parts of the detail.
+	// says lists parts of the detail.
 	says []string
 }
 
-// places has every block of a configuration stand somewhere: clusters in lines
-// 1, 2, … and nodes in lines 11, 12, … of main.hcl.
+// places sets the source of every block of a configuration: clusters in lines 1, 2, … and nodes in
+// lines 11, 12, … of main.hcl.
 func places(cfg *config.Config) *config.Config {
 	at := func(line int) state.Source { return state.Source{File: "main.hcl", Line: line, Column: 1} }
 	for i, c := range cfg.Clusters {
@@ -39,14 +39,14 @@ func places(cfg *config.Config) *config.Config {
 	return cfg
 }
 
-// diagnose observes and plans, and returns what is said.
+// diagnose observes and plans, and returns the diagnostics.
 func (o *operator) diagnose() diag.Diagnostics {
-	o.view = o.observe()
-	_, diags := pipeline.Plan(o.view, planner.Plan{}, planner.Options{})
+	o.fleet = o.observe()
+	_, diags := pipeline.Plan(o.fleet, planner.Plan{}, planner.Options{})
 	return diags
 }
 
-// wantFindings wants these findings and no others, in any order.
+// wantFindings checks that the diagnostics are exactly these, in any order.
 func wantFindings(t testing.TB, diags diag.Diagnostics, want ...finding) {
 	t.Helper()
 	show(t, diags...)
@@ -58,7 +58,7 @@ func wantFindings(t testing.TB, diags diag.Diagnostics, want ...finding) {
 		}
 	}
 	if len(diags) != len(want) {
-		t.Errorf("there are %d findings, want %d:\n%s", len(diags), len(want), printedFindings(diags))
+		t.Errorf("got %d findings, want %d:\n%s", len(diags), len(want), printedFindings(diags))
 	}
 }
 
@@ -93,7 +93,7 @@ func printedFindings(diags diag.Diagnostics) string {
 	return b.String()
 }
 
-// saying returns the finding with more to read in it.
+// saying returns the finding with additional parts of the detail.
 func (w finding) saying(parts ...string) finding {
 	w.says = append(slices.Clone(w.says), parts...)
 	return w
@@ -107,12 +107,12 @@ func (o *operator) edit(address string, edits ...string) {
 	}
 }
 
-// leave takes nodes out of the configuration.
+// leave removes nodes from the configuration.
 func (o *operator) leave(keys ...string) {
 	o.config.Nodes = slices.DeleteFunc(slices.Clone(o.config.Nodes), func(n *config.Node) bool { return slices.Contains(keys, n.Target.Key) })
 }
 
-// see changes what was seen of a file on a host.
+// see changes the observed report of a file on a host.
 func see(v *topology.Fleet, n *config.Node, path string, change func(*state.FileReport)) {
 	f := v.Reports[n.Target].Files[path]
 	f.Certificates, f.PublicKeys = slices.Clone(f.Certificates), slices.Clone(f.PublicKeys)
@@ -120,7 +120,7 @@ func see(v *topology.Fleet, n *config.Node, path string, change func(*state.File
 	v.Reports[n.Target].Files[path] = f
 }
 
-// planOf plans a view as the operator's state has it.
+// planOf plans a view against the operator's state.
 func (o *operator) planOf(v *topology.Fleet, options planner.Options) (topology.Result, diag.Diagnostics) {
 	v.Key = state.NewKey(o.recorded.FingerprintKey)
 	return pipeline.Plan(v, planner.Plan{}, options)

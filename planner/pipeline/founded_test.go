@@ -12,25 +12,25 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// size is what clusters of cluster() differ in, and their kubelets with them.
+// size is what distinguishes the clusters of cluster(), including the version of their kubelets.
 type size struct {
 	planes, workers int
 	version         string
 }
 
-// foundings are clusters by their size, each founded by the first test that wants
-// it: func() (*operator, error), which gives the same operator each time.
+// foundings caches clusters by their size. The first test that needs one bootstraps it: func()
+// (*operator, error) returns the same operator each time.
 var foundings sync.Map
 
-// founded returns an operator whose cluster is there, with nothing left to do. What
-// becomes of it no other test sees: hosts, state and configuration are its own.
-// That founding works is for tests to show that begin with newOperator.
+// founded returns an operator with a running cluster and nothing left to do. Hosts, state and
+// configuration are copies that no other test sees. Tests of the bootstrap itself begin with
+// newOperator.
 func founded(t testing.TB, planes, workers int) *operator {
 	t.Helper()
 	return size{planes, workers, sim.DefaultProfile().KubeletVersion}.founded(t)
 }
 
-// running is founded in a version.
+// running is founded in a given version.
 func running(t testing.TB, planes, workers int, version string) *operator {
 	t.Helper()
 	o := size{planes, workers, version}.founded(t)
@@ -46,7 +46,7 @@ func (s size) founded(t testing.TB) *operator {
 		t.Fatal(err)
 	}
 	o := first.copy(t)
-	o.config, o.view, o.result = s.config(), nil, topology.Result{}
+	o.config, o.fleet, o.result = s.config(), nil, topology.Result{}
 	return o
 }
 
@@ -66,13 +66,13 @@ func (s size) found(t testing.TB) (*operator, error) {
 	}
 	p, err := o.plan()
 	if err == nil && !p.Empty() {
-		err = fmt.Errorf("there is something left to do:\n%s", describe(p))
+		err = fmt.Errorf("the plan is not empty:\n%s", describe(p))
 	}
 	return o, err
 }
 
-// copy returns an operator for whom all is as it is for this one, with hosts, a state
-// and blocks of clusters and nodes of its own, and with the same plan to carry out.
+// copy returns an operator in the same condition, with its own hosts, state and blocks of clusters and
+// nodes, and with the same plan to carry out.
 func (o *operator) copy(t testing.TB) *operator {
 	t.Helper()
 	out, cfg := *o, *o.config
@@ -95,7 +95,7 @@ func (o *operator) copy(t testing.TB) *operator {
 	return &out
 }
 
-// copies returns what pointers lead to, once more.
+// copies returns a list of pointers to copies of the values.
 func copies[T any](list []*T) []*T {
 	var out []*T
 	for _, p := range list {
@@ -105,7 +105,7 @@ func copies[T any](list []*T) []*T {
 	return out
 }
 
-// TestFoundedApart: what a test writes into its founded cluster no other test sees.
+// TestFoundedApart checks that no other test sees what a test writes into its cluster.
 func TestFoundedApart(t *testing.T) {
 	t.Parallel()
 	mine, theirs := founded(t, 1, 1), founded(t, 1, 1)

@@ -15,10 +15,9 @@ import (
 	"github.com/kubewright/kubewright/planner/upgrade"
 )
 
-// Check reports what no file can be made of: patches that do not fit,
-// component configurations that the component would not read; and addons that give what
-// kubewright keeps. It looks at the configuration alone and comes before anything else.
-// What is known to be wrong already is left aside.
+// Check reports what cannot be rendered: patches that do not fit, component configurations that the
+// component would not read; and addons with objects that kubewright manages. It reads only the
+// configuration and comes before everything else. Values that are known to be wrong are skipped.
 func Check(cfg *config.Config, wrong ...*diag.Diagnostic) diag.Diagnostics {
 	v := &topology.Fleet{Config: withoutWrong(cfg, wrong)}
 	resolve.Fleet(v)
@@ -28,7 +27,7 @@ func Check(cfg *config.Config, wrong ...*diag.Diagnostic) diag.Diagnostics {
 		diags = append(diags, objects.RefuseAddonConflicts(c)...)
 		checked := map[config.Role]bool{}
 		for _, n := range c.Nodes {
-			// Nodes that have nothing of their own fit, or do not, as one.
+			// Nodes without settings of their own are checked once per role.
 			if plain := provenance.Plain(n); plain && checked[n.Role] {
 				continue
 			} else if plain {
@@ -45,13 +44,13 @@ func Check(cfg *config.Config, wrong ...*diag.Diagnostic) diag.Diagnostics {
 	return diags
 }
 
-// unchangeable refuses what cannot be done with the clusters as they are seen.
+// unchangeable refuses what cannot be done with the clusters in their observed condition.
 func unchangeable(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
-	twin := upgrade.WithTwinSecrets(v)
+	swapped := upgrade.WithOtherSecrets(v)
 	for i, c := range v.Clusters {
-		if twin != nil {
-			diags = append(diags, steering(c, twin.Clusters[i])...)
+		if swapped != nil {
+			diags = append(diags, steering(c, swapped.Clusters[i])...)
 		}
 		diags = append(diags, upgrade.VersionChange(c)...)
 		diags = append(diags, upgrade.UnfitForKubelets(c)...)
@@ -64,9 +63,9 @@ func unchangeable(v *topology.Fleet) diag.Diagnostics {
 	return diags
 }
 
-// unseenDepartures refuses to take nodes out of a cluster that stays while its API
-// is silent: what runs on them is not known then, and nobody can be asked to
-// evict it, to keep budgets, or to count members of etcd.
+// unseenDepartures refuses to remove nodes from a cluster that stays while its API does not answer:
+// what runs on them is unknown, and there is no API to evict pods, to respect budgets, or to list
+// etcd's members.
 func unseenDepartures(c *topology.Cluster) diag.Diagnostics {
 	if c.Seen != nil || c.Founding {
 		return nil
@@ -92,8 +91,8 @@ func unseenDepartures(c *topology.Cluster) diag.Diagnostics {
 		c.Label, strings.Join(names, ", "), topology.ReplaceFlag, silent).At(c.Source).For(c.Target)}
 }
 
-// lastServing refuses to take away the control planes that serve the API while
-// none that stays or comes does: nobody could finish, or put anything right.
+// lastServing refuses to remove the control planes that serve the API while no remaining or joining one
+// does: no apply could finish or repair anything then.
 func lastServing(c *topology.Cluster) diag.Diagnostics {
 	if c.Seen == nil || c.Founding {
 		return nil

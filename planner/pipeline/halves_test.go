@@ -13,9 +13,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestNoHalves: what several steps do together is not left half done by leaving
-// out one of them. What is left out with all that waits for it, and what nothing
-// rests on, goes.
+// TestNoHalves checks that a part of an operation of several steps cannot be left out alone. Steps that
+// are left out together with all that wait for them, and steps that nothing depends on, can.
 func TestNoHalves(t *testing.T) {
 	t.Parallel()
 	const broken = "Plan would leave an operation incomplete"
@@ -52,9 +51,9 @@ func TestNoHalves(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change  func(o *operator)
 		options planner.Options
-		// want are parts of the refusal; empty where there is a plan.
+		// want lists parts of the refusal; it is empty where there is a plan.
 		want []string
-		// without are phases of which no step stays.
+		// without lists phases of which no step stays.
 		without []string
 	}{
 		"kubelets, one skipped":           {kubelets, skip("kubelet-start"), []string{"evicts the pods, and only node.", "uncordons the node", "-exclude=drain -exclude=kubelet-start"}, nil},
@@ -111,9 +110,9 @@ func TestNoHalves(t *testing.T) {
 			case len(tt.want) == 0 && i >= 0:
 				t.Fatalf("%s: %s", diags[i].Summary, diags[i].Detail)
 			case len(tt.want) > 0 && i < 0:
-				t.Fatal("there is a plan:\n" + describe(r.Plan))
+				t.Fatal("the plan is not refused:\n" + describe(r.Plan))
 			case len(tt.want) > 0 && diags[i].Summary != broken:
-				t.Fatalf("it is refused for another reason: %s: %s", diags[i].Summary, diags[i].Detail)
+				t.Fatalf("refused for another reason: %s: %s", diags[i].Summary, diags[i].Detail)
 			}
 			for _, want := range tt.want {
 				if !strings.Contains(diags[i].Detail, want) {
@@ -135,7 +134,7 @@ func TestNoHalves(t *testing.T) {
 	}
 }
 
-// wayOut returns the options by which a refusal says that nothing is left half done.
+// wayOut returns the options that a refusal recommends in order to leave no operation incomplete.
 func wayOut(t *testing.T, detail string, given planner.Options) planner.Options {
 	t.Helper()
 	out := planner.Options{Targets: slices.Clone(given.Targets)}

@@ -23,10 +23,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestFilesOfHosts carries out, of the plan that makes the cluster of each configuration,
-// what concerns files of its hosts, and wants each certificate, whole, to be the one that
-// real kubeadm issued: all but its key, its serial number and its moments. A kubeconfig
-// trusts the CA that lies beside it, and files and folders have kubeadm's modes.
+// TestFilesOfHosts carries out the operations on files of the plan that bootstraps each configuration,
+// and checks that each complete certificate equals the one that real kubeadm issued: except for its
+// key, its serial number and its times. A kubeconfig trusts the CA beside it, and files and folders
+// have kubeadm's modes.
 func TestFilesOfHosts(t *testing.T) {
 	t.Parallel()
 	goldens := kubeadmtest.NewGoldens(filepath.Join("..", "kubeadm", "testdata", "oracle"))
@@ -35,7 +35,7 @@ func TestFilesOfHosts(t *testing.T) {
 			continue
 		}
 		if run.Case.Name == "etcd-image-3.5" && run.Version >= "1.36" {
-			continue // a row of givenOtherwise
+			continue // in givenOtherwise
 		}
 		golden, err := goldens.Read(run.Version, run.Case.Name)
 		if err != nil {
@@ -56,25 +56,25 @@ func TestFilesOfHosts(t *testing.T) {
 	}
 }
 
-// ofEveryVersion are the configurations that are asked of every version, also where not
-// all are: who may do what by a client's certificate depends on it.
+// ofEveryVersion lists the configurations that are compared for every version, even if the others are
+// not: the rights of client certificates depend on the version.
 var ofEveryVersion = []string{"default", "second-control-plane", "everything-control-plane", "everything-worker"}
 
-// givenOtherwise is what a plan gives hosts otherwise than kubeadm.
+// givenOtherwise lists the intended differences between the files of a plan and those of kubeadm.
 var givenOtherwise = []struct{ what, why string }{
 	{"server and context of bootstrap-kubelet.conf", "it is there until the kubelet has its certificate; a control plane's kubelet asks the founder's API, since its own comes up only after the kubelet"},
 	{"etcd 3.5 from Kubernetes 1.36 on", "kubeadm gives it arguments that it does not know, and a plan refuses that"},
 }
 
-// founding is a cluster whose hosts keep files in memory and do nothing else.
+// founding is a cluster whose hosts only keep files in memory.
 type founding struct {
 	t      *testing.T
 	issuer *keys.Issuer
 	hosts  map[state.Target]*safe
 }
 
-// found plans the case on hosts that have nothing but the images, and does what that says
-// of keys and files.
+// found plans the case on hosts that have only the images, and carries out the operations on keys and
+// files.
 func found(t *testing.T, c kubeadmtest.Case, images []string) *founding {
 	t.Helper()
 	cfg := &config.Config{Clusters: []*config.Cluster{c.Cluster}, Nodes: []*config.Node{c.Founder.Node}}
@@ -102,7 +102,7 @@ func found(t *testing.T, c kubeadmtest.Case, images []string) *founding {
 	return f
 }
 
-// do carries out what makes files.
+// do carries out an operation that writes files.
 func (f *founding) do(on *safe, op planner.Operation) {
 	f.t.Helper()
 	r := providers.KeyRequest{Operation: op}
@@ -131,7 +131,7 @@ func (f *founding) do(on *safe, op planner.Operation) {
 	}
 }
 
-// signer returns the host with the CA's key; the operation's own where it names none.
+// signer returns the host with the CA's key; the operation's own host where the signer names none.
 func (f *founding) signer(on *safe, ca planner.Signer) providers.Host {
 	if ca.On.IsZero() {
 		return on
@@ -139,7 +139,7 @@ func (f *founding) signer(on *safe, ca planner.Signer) providers.Host {
 	return f.hosts[ca.On]
 }
 
-// wantFiles compares certificates, kubeconfigs and modes. ca is the CA's file.
+// wantFiles compares certificates, kubeconfigs and modes. ca is the path of the CA's certificate.
 func wantFiles(t *testing.T, host *safe, golden *kubeadmtest.HostFiles, ca string) {
 	t.Helper()
 	same := func(path string, got, want any, err error) {
@@ -165,7 +165,7 @@ func wantFiles(t *testing.T, host *safe, golden *kubeadmtest.HostFiles, ca strin
 	}
 	for path := range host.files {
 		if _, ok := golden.Certificates[path]; !ok && strings.HasSuffix(path, ".crt") {
-			t.Errorf("%s: kubeadm has no such certificate", path)
+			t.Errorf("%s: kubeadm does not issue this certificate", path)
 		}
 	}
 	for path, want := range golden.Modes {
@@ -173,7 +173,7 @@ func wantFiles(t *testing.T, host *safe, golden *kubeadmtest.HostFiles, ca strin
 	}
 }
 
-// shown returns a value with what its pointers point to.
+// shown returns a value with its pointers dereferenced, as text.
 func shown(t *testing.T, v any) string {
 	t.Helper()
 	text, err := json.MarshalIndent(v, "  ", "  ")
@@ -183,7 +183,7 @@ func shown(t *testing.T, v any) string {
 	return "  " + string(text)
 }
 
-// keyOf makes keys that take long once for all.
+// keyOf generates keys; keys that take long are generated once.
 func keyOf(algorithm string) (crypto.Signer, error) {
 	if !strings.HasPrefix(algorithm, "RSA") {
 		return keys.NewKey(algorithm)
@@ -192,10 +192,10 @@ func keyOf(algorithm string) (crypto.Signer, error) {
 	return once.(func() (crypto.Signer, error))()
 }
 
-// rsaKeys are by algorithm.
+// rsaKeys caches keys by algorithm.
 var rsaKeys sync.Map
 
-// safe is a host that keeps files in memory and does nothing else.
+// safe is a host that only keeps files in memory.
 type safe struct {
 	providers.Host
 	files map[string][]byte
@@ -203,7 +203,7 @@ type safe struct {
 	modes map[string]string
 }
 
-// folder makes a folder. What leads there is made, as on any host, with 0755.
+// folder creates a folder. Missing parents get the mode 0755, as on any host.
 func (s *safe) folder(name, mode string) {
 	s.modes[name] = mode
 	for up := path.Dir(name); up != "/" && s.modes[up] == ""; up = path.Dir(up) {

@@ -16,7 +16,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestMoveFindings: a moved block makes one node of two only when they are one.
+// TestMoveFindings checks that a moved block only merges two targets that are the same node.
 func TestMoveFindings(t *testing.T) {
 	t.Parallel()
 	node := func(key string) state.Target { return state.NodeKeyTarget("worker", key) }
@@ -49,8 +49,8 @@ func TestMoveFindings(t *testing.T) {
 	}
 }
 
-// TestMovedBlockThatStays: of a whole block that is moved no key is declared still that the
-// state has, unless another one takes its name.
+// TestMovedBlockThatStays checks that a moved block for a whole block is refused if a recorded key of
+// it is still declared, unless another block takes its name.
 func TestMovedBlockThatStays(t *testing.T) {
 	t.Parallel()
 	block := func(name string) state.Target { return state.NodeTarget(name) }
@@ -81,13 +81,12 @@ func TestMovedBlockThatStays(t *testing.T) {
 	}
 }
 
-// TestDuplicateHosts: two blocks that lead to one host are refused, also when they
-// are of two clusters, each of which would be founded there; and so are two hosts
-// that would be one node.
+// TestDuplicateHosts checks that two blocks for one host are refused, even in two clusters, each of
+// which would be bootstrapped there; and so are two hosts with one node name.
 func TestDuplicateHosts(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		other string // the worker's cluster
+		other string // other is the worker's cluster
 		seen  func(control, worker *state.Report)
 		want  []finding
 	}{
@@ -127,7 +126,7 @@ func TestDuplicateHosts(t *testing.T) {
 	}
 }
 
-// TestFlagFindings: flags that name what they cannot be said of.
+// TestFlagFindings checks that flags on targets to which they cannot apply are reported.
 func TestFlagFindings(t *testing.T) {
 	t.Parallel()
 	worker, other := state.NodeKeyTarget("worker", "w1"), state.NodeKeyTarget("worker", "w9")
@@ -169,9 +168,8 @@ func TestFlagFindings(t *testing.T) {
 	}
 }
 
-// TestClusterIsGone: hosts that a state knows, and that hold nothing any more but
-// perhaps our mark, are no place to found a cluster on; what is said to be done
-// about it works.
+// TestClusterIsGone checks that no cluster is bootstrapped on hosts that a state knows and that are
+// empty except perhaps for our marker, and that the remedy in the text works.
 func TestClusterIsGone(t *testing.T) {
 	t.Parallel()
 	for name, marks := range map[string]bool{"reset by kubeadm": true, "emptied": false} {
@@ -197,8 +195,8 @@ func TestClusterIsGone(t *testing.T) {
 	}
 }
 
-// TestRecoverFindings: a state is rebuilt from hosts whose cluster can be told, and
-// says what it does not know.
+// TestRecoverFindings checks that a state is rebuilt from hosts whose cluster can be determined, and
+// that unknown parts are reported.
 func TestRecoverFindings(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 2, 1)
@@ -259,12 +257,13 @@ func TestRecoverFindings(t *testing.T) {
 	}
 }
 
-// otherCA has a host hold another CA than the others.
+// otherCA changes the observed CA of a host to another one than that of the others.
 func otherCA(v *topology.Fleet, n *config.Node) {
 	see(v, n, pkiDir+"ca.crt", func(f *state.FileReport) { f.Certificates[0].KeyDigest = "othercaotherca" })
 }
 
-// TestAdoptFindings: hosts are adopted that are those of one running cluster, and nobody's.
+// TestAdoptFindings checks that only hosts of one running cluster that nothing else manages are
+// adopted.
 func TestAdoptFindings(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 2, 1)
@@ -318,8 +317,8 @@ func TestAdoptFindings(t *testing.T) {
 	}
 }
 
-// TestAdoptedKeeps: what a cluster keeps while it lives is what its own configuration and
-// its hosts say, and no block makes it another when the cluster is adopted.
+// TestAdoptedKeeps checks that a block cannot change immutable settings when a cluster is adopted: the
+// cluster's own configuration and its hosts determine them.
 func TestAdoptedKeeps(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 2, 1)
@@ -345,17 +344,17 @@ func TestAdoptedKeeps(t *testing.T) {
 			}
 			learned, diags := record.Adopt(v, []string{"prod"})
 			if d := (finding{diag.Error, "Setting is immutable", "main.hcl:1", "cluster.prod", []string{c.want}}).in(diags); d == nil {
-				t.Errorf("it is adopted:\n%s", printedFindings(diags))
+				t.Errorf("the cluster is adopted:\n%s", printedFindings(diags))
 			}
 			if len(learned.Nodes)+len(learned.Clusters) > 0 {
-				t.Errorf("the state learns of %d nodes", len(learned.Nodes))
+				t.Errorf("the state records %d nodes", len(learned.Nodes))
 			}
 		})
 	}
 }
 
-// TestRecoveredRole: a node is recovered as what its host is, so that another role in its
-// block is the change that it is.
+// TestRecoveredRole checks that a node is recovered with the role that its host has, so that another
+// role in its block is a change.
 func TestRecoveredRole(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 1)
@@ -368,8 +367,8 @@ func TestRecoveredRole(t *testing.T) {
 	}
 }
 
-// TestNobodyHasAKubeconfig: a cluster whose founder was replaced, and on which nobody has
-// an administrator's kubeconfig any more, is there: it gets them, and is not founded again.
+// TestNobodyHasAKubeconfig checks that a cluster whose founder was replaced, and on which no host has
+// admin.conf any more, counts as existing: it gets the files, and is not bootstrapped again.
 func TestNobodyHasAKubeconfig(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 1)

@@ -15,7 +15,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// forgetAll has the state forget a cluster and nodes, as state rm does.
+// forgetAll removes a cluster and nodes from the state, as state rm does.
 func (o *operator) forgetAll(nodes ...*config.Node) {
 	o.t.Helper()
 	o.recorded.Clusters, o.recorded.Nodes = nil, maps.Clone(o.recorded.Nodes)
@@ -29,30 +29,30 @@ func (o *operator) forgetAll(nodes ...*config.Node) {
 	})
 }
 
-// know changes what the state has of the cluster.
+// know changes the cluster's record in the state.
 func (o *operator) know(change func(*state.RecordedCluster)) {
 	rec := *o.recorded.Clusters["prod"]
 	change(&rec)
 	o.recorded.Clusters = map[string]*state.RecordedCluster{"prod": &rec}
 }
 
-// knowCA has the state know the cluster by another CA.
+// knowCA changes the cluster's CA in the state.
 func (o *operator) knowCA(ca string) { o.know(func(c *state.RecordedCluster) { c.CA = ca }) }
 
-// strangeCA has a host seen with another CA.
+// strangeCA changes the observed CA of a host.
 func strangeCA(v *topology.Fleet, n *config.Node) {
 	see(v, n, pkiDir+"ca.crt", func(f *state.FileReport) { f.Certificates[0].KeyDigest = strings.Repeat("f", 64) })
 }
 
-// mark changes what was seen of a host's mark.
+// mark changes the observed marker of a host.
 func mark(v *topology.Fleet, n *config.Node, change func(*state.Marks)) {
 	m := *v.Reports[n.Target].Marks
 	change(&m)
 	v.Reports[n.Target].Marks = &m
 }
 
-// TestAnotherCluster: what is seen to be another cluster than the state knows, or
-// a host of another one, is refused in whatever is planned.
+// TestAnotherCluster checks that any plan is refused if the observed cluster is not the one that the
+// state knows, or a host belongs to another one.
 func TestAnotherCluster(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 2, 1)
@@ -116,8 +116,8 @@ func TestAnotherCluster(t *testing.T) {
 	})
 }
 
-// TestNewerMarkOfALeaver: a host whose block is gone is not reset either by a
-// version that does not know what is to be put back there.
+// TestNewerMarkOfALeaver checks that a departing host is not reset by a version that does not know how
+// to read its marker, and so what to restore there.
 func TestNewerMarkOfALeaver(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 1)
@@ -130,7 +130,7 @@ func TestNewerMarkOfALeaver(t *testing.T) {
 	wantFindings(t, diags, finding{diag.Error, "Host was marked by a newer version", "", `node.worker["w1"]`, []string{"10.0.0.21"}})
 }
 
-// TestOlderMarks: marks of older versions, without a format or a CA, are accepted.
+// TestOlderMarks checks that markers of older versions, without a format or a CA, are accepted.
 func TestOlderMarks(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 1)
@@ -141,12 +141,12 @@ func TestOlderMarks(t *testing.T) {
 	r, diags := o.planOf(v, planner.Options{})
 	wantFindings(t, diags)
 	if !r.Plan.Empty() {
-		t.Errorf("there is something to do:\n%s", describe(r.Plan))
+		t.Errorf("the plan is not empty:\n%s", describe(r.Plan))
 	}
 }
 
-// TestAnotherEtcd: an etcd that the state does not know is refused, and what the
-// text says lets it be known.
+// TestAnotherEtcd checks that an etcd that the state does not know is refused, and that the remedy in
+// the text works.
 func TestAnotherEtcd(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 2, 1)
@@ -167,8 +167,8 @@ func TestAnotherEtcd(t *testing.T) {
 	}
 }
 
-// wantKnownAgain has the state forget the whole cluster, and wants it known again
-// by an apply that changes nothing on its hosts.
+// wantKnownAgain removes the whole cluster from the state, and checks that an apply records it again
+// without changing its hosts.
 func (o *operator) wantKnownAgain() {
 	o.t.Helper()
 	o.forgetAll(o.config.Nodes...)
@@ -180,14 +180,14 @@ func (o *operator) wantKnownAgain() {
 	}
 }
 
-// TestAnotherCAIsKnownAgain: what is said of a CA that was replaced by hand works.
+// TestAnotherCAIsKnownAgain checks the remedy for a CA that was replaced by hand.
 func TestAnotherCAIsKnownAgain(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 2, 1)
 	was := o.recorded.Clusters["prod"].CA
 	o.knowCA(strings.Repeat("e", 64))
 	if _, err := o.planShown(); err == nil {
-		t.Fatal("there is a plan")
+		t.Fatal("the plan is not refused")
 	}
 	o.wantKnownAgain()
 	if now := o.recorded.Clusters["prod"].CA; now != was {
@@ -195,9 +195,8 @@ func TestAnotherCAIsKnownAgain(t *testing.T) {
 	}
 }
 
-// TestMarksNameTheCA: every host's mark says by which CA it is part of its cluster,
-// and after a rotation which one that has replaced: a copy of the state from before
-// is of the same cluster.
+// TestMarksNameTheCA checks that every host's marker names the cluster's CA and, after a rotation, the
+// former one as well: an older copy of the state still matches the cluster.
 func TestMarksNameTheCA(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 2, 1)
@@ -215,7 +214,7 @@ func TestMarksNameTheCA(t *testing.T) {
 	o.wantNothing()
 	o.knowCA(strings.Repeat("e", 64))
 	if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "Cluster CA differs from the state") {
-		t.Errorf("another cluster's state is taken: %v", err)
+		t.Errorf("another cluster's state is accepted: %v", err)
 	}
 }
 
@@ -223,14 +222,14 @@ func (o *operator) wantMarked(ca string, former []string) {
 	o.t.Helper()
 	for _, n := range o.config.Nodes {
 		if m := o.observe().Reports[n.Target].Marks; m.ClusterCA != ca || !slices.Equal(m.FormerCAs, former) {
-			o.t.Errorf("the mark of %s says %s, before that %v, want %s and %v", n.Target, m.ClusterCA, m.FormerCAs, ca, former)
+			o.t.Errorf("the marker of %s has %s and formerly %v, want %s and %v", n.Target, m.ClusterCA, m.FormerCAs, ca, former)
 		}
 	}
 }
 
-// TestNothingIsFoundedBesideACluster: with the state and all control planes gone,
-// workers that are still part of a cluster keep another one from being founded,
-// until what the text says is done.
+// TestNothingIsFoundedBesideACluster checks that workers that are still part of a cluster prevent the
+// bootstrap of another one when the state and all control planes are gone, until the remedy in the text
+// is applied.
 func TestNothingIsFoundedBesideACluster(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 1, 2)
@@ -265,15 +264,15 @@ func TestNothingIsFoundedBesideACluster(t *testing.T) {
 	})
 }
 
-// kubeadmReset takes away what kubeadm reset does, as far as it tells.
+// kubeadmReset removes what kubeadm reset removes, as far as kubewright observes it.
 func (o *operator) kubeadmReset(address string) {
 	o.t.Helper()
 	o.edit(address, "unit kubelet.service stop", "file /etc/kubernetes/kubelet.conf delete", "file /etc/kubernetes/pki delete",
 		"file /var/lib/kubelet/config.yaml delete", "file /var/lib/kubelet/pki delete")
 }
 
-// TestFoundingGoesOnBesideItsOwn: hosts that an earlier run has brought the CA to
-// keep nobody from going on.
+// TestFoundingGoesOnBesideItsOwn checks that a bootstrap continues on hosts to which an earlier run has
+// brought the CA.
 func TestFoundingGoesOnBesideItsOwn(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(2, 1))
@@ -284,7 +283,7 @@ func TestFoundingGoesOnBesideItsOwn(t *testing.T) {
 		return nil
 	}
 	if err := o.apply(); err == nil {
-		t.Fatal("nothing stopped it")
+		t.Fatal("the apply was not interrupted")
 	}
 	o.around = nil
 	o.must(o.apply())
@@ -292,8 +291,8 @@ func TestFoundingGoesOnBesideItsOwn(t *testing.T) {
 	o.wantMarked(o.recorded.Clusters["prod"].CA, nil)
 }
 
-// TestFoundingIsBegunAgain: a founding that was cut short behind the CA, and whose
-// host was cleaned by hand, is begun again with another CA, and is complete then.
+// TestFoundingIsBegunAgain checks that a bootstrap that was interrupted after the CA was created, and
+// whose host was cleaned by hand, starts again with another CA and completes.
 func TestFoundingIsBegunAgain(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(1, 1))
@@ -304,7 +303,7 @@ func TestFoundingIsBegunAgain(t *testing.T) {
 		return nil
 	}
 	if err := o.apply(); err == nil {
-		t.Fatal("nothing stopped it")
+		t.Fatal("the apply was not interrupted")
 	}
 	o.around = nil
 	o.recordSeen()
@@ -321,18 +320,17 @@ func TestFoundingIsBegunAgain(t *testing.T) {
 	o.wantMarked(o.recorded.Clusters["prod"].CA, nil)
 }
 
-// recordSeen writes down what is seen, as the command does also behind an apply that
-// has failed.
+// recordSeen records what was observed, as the command does after a failed apply as well.
 func (o *operator) recordSeen() {
 	o.t.Helper()
 	_, err := o.planShown()
 	o.must(err)
-	o.journal = []state.Entry{{Kind: state.EntryDone, Lineage: "l1", Learned: record.Record(o.view, o.result)}}
+	o.journal = []state.Entry{{Kind: state.EntryDone, Lineage: "l1", Learned: record.Record(o.fleet, o.result)}}
 	o.must(o.fold())
 }
 
-// TestStrayLeavers: a host that is part of another cluster by now is not given back,
-// whether its block goes away or that of the whole cluster.
+// TestStrayLeavers checks that a host that is part of another cluster by now is not reset when its
+// block, or that of the whole cluster, is removed.
 func TestStrayLeavers(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 2, 1)
@@ -371,7 +369,7 @@ func TestStrayLeavers(t *testing.T) {
 				wantFindings(t, diags)
 				join(v, w)
 				_, diags = o.planOf(v, planner.Options{})
-				if o.allowUnreachable { // the flag leaves such a worker out as well
+				if o.allowUnreachable { // the flag skips such a worker as well
 					wantFindings(t, diags, finding{diag.Warning, refused.summary, "", refused.of, []string{"is excluded from this plan, by -allow-unreachable. Its host is not changed"}})
 					return
 				}
@@ -385,15 +383,15 @@ func TestStrayLeavers(t *testing.T) {
 	}
 }
 
-// blankHost has a host seen as a machine on which nobody has done anything.
+// blankHost changes the observed host to a machine on which nothing was installed.
 func blankHost(v *topology.Fleet, n *config.Node) {
 	r := *v.Reports[n.Target]
 	r.Marks, r.Files, r.Units = nil, map[string]state.FileReport{}, map[string]state.UnitReport{}
 	v.Reports[n.Target] = &r
 }
 
-// TestLeaversOnOtherHosts: a host that is not the one which joined is not given back,
-// whatever is on it: its address was given to another machine, or leads to another node.
+// TestLeaversOnOtherHosts checks that a host other than the one that joined is not reset, whatever it
+// holds: its address was given to another machine, or leads to another node.
 func TestLeaversOnOtherHosts(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 2, 2)
@@ -411,12 +409,12 @@ func TestLeaversOnOtherHosts(t *testing.T) {
 		see  func(*topology.Fleet)
 		want []finding
 	}{
-		"it is the one":                {func(*topology.Fleet) {}, nil},
-		"its machine id was made anew": {other, nil},
+		"it is the one":              {func(*topology.Fleet) {}, nil},
+		"its machine id has changed": {other, nil},
 		"another one, with nothing on it": {func(v *topology.Fleet) { other(v); blankHost(v, w1) }, []finding{
 			machine(`-forget-unreachable='node.worker["w1"]'`, "unreachable = true"),
 		}},
-		"another one, with an etcd of somebody's": {func(v *topology.Fleet) { other(v); blankHost(v, w1); etcd(v) }, []finding{
+		"another one, with an unknown etcd": {func(v *topology.Fleet) { other(v); blankHost(v, w1); etcd(v) }, []finding{
 			machine("kubeadm reset", `kubewright state rm 'node.worker["w1"]'`),
 		}},
 		"another one, joined by hand": {func(v *topology.Fleet) { other(v); v.Reports[w1.Target].Marks = nil }, []finding{
@@ -447,8 +445,8 @@ func TestLeaversOnOtherHosts(t *testing.T) {
 	}
 }
 
-// TestGivenBackAlready: a state that is older than the leave of a node still has it. Its
-// host shows that it was given back, and what is there now is nobody's to take away.
+// TestGivenBackAlready checks that a host that was reset already is left as it is when a state from
+// before the node's removal still has the node.
 func TestGivenBackAlready(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 1, 1)
@@ -467,10 +465,10 @@ func TestGivenBackAlready(t *testing.T) {
 			wantFindings(t, diags)
 			for _, s := range res.Plan.Steps {
 				if s.Target == w1.Target && slices.ContainsFunc(s.Operations, planner.IsHostOperation) {
-					t.Errorf("something is done on its host:\n%s", describe(res.Plan))
+					t.Errorf("the plan changes its host:\n%s", describe(res.Plan))
 				}
 			}
-			// As long as a kubelet runs there it is not given back.
+			// With an active kubelet the host was not reset.
 			v.Reports[w1.Target].Units["kubelet.service"] = state.UnitReport{Exists: true, Active: "active"}
 			res, diags = o.planOf(v, planner.Options{})
 			wantFindings(t, diags)
@@ -483,8 +481,8 @@ func TestGivenBackAlready(t *testing.T) {
 	}
 }
 
-// TestDestroyOnOtherHosts: with a cluster goes what is left of it. On a machine that
-// has taken the place of a host nothing is, and nothing is done there.
+// TestDestroyOnOtherHosts checks that a destroy does nothing on a machine that has replaced a host:
+// nothing of the cluster is left there.
 func TestDestroyOnOtherHosts(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 1)
@@ -499,7 +497,7 @@ func TestDestroyOnOtherHosts(t *testing.T) {
 	wantFindings(t, diags)
 	for _, s := range res.Plan.Steps {
 		if s.Target == w1.Target && len(s.Operations) > 0 {
-			t.Errorf("on another machine something is done:\n%s", describe(res.Plan))
+			t.Errorf("the plan changes another machine:\n%s", describe(res.Plan))
 		}
 	}
 	if !slices.ContainsFunc(res.Plan.Resources, func(r planner.ResourceChange) bool { return r.Target == w1.Target && r.Action == planner.Delete }) {
@@ -507,8 +505,8 @@ func TestDestroyOnOtherHosts(t *testing.T) {
 	}
 }
 
-// TestAcceptedHostWithData: a new machine was accepted for a node, and it holds data that
-// is of no cluster which anybody knows.
+// TestAcceptedHostWithData checks that a machine that was accepted as a node's new host is refused if
+// it holds data of an unknown cluster.
 func TestAcceptedHostWithData(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 1)
@@ -527,7 +525,8 @@ func TestAcceptedHostWithData(t *testing.T) {
 	wantFindings(t, diags, finding{diag.Error, "Host is another machine", "", w1.Target.String(), []string{"kubeadm reset"}})
 }
 
-// TestStrayReplaced: nor is a node replaced on such a host, which would be reset first.
+// TestStrayReplaced checks that a node is not replaced on a host of another cluster either, which would
+// be reset first.
 func TestStrayReplaced(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 1)
@@ -561,8 +560,8 @@ func TestStrayReplaced(t *testing.T) {
 	}
 }
 
-// TestDestroyOfAnEmptiedSeat: a destroy looks whose the hosts are also when nothing is
-// left on the control plane that would tell.
+// TestDestroyOfAnEmptiedSeat checks that a destroy verifies to which cluster the hosts belong even if
+// nothing is left on the control plane that would show it.
 func TestDestroyOfAnEmptiedSeat(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 1)
@@ -579,8 +578,8 @@ func TestDestroyOfAnEmptiedSeat(t *testing.T) {
 	}})
 }
 
-// TestCutShortRotationIsTakenApart: wherever a rotation was cut short, its hosts are
-// the cluster's, in a destroy and when the block of the cluster is gone.
+// TestCutShortRotationIsTakenApart checks that the hosts of a cluster are recognized after a rotation
+// was interrupted at any point, in a destroy and when the block of the cluster is gone.
 func TestCutShortRotationIsTakenApart(t *testing.T) {
 	t.Parallel()
 	begin := founded(t, 2, 1)
@@ -600,7 +599,7 @@ func TestCutShortRotationIsTakenApart(t *testing.T) {
 	}
 }
 
-// wantFree wants no host to be taken for one of another cluster.
+// wantFree checks that no host counts as one of another cluster.
 func (o *operator) wantFree(n int) {
 	o.t.Helper()
 	if d := o.diagnose(); d.HasErrors() {

@@ -7,8 +7,8 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// TestIncompleteIsNotRotated: a rotation does not begin where a control plane lacks a
-// file of the CA, which is brought only behind it.
+// TestIncompleteIsNotRotated checks that no rotation begins while a control plane lacks a file of a CA,
+// which would be restored only after it.
 func TestIncompleteIsNotRotated(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []string{"ca.crt", "ca.key", "etcd/ca.crt", "sa.key"} {
@@ -19,7 +19,7 @@ func TestIncompleteIsNotRotated(t *testing.T) {
 			o.rotate = []topology.Rotation{rotationOf(t, "ca")}
 			_, err := o.planShown()
 			if err == nil {
-				t.Fatal("there is a plan")
+				t.Fatal("the plan is not refused")
 			}
 			for _, want := range []string{`node.cp["cp3"]`, "/etc/kubernetes/pki/" + lost, "requests no rotation", "kubewright apply"} {
 				if !strings.Contains(err.Error(), want) {

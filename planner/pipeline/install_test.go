@@ -17,14 +17,14 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// kubernetesImages returns all that a cluster of cluster() needs.
+// kubernetesImages returns all images that a cluster of cluster() needs.
 func kubernetesImages(cfg *config.Config) []string {
 	return kubeadm.Images(kubeadm.Input{Cluster: cfg.Clusters[0], Node: cfg.Nodes[0], Facts: &state.Facts{}})
 }
 
 const site = "example.internal/network:1"
 
-// airGapped returns an operator of bare hosts that reach no registry, with a folder of artifacts.
+// airGapped returns an operator with a folder of artifacts and bare hosts that reach no registry.
 func airGapped(t *testing.T, cfg *config.Config) (*operator, artifactstest.Folder) {
 	t.Helper()
 	o := newOperator(t, cfg)
@@ -39,7 +39,7 @@ func airGapped(t *testing.T, cfg *config.Config) (*operator, artifactstest.Folde
 	return o, f
 }
 
-// bring puts these artifacts into the operator's folder, and nothing else.
+// bring replaces the operator's folder of artifacts.
 func (o *operator) bring(f artifactstest.Folder) {
 	o.t.Helper()
 	o.artifacts = o.t.TempDir()
@@ -51,15 +51,14 @@ func (o *operator) bring(f artifactstest.Folder) {
 	o.config.Clusters[0].Install.Artifacts, o.config.Clusters[0].Install.Catalog = o.artifacts, catalog
 }
 
-// TestInstallLife: hosts with nothing on them become a cluster and are given
-// back as they were.
+// TestInstallLife checks that bare hosts become a cluster and are as before after its destruction.
 func TestInstallLife(t *testing.T) {
 	t.Parallel()
 	o, _ := airGapped(t, cluster(2, 1))
 	before := o.listings()
 	o.must(o.apply())
 	o.wantNothing()
-	r := o.view.Reports[o.config.Nodes[2].Target]
+	r := o.fleet.Reports[o.config.Nodes[2].Target]
 	if r.Facts.KubeletVersion != "1.36.3" || r.Facts.RuntimeVersion != "2.1.4" || !strings.Contains(strings.Join(r.Images, " "), site) {
 		t.Errorf("kubelet %s, runtime %s, images %v", r.Facts.KubeletVersion, r.Facts.RuntimeVersion, r.Images)
 	}
@@ -71,12 +70,12 @@ func TestInstallLife(t *testing.T) {
 	o.destroy = true
 	o.must(o.apply())
 	if after := o.listings(); after != before {
-		t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
+		t.Errorf("hosts differ from before:\n%s", udiff.Unified("before", "after", before, after))
 	}
 }
 
-// TestInstallOverPackages: a host that has runtime and kubelet from packages
-// keeps them beside ours, and gets back what ours were put over.
+// TestInstallOverPackages checks that a host with runtime and kubelet from packages keeps these beside
+// ours, and gets back the files that ours replaced.
 func TestInstallOverPackages(t *testing.T) {
 	t.Parallel()
 	o, f := airGapped(t, cluster(1, 1))
@@ -87,29 +86,29 @@ func TestInstallOverPackages(t *testing.T) {
 	} {
 		o.must(sim.Edit(o.world, worker, edit))
 	}
-	// One file is already as the artifacts have it: it is not ours to take away.
+	// One file matches the artifacts already: it is not ours to remove.
 	f["kubelet"] = artifactstest.Program("arm64", "other machines")
 	o.bring(f)
 	before := o.listings()
 	p, err := o.plan()
 	o.must(err)
 	if text := describe(p); strings.Contains(text, "password") {
-		t.Errorf("the plan shows what stood in a file of somebody else's:\n%s", text)
+		t.Errorf("the plan shows the content of a file that is not ours:\n%s", text)
 	}
 	o.must(o.carryOut())
 	o.wantNothing()
-	if got := o.view.Reports[o.config.Nodes[1].Target].Facts.RuntimeVersion; got != "2.1.4" {
+	if got := o.fleet.Reports[o.config.Nodes[1].Target].Facts.RuntimeVersion; got != "2.1.4" {
 		t.Errorf("the runtime is %s", got)
 	}
 	o.destroy = true
 	o.must(o.apply())
 	if after := o.listings(); after != before {
-		t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
+		t.Errorf("hosts differ from before:\n%s", udiff.Unified("before", "after", before, after))
 	}
 }
 
-// TestInstallKeeps: what install.keep names stays when a node is reset, also
-// when the cluster's block is gone with it.
+// TestInstallKeeps checks that parts in install.keep stay when a node is reset, even if the cluster's
+// block is gone.
 func TestInstallKeeps(t *testing.T) {
 	t.Parallel()
 	for _, gone := range []bool{false, true} {
@@ -136,8 +135,8 @@ func TestInstallKeeps(t *testing.T) {
 	}
 }
 
-// TestInstallChange: another artifact is put in place and what runs of it is
-// restarted, one control plane after the other; the rest is left alone.
+// TestInstallChange checks that another artifact is installed and what runs of it restarted, one
+// control plane after the other; everything else is left alone.
 func TestInstallChange(t *testing.T) {
 	t.Parallel()
 	installed, folder := airGapped(t, cluster(2, 1))
@@ -149,7 +148,7 @@ func TestInstallChange(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(artifactstest.Folder)
 		impact string
-		// uploads are the files that each node is sent.
+		// uploads are the files that are sent to each node.
 		uploads []string
 	}{
 		"kubelet": {func(f artifactstest.Folder) {
@@ -190,7 +189,7 @@ func TestInstallChange(t *testing.T) {
 			o.destroy = true
 			o.must(o.apply())
 			if after := o.listings(); after != before {
-				t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
+				t.Errorf("hosts differ from before:\n%s", udiff.Unified("before", "after", before, after))
 			}
 		})
 	}
@@ -209,8 +208,8 @@ func uploaded(s planner.Step) []string {
 	return out
 }
 
-// TestInstallDrift: a program that somebody replaced is put right; an image that
-// is gone is sent again, and nothing else.
+// TestInstallDrift checks that a replaced program is corrected, that a missing image is sent again, and
+// nothing else.
 func TestInstallDrift(t *testing.T) {
 	t.Parallel()
 	o, _ := airGapped(t, cluster(1, 1))
@@ -231,8 +230,8 @@ func TestInstallDrift(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestInstallLetsGo: without the block, or without a file of it, what was
-// installed stays where it is until the node is reset.
+// TestInstallLetsGo checks that installed software stays until the node is reset if its block or its
+// artifact is removed.
 func TestInstallLetsGo(t *testing.T) {
 	t.Parallel()
 	o, _ := airGapped(t, cluster(1, 1))
@@ -243,22 +242,22 @@ func TestInstallLetsGo(t *testing.T) {
 	p, err := o.plan()
 	o.must(err)
 	if len(p.Steps) != 0 {
-		t.Errorf("something would be done:\n%s", describe(p))
+		t.Errorf("the plan is not empty:\n%s", describe(p))
 	}
 	o.must(o.carryOut())
 	o.wantNothing()
 	if after := o.listings(); after != made {
-		t.Errorf("something was changed:\n%s", udiff.Unified("before", "after", made, after))
+		t.Errorf("hosts have changed:\n%s", udiff.Unified("before", "after", made, after))
 	}
 	o.destroy = true
 	o.must(o.apply())
 	if after := o.listings(); after != before {
-		t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
+		t.Errorf("hosts differ from before:\n%s", udiff.Unified("before", "after", before, after))
 	}
 }
 
-// TestInstallCrashes: an apply that dies before or after any effect is taken up
-// by the next one, and the hosts are given back as they were.
+// TestInstallCrashes checks that the next apply continues one that was interrupted before or after any
+// effect, and that a destroy leaves the hosts as they were.
 func TestInstallCrashes(t *testing.T) {
 	t.Parallel()
 	begin, _ := airGapped(t, cluster(1, 1))
@@ -268,20 +267,20 @@ func TestInstallCrashes(t *testing.T) {
 	before := begin.listings()
 	tried := 0
 	crashAnywhere(t, begin, 23, func(o *operator) {
-		// Before and behind each of the first 40 effects, in strides: few tries are
-		// spread over them, and 80 come to all.
+		// Tries alternate before and after each of the first 40 effects, in strides: a few tries are
+		// spread over all, and 80 cover each.
 		at := tried * 23 % 80
 		tried++
 		n, done := at/2+1, at%2 == 1
 		crashOnceIn(o, n, done)
 		o.must(o.apply())
 		if after := o.listings(); after != before {
-			t.Fatalf("after a crash at effect %d of the destroy (done %v) hosts are not as they were:\n%s", n, done, udiff.Unified("before", "after", before, after))
+			t.Fatalf("after a crash at effect %d of the destroy (done %v) hosts differ from before:\n%s", n, done, udiff.Unified("before", "after", before, after))
 		}
 	})
 }
 
-// crashOnceIn lets a destroy die some effects behind its beginning.
+// crashOnceIn lets a destroy crash some effects after its beginning.
 func crashOnceIn(o *operator, n int, done bool) {
 	o.destroy = true
 	count, crashed := 0, false
@@ -299,8 +298,8 @@ func crashOnceIn(o *operator, n int, done bool) {
 	o.world.OnEffect = nil
 }
 
-// TestInstallFindings: what artifacts and hosts lack is said for all hosts
-// before anything is changed.
+// TestInstallFindings checks that everything that artifacts and hosts lack is reported before anything
+// is changed.
 func TestInstallFindings(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -347,7 +346,7 @@ func TestInstallFindings(t *testing.T) {
 			}
 			for _, want := range test.want {
 				if !diags.HasErrors() || !strings.Contains(text.String(), want) {
-					t.Errorf("%q is not said:\n%s", want, text.String())
+					t.Errorf("%q is not reported:\n%s", want, text.String())
 				}
 			}
 		})

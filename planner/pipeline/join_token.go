@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// joinTokens adds the step that deletes the tokens for joining that are left: those of joins that
-// fail in this plan, and those of earlier runs.
+// joinTokens adds the step that deletes leftover join tokens: those of joins that fail in this plan,
+// and those of earlier runs.
 func joinTokens(b *topology.Builder, c *topology.Cluster) {
 	joiners := clusterJoiners(c)
 	left := c.Report != nil && len(objects.LeftTokens(c)) > 0

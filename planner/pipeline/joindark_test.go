@@ -7,8 +7,8 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 )
 
-// TestJoinsWithoutQuorum: where one of three is what is left of a cluster, the others do
-// not join an etcd that has lost its quorum: it is said how it gets one again.
+// TestJoinsWithoutQuorum checks that control planes do not join an etcd that has lost its quorum, where
+// one of three is left of a cluster, and that the text says how to restore it.
 func TestJoinsWithoutQuorum(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 1)
@@ -26,8 +26,8 @@ func TestJoinsWithoutQuorum(t *testing.T) {
 	}
 }
 
-// TestJoinsBehindRepair: a plan that brings the API back lets control planes join behind
-// that, as one does whose apply was cut short.
+// TestJoinsBehindRepair checks that control planes join after the repair in a plan that brings the API
+// back, as after an interrupted apply.
 func TestJoinsBehindRepair(t *testing.T) {
 	t.Parallel()
 	for name, edits := range map[string][]string{
@@ -40,7 +40,7 @@ func TestJoinsBehindRepair(t *testing.T) {
 			o.config = cluster(3, 0)
 			o.edit("10.0.0.11", edits...)
 			o.must(o.apply())
-			if o.view.ClusterReports["prod"] == nil {
+			if o.fleet.ClusterReports["prod"] == nil {
 				o.t.Error("the API does not answer")
 			}
 			o.must(o.apply())

@@ -11,11 +11,11 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// joinTokens returns the IDs of tokens for joining that there are.
+// joinTokens returns the IDs of the present join tokens.
 func (o *operator) joinTokens() []string { return o.observe().ClusterReports["prod"].JoinTokens }
 
-// TestJoinTokens: each node that joins has a token of its own, which is valid for a quarter of an hour,
-// and none is left when all have joined.
+// TestJoinTokens checks that each joining node has its own token, valid for a quarter of an hour, and
+// that none is left when all have joined.
 func TestJoinTokens(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(3, 3))
@@ -35,14 +35,14 @@ func TestJoinTokens(t *testing.T) {
 	o.must(err)
 	o.must(o.carryOut())
 	if len(made) != 5 || made[`node.cp["cp1"]`] != 0 {
-		t.Errorf("tokens were made for %v", made)
+		t.Errorf("tokens were created for %v", made)
 	}
 	if left := o.joinTokens(); len(left) > 0 {
 		t.Errorf("%v are left", left)
 	}
 	o.wantNothing()
 
-	// Who lets a join take longer has a token that lasts as long.
+	// If a join may take longer, so does its token.
 	o.config = cluster(3, 4)
 	o.config.Clusters[0].Timeouts.TLSBootstrap = time.Hour
 	p, err := o.plan()
@@ -54,14 +54,15 @@ func TestJoinTokens(t *testing.T) {
 	}
 }
 
-// TestJoinTokenOfAFailedJoin: the token of a node that does not join is deleted in the same run,
-// wherever its join fails once there is one. Tokens of others that join are not touched meanwhile.
+// TestJoinTokenOfAFailedJoin checks that the token of a failed join is deleted in the same run,
+// wherever the join fails after the token was created. Tokens of other joining nodes are not touched
+// meanwhile.
 func TestJoinTokenOfAFailedJoin(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]sim.Fault{
 		"its kubeconfig cannot be written": {Host: "10.0.0.23", Op: "write_kubeconfig", Kind: sim.FaultFail},
 		"its kubelet cannot be configured": {Host: "10.0.0.23", Op: "write_file", Detail: "/var/lib/kubelet/config.yaml", Kind: sim.FaultFail},
-		"its host answers nobody":          {Host: "10.0.0.23", Op: "remove_path", Times: -1, Kind: sim.FaultUnreachable},
+		"its host stops answering":         {Host: "10.0.0.23", Op: "remove_path", Times: -1, Kind: sim.FaultUnreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -97,8 +98,8 @@ func TestJoinTokenOfAFailedJoin(t *testing.T) {
 	}
 }
 
-// TestJoinTokensThatAreLeft: a token that a killed run has left, or an earlier version, is deleted by the
-// next run, also where no node joins. Those of other tools, and of the configuration, stay.
+// TestJoinTokensThatAreLeft checks that a token that a killed run or an earlier version has left is
+// deleted by the next run, even if no node joins. Tokens of other tools and of the configuration stay.
 func TestJoinTokensThatAreLeft(t *testing.T) {
 	t.Parallel()
 	o := running(t, 1, 1, "1.36.3")

@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestArgumentsGoRoundNoFixedSetting wants an argument, or a patch, that says what a
-// living cluster keeps to be refused like the setting, with its own line.
+// TestArgumentsGoRoundNoFixedSetting checks that an argument or a patch that changes an immutable
+// setting is refused like the setting, at its own line.
 func TestArgumentsGoRoundNoFixedSetting(t *testing.T) {
 	t.Parallel()
 	at := state.Source{File: "main.hcl", Line: 42}
@@ -24,7 +24,7 @@ func TestArgumentsGoRoundNoFixedSetting(t *testing.T) {
 			c.Origins[`etcd.arg["wal-dir"]`] = a.Source
 		},
 		`api_server.arg["service-cluster-ip-range"] = "10.96.0.0/12", and the configuration has "/new"`: func(c *config.Cluster, a config.Arg) {
-			a.Name = "service_cluster_ip_range" // which is the same to an API server
+			a.Name = "service_cluster_ip_range" // an API server accepts it as the same flag
 			c.APIServer.Args = append(c.APIServer.Args, a)
 			c.Origins["api_server.arg.service_cluster_ip_range"] = a.Source
 		},

@@ -9,9 +9,9 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// TestStoppedKubelets: static pods of a control plane whose kubelet does not run are not
-// changed, nor those of others before them. What the text says helps: to start it there,
-// or to have it started with nothing else changed.
+// TestStoppedKubelets checks that static pods are not changed on a control plane whose kubelet does not
+// run, nor on others before it, and that the remedies in the text work: to start the kubelet by hand,
+// or by an apply without other changes.
 func TestStoppedKubelets(t *testing.T) {
 	t.Parallel()
 	changes := map[string]func(*config.Config){
@@ -49,7 +49,7 @@ func TestStoppedKubelets(t *testing.T) {
 						`Static pods of cluster "prod" would be stopped and started on node.cp["cp2"] (10.0.0.12), whose kubelet is not running (inactive)`, "systemctl enable --now kubelet",
 					}}
 					if found := d.in(o.said); found == nil {
-						t.Fatalf("it is not said why:\n%s", printedFindings(o.said))
+						t.Fatalf("the reason is not reported:\n%s", printedFindings(o.said))
 					} else {
 						show(t, found)
 						d.check(t, found)
@@ -63,7 +63,7 @@ func TestStoppedKubelets(t *testing.T) {
 	}
 }
 
-// TestStoppedKubeletStarts: where nothing else changes it is started.
+// TestStoppedKubeletStarts checks that the kubelet is started if nothing else changes.
 func TestStoppedKubeletStarts(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 0)
@@ -77,8 +77,8 @@ func TestStoppedKubeletStarts(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestStoppedKubeletIsReplaced: a kubelet that is to take over static pods from another
-// one needs that to stop them.
+// TestStoppedKubeletIsReplaced checks that a kubelet that is about to be replaced has to run in order
+// to stop its static pods.
 func TestStoppedKubeletIsReplaced(t *testing.T) {
 	t.Parallel()
 	o := running(t, 3, 0, "1.35.8")

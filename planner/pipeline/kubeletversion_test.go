@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestGatesOfOlderKubelets: a kubelet that stays behind does not start with what only a
-// later one knows. That is refused, with the nodes, and what kubelets know is given.
+// TestGatesOfOlderKubelets checks that settings that an older kubelet does not know, and would not
+// start with, are refused with the nodes, and that settings that it knows are written.
 func TestGatesOfOlderKubelets(t *testing.T) {
 	t.Parallel()
 	gate := state.FromGo(map[string]any{"featureGates": map[string]any{"CRIListStreaming": true}})

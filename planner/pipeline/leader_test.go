@@ -9,13 +9,14 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// restartOfMember is a step by which a member of etcd restarts.
+// restartOfMember is a step that restarts a member of etcd.
 type restartOfMember struct {
 	peerURL string
 	hand    *planner.MoveEtcdLeader
 }
 
-// memberRestarts returns those of the plan as it would be made now. Who hands over does so right before the member stops.
+// memberRestarts returns the restarts in the present plan. It checks that a leader hands over right
+// before its member stops.
 func (o *operator) memberRestarts() []restartOfMember {
 	t := o.t
 	t.Helper()
@@ -43,9 +44,9 @@ func (o *operator) memberRestarts() []restartOfMember {
 	return out
 }
 
-// TestLeaderMoves: whoever leads when a plan begins that restarts every member twice, for
-// etcd's new version and for the kubelet's, leadership is handed over three times at most,
-// where each stop of a leader could be one.
+// TestLeaderMoves checks that leadership is handed over at most three times in a plan that restarts
+// every member twice, for etcd's new version and for the kubelet's, whichever member leads at its
+// beginning.
 func TestLeaderMoves(t *testing.T) {
 	t.Parallel()
 	o := running(t, 3, 1, "1.35.8")
@@ -55,7 +56,7 @@ func TestLeaderMoves(t *testing.T) {
 	if len(restarts) != 6 {
 		t.Fatalf("members restart %d times", len(restarts))
 	}
-	for _, m := range o.view.ClusterReports["prod"].Members {
+	for _, m := range o.fleet.ClusterReports["prod"].Members {
 		leader, moved := m.PeerURLs[0], []string{m.Name}
 		for _, r := range restarts {
 			switch {
@@ -72,7 +73,7 @@ func TestLeaderMoves(t *testing.T) {
 	}
 }
 
-// TestLeaderStays: where no other member can lead, nobody is asked to.
+// TestLeaderStays checks that nothing is handed over where no other member can lead.
 func TestLeaderStays(t *testing.T) {
 	t.Parallel()
 	for planes, restarts := range map[int]int{1: 1, 2: 2} {

@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// cutAfterAdding carries out what is planned until etcd has a learner more, and no further.
+// cutAfterAdding carries out the planned steps until etcd has a new learner, and no further.
 func (o *operator) cutAfterAdding() {
 	o.t.Helper()
 	_, err := o.planShown()
@@ -33,11 +33,11 @@ func (o *operator) cutAfterAdding() {
 	}
 }
 
-// TestLearnerLeft: a learner that an apply has left is promoted, or leaves, before
-// another one is added, since etcd has one at a time.
+// TestLearnerLeft checks that a learner that an apply has left is promoted or removed before another
+// one is added, since etcd has one at a time.
 func TestLearnerLeft(t *testing.T) {
 	t.Parallel()
-	for name, without := range map[string]string{"goes on": "", "leaves": "cp5"} {
+	for name, without := range map[string]string{"continues": "", "leaves": "cp5"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := founded(t, 3, 1)
@@ -61,8 +61,8 @@ func TestLearnerLeft(t *testing.T) {
 	}
 }
 
-// TestLearnerTakesItsTurn: of two control planes that have not joined to the end, the
-// learner goes on first also in a plan that gives kubelets another version.
+// TestLearnerTakesItsTurn checks that of two unfinished joins the one with the learner continues first,
+// even in a plan that gives kubelets another version.
 func TestLearnerTakesItsTurn(t *testing.T) {
 	t.Parallel()
 	o := running(t, 3, 1, "1.36.0")
@@ -95,8 +95,8 @@ func TestLearnerTakesItsTurn(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestStrayLearner: beside a learner that is nobody's here no control plane joins, which
-// is said at plan; another may leave.
+// TestStrayLearner checks that no control plane joins beside an unknown learner, which the plan
+// reports; another one may leave.
 func TestStrayLearner(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 0)
@@ -113,8 +113,8 @@ func TestStrayLearner(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestRestartsWhileAllAreWell: with one of five members down no other restarts, though a
-// majority would hold; when it is back the same command goes on.
+// TestRestartsWhileAllAreWell checks that no member restarts while one of five is down, even though a
+// majority would hold; when it is back the same command continues.
 func TestRestartsWhileAllAreWell(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 5, 0)

@@ -24,7 +24,7 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// operator plans and applies over a simulated world, with the state in memory.
+// operator plans and applies in a simulated world, with the state in memory.
 type operator struct {
 	t        testing.TB
 	world    *sim.World
@@ -33,24 +33,24 @@ type operator struct {
 	journal  []state.Entry
 	token    int64
 	destroy  bool
-	// allowUnreachable is the flag.
+	// allowUnreachable is the flag -allow-unreachable.
 	allowUnreachable bool
 	allowOlder       bool
-	// replace, accept and forget are the flags of those names.
+	// replace, accept and forget are the flags of these names.
 	replace, accept, forget []state.Target
-	// rotate are what else -replace names.
+	// rotate are the CAs and keys that -replace names.
 	rotate []topology.Rotation
 	// around is called before each step.
 	around func(*planner.Step) error
-	// meanwhile is called when a step looks at its gates again.
+	// meanwhile is called whenever a step evaluates its gates again.
 	meanwhile func(*planner.Step)
-	view      *topology.Fleet
+	fleet     *topology.Fleet
 	result    topology.Result
-	// said is what the last plan said.
+	// said are the diagnostics of the last plan.
 	said diag.Diagnostics
 	// artifacts is the folder of artifacts.
 	artifacts string
-	// parallelism is how many steps run at once; one when it is 0.
+	// parallelism is how many steps run at once; 0 means one.
 	parallelism int
 }
 
@@ -61,15 +61,15 @@ func newOperator(t testing.TB, cfg *config.Config) *operator {
 	return &operator{t: t, world: w, config: cfg}
 }
 
-// lineage is that of the operator's state.
+// lineage is the lineage of the operator's state.
 const lineage = "l1"
 
-// hosts are those of configuration and state, in the simulated world.
+// hosts returns the hosts of configuration and state, in the simulated world.
 func (o *operator) hosts() *hosts.Hosts {
 	return hosts.List(hosts.Simulated(o.world), o.config, o.recorded, hosts.Options{Now: o.world.Now})
 }
 
-// observe observes every host, and the API and etcd of the cluster, by the engine.
+// observe observes every host, and the API and etcd of the cluster, with the engine.
 func (o *operator) observe() *topology.Fleet {
 	all := o.hosts()
 	all.Replace, all.Rotate = o.replace, o.rotate
@@ -81,21 +81,21 @@ func (o *operator) observe() *topology.Fleet {
 
 // plan observes and plans.
 func (o *operator) plan() (*planner.Plan, error) {
-	o.view = o.observe()
+	o.fleet = o.observe()
 	if o.recorded != nil {
-		o.view.Key = state.NewKey(o.recorded.FingerprintKey)
+		o.fleet.Key = state.NewKey(o.recorded.FingerprintKey)
 	}
-	r, diags := pipeline.Plan(o.view, planner.Plan{}, planner.Options{})
+	r, diags := pipeline.Plan(o.fleet, planner.Plan{}, planner.Options{})
 	o.said = diags
 	if diags.HasErrors() {
 		i := slices.IndexFunc(diags, func(d *diag.Diagnostic) bool { return d.Severity == diag.Error })
 		return nil, fmt.Errorf("%s: %s", diags[i].Summary, diags[i].Detail)
 	}
 	o.result = r
-	return r.Plan, errors.Join(together(r.Plan), priced(o.view, r.Plan))
+	return r.Plan, errors.Join(together(r.Plan), priced(o.fleet, r.Plan))
 }
 
-// planShown is plan, whose findings are held as they are said.
+// planShown is plan, and also compares the findings with their recorded texts.
 func (o *operator) planShown() (*planner.Plan, error) {
 	o.t.Helper()
 	p, err := o.plan()
@@ -103,13 +103,13 @@ func (o *operator) planShown() (*planner.Plan, error) {
 	return p, err
 }
 
-// Append keeps the journal until it is folded.
+// Append keeps the entry until the journal is folded.
 func (o *operator) Append(e state.Entry) error {
 	o.journal = append(o.journal, e)
 	return nil
 }
 
-// fold brings the journal into the state.
+// fold folds the journal into the state.
 func (o *operator) fold() error {
 	st, err := statefile.Fold(o.recorded, o.journal)
 	if err == nil {
@@ -118,7 +118,7 @@ func (o *operator) fold() error {
 	return err
 }
 
-// apply plans and executes once, and records what is seen afterwards.
+// apply plans and executes once, and records what it observes afterwards.
 func (o *operator) apply() error {
 	if _, err := o.plan(); err != nil {
 		return err
@@ -126,14 +126,14 @@ func (o *operator) apply() error {
 	return o.carryOut()
 }
 
-// carryOut executes what was planned last, and records what is seen afterwards.
+// carryOut executes the last plan, and records what it observes afterwards.
 func (o *operator) carryOut() error {
 	if o.recorded == nil {
 		o.recorded = &state.State{FormatVersion: 1, Lineage: lineage, FingerprintKey: "k1"}
 	}
 	o.token++
 	run := (&engine.Run{
-		Hosts: o.hosts(), Config: o.config, Recorded: o.recorded, Observed: o.view, Result: o.result,
+		Hosts: o.hosts(), Config: o.config, Recorded: o.recorded, Observed: o.fleet, Result: o.result,
 		Lineage: lineage, ID: fmt.Sprint("run ", o.token), Leaseless: true,
 		Artifacts: func(state.Target) (string, error) { return o.artifacts, nil }, Snapshots: o.t.TempDir(),
 	}).NewRunner()
@@ -165,28 +165,28 @@ func (o *operator) carryOut() error {
 	if _, err := o.plan(); err != nil {
 		return err
 	}
-	o.journal = []state.Entry{{Kind: state.EntryDone, Lineage: lineage, Learned: record.Record(o.view, o.result)}}
+	o.journal = []state.Entry{{Kind: state.EntryDone, Lineage: lineage, Learned: record.Record(o.fleet, o.result)}}
 	if err := o.fold(); err != nil {
 		return err
 	}
 	return o.allSeen()
 }
 
-// allSeen wants every step seen to be done where nothing is left to do, and everybody
-// has answered.
+// allSeen checks that every step was observed as done if nothing is left to do and all hosts, the API
+// and etcd have answered.
 func (o *operator) allSeen() error {
-	dark := len(o.view.Unobserved)+len(o.view.ClusterErrors) > 0
+	dark := len(o.fleet.Unobserved)+len(o.fleet.ClusterErrors) > 0
 	for _, c := range o.config.Clusters {
-		r := o.view.ClusterReports[c.Label]
+		r := o.fleet.ClusterReports[c.Label]
 		dark = dark || c.Etcd.External == nil && (r == nil || r.Members == nil)
 	}
 	if len(o.result.Open) == 0 && !dark && len(o.recorded.Unseen) > 0 {
-		return fmt.Errorf("nothing is left to do, and nobody has seen %v", o.recorded.Unseen)
+		return fmt.Errorf("nothing is left to do, and %v was not observed", o.recorded.Unseen)
 	}
 	return nil
 }
 
-// runner is the product's, with what a test does before each step.
+// runner is the engine's runner, with the test's hook before each step.
 type runner struct {
 	o *operator
 	*engine.Runner
@@ -201,7 +201,7 @@ func (r runner) RunStep(ctx context.Context, s *planner.Step, run executor.Run, 
 	return r.Runner.RunStep(ctx, s, run, report)
 }
 
-// describe prints what a plan would change.
+// describe prints the changes and steps of a plan.
 func describe(p *planner.Plan) string {
 	var b strings.Builder
 	for _, c := range p.Changes {
@@ -225,7 +225,7 @@ func (o *operator) wantNothing() {
 		o.t.Fatal(err)
 	}
 	if !p.Empty() {
-		o.t.Fatalf("there is something left to do:\n%s", describe(p))
+		o.t.Fatalf("the plan is not empty:\n%s", describe(p))
 	}
 }
 
@@ -270,14 +270,14 @@ func TestDestroyLeavesNothing(t *testing.T) {
 	o.destroy = true
 	o.must(o.apply())
 	if after := o.listings(); after != before {
-		t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
+		t.Errorf("hosts differ from before:\n%s", udiff.Unified("before", "after", before, after))
 	}
 	if len(o.recorded.Nodes) != 0 {
 		t.Errorf("the state still has %d nodes", len(o.recorded.Nodes))
 	}
 }
 
-// TestDrift changes things by hand: each is shown to the field and put right.
+// TestDrift changes things by hand and checks that each change is shown and corrected.
 func TestDrift(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ host, edit, want string }{
@@ -294,7 +294,7 @@ func TestDrift(t *testing.T) {
 			o.must(err)
 			text := describe(p)
 			if !strings.Contains(text, c.want) || !strings.Contains(text, planner.ReasonDrift) || len(p.Steps) != 1 {
-				t.Errorf("the plan is not the one step that puts %q right:\n%s", c.want, text)
+				t.Errorf("want a plan with one step that corrects %q:\n%s", c.want, text)
 			}
 			o.must(o.carryOut())
 			o.wantNothing()
@@ -337,8 +337,8 @@ func TestControlPlaneLeavesAndReturns(t *testing.T) {
 	}
 }
 
-// TestSilentLeaver: a node whose block is gone and whose host does not answer
-// stays in the state, and nothing is done to it or to etcd on its account.
+// TestSilentLeaver checks that a node whose block is gone and whose host does not answer stays in the
+// state, and that neither its host nor etcd is changed.
 func TestSilentLeaver(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 1)
@@ -362,8 +362,8 @@ func TestSilentLeaver(t *testing.T) {
 	}
 }
 
-// TestSilentControlPlane: nothing is founded and nothing is changed while a
-// control plane is silent.
+// TestSilentControlPlane checks that nothing is bootstrapped or changed while a control plane does not
+// answer.
 func TestSilentControlPlane(t *testing.T) {
 	t.Parallel()
 	for _, applied := range []bool{false, true} {
@@ -378,8 +378,8 @@ func TestSilentControlPlane(t *testing.T) {
 	}
 }
 
-// TestReinstalledControlPlane: a host that etcd counts as a member and that
-// has lost its data is not let in again as it was.
+// TestReinstalledControlPlane checks that a host that has lost the data of a listed etcd member is not
+// accepted as before.
 func TestReinstalledControlPlane(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 0)

@@ -8,9 +8,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestIgnoredFromTheStart: of a label that is left to others the state remembers what
-// was set, not what the configuration says by now. When it is left to others no
-// longer, nobody has taken away what never was there, and what was set goes.
+// TestIgnoredFromTheStart checks that for an ignored label the state records what was set, not what the
+// configuration says by now. Once it is no longer ignored, a label that never existed is no drift, and
+// the one that was set is removed.
 func TestIgnoredFromTheStart(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 1)
@@ -26,22 +26,21 @@ func TestIgnoredFromTheStart(t *testing.T) {
 	p, err := o.plan()
 	o.must(err)
 	if len(p.Drift) > 0 {
-		t.Errorf("somebody changed %+v", p.Drift)
+		t.Errorf("drift: %+v", p.Drift)
 	}
 	o.must(o.carryOut())
 	if labels := o.observe().ClusterReports["prod"].Nodes["host-10-0-0-21"].Labels; labels["a"] != "" {
-		t.Errorf("what was set stays: %v", labels)
+		t.Errorf("the label stays: %v", labels)
 	}
 }
 
-// TestIgnoredBesidePatches: an argument of a static pod that is left to others stays
-// where it stood, whatever its value, so that patches which refer to places and values
-// fit, as an import writes them.
+// TestIgnoredBesidePatches checks that an ignored argument of a static pod keeps its position, whatever
+// its value, so that patches that refer to positions and values still fit, as an import writes them.
 func TestIgnoredBesidePatches(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 0)
 	cl := o.config.Clusters[0]
-	// Behind the five that every scheduler has.
+	// These follow the five arguments that every scheduler has.
 	cl.Scheduler.Args = []config.Arg{{Name: "v", Value: "2"}, {Name: "profiling", Value: "false"}}
 	cl.Patches = []config.Patch{{Target: "kube-scheduler", Type: "json", Content: `[
 		{"op": "test", "path": "/spec/containers/0/command/5", "value": "--leader-elect=true"},
@@ -70,7 +69,7 @@ func TestIgnoredBesidePatches(t *testing.T) {
 	o.must(o.apply())
 	o.wantNothing()
 	wants("--v=4", "--leader-elect=true", "--profiling=false", "--kube-api-qps=70", "--kube-api-burst=90")
-	// What somebody has taken away, and only the configuration gives, stays away.
+	// An argument that a user has removed, and that only the configuration has, stays removed.
 	o.edit("10.0.0.11", scheduler+"unset-arg v")
 	o.wantNothing()
 	cl.Lifecycle.IgnoreChanges = nil

@@ -10,10 +10,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// sharedFiles are what all control planes share.
+// sharedFiles are the files that all control planes share.
 var sharedFiles = []string{"ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "etcd/ca.crt", "etcd/ca.key", "sa.key"}
 
-// lose deletes files of certificates on a host.
+// lose deletes certificate files on a host.
 func (o *operator) lose(address string, names ...string) {
 	o.t.Helper()
 	for _, name := range names {
@@ -21,7 +21,7 @@ func (o *operator) lose(address string, names ...string) {
 	}
 }
 
-// issues lists the CAs and key pairs that a plan makes.
+// issues lists the CAs and key pairs that a plan creates.
 func issues(p *planner.Plan) []string {
 	var out []string
 	for _, s := range p.Steps {
@@ -37,7 +37,7 @@ func issues(p *planner.Plan) []string {
 	return out
 }
 
-// shared returns the identities of what a control plane shares with the others.
+// shared returns the identities of the files that a control plane shares with the others.
 func (o *operator) shared(address string) []string {
 	o.t.Helper()
 	var q state.Query
@@ -53,8 +53,8 @@ func (o *operator) shared(address string) []string {
 	return out
 }
 
-// TestLostCAIsBrought: what a control plane lost of what all share comes from one
-// that has it, and is what it was.
+// TestLostCAIsBrought checks that a shared file that a control plane has lost is copied from one that
+// has it, unchanged.
 func TestLostCAIsBrought(t *testing.T) {
 	t.Parallel()
 	for _, host := range []string{"10.0.0.11", "10.0.0.12"} {
@@ -67,7 +67,7 @@ func TestLostCAIsBrought(t *testing.T) {
 				p, err := o.plan()
 				o.must(err)
 				if made := issues(p); len(made) > 0 || len(p.Steps) == 0 {
-					t.Fatalf("%v are made anew, in %d steps", made, len(p.Steps))
+					t.Fatalf("%v are recreated, in %d steps", made, len(p.Steps))
 				}
 				o.must(o.carryOut())
 				o.wantNothing()
@@ -81,8 +81,8 @@ func TestLostCAIsBrought(t *testing.T) {
 	}
 }
 
-// TestLostCAIsNotMade: a CA that no control plane has any more is not recreated,
-// and neither are the keys of service accounts: it is said what to do.
+// TestLostCAIsNotMade checks that a CA that no control plane has any more is not recreated, and neither
+// are the keys of service accounts: the text says what to do.
 func TestLostCAIsNotMade(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -107,7 +107,7 @@ func TestLostCAIsNotMade(t *testing.T) {
 			}
 			_, err := o.planShown()
 			if err == nil {
-				t.Fatal("there is a plan")
+				t.Fatal("the plan is not refused")
 			}
 			for _, want := range tt.want {
 				if !strings.Contains(err.Error(), want) {
@@ -118,8 +118,8 @@ func TestLostCAIsNotMade(t *testing.T) {
 	}
 }
 
-// TestPublicKeyIsDerived: the public key of service accounts follows from the
-// private one.
+// TestPublicKeyIsDerived checks that the public key of service accounts is derived from the private
+// one.
 func TestPublicKeyIsDerived(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 0)
@@ -128,8 +128,8 @@ func TestPublicKeyIsDerived(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestLostKeyIsNamed: where the key alone of a CA is missing, the plan says so
-// instead of calling all of the CA new.
+// TestLostKeyIsNamed checks that the plan names a CA's missing key instead of calling all of the CA
+// new.
 func TestLostKeyIsNamed(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 0)
@@ -137,6 +137,6 @@ func TestLostKeyIsNamed(t *testing.T) {
 	p, err := o.plan()
 	o.must(err)
 	if want := `/etc/kubernetes/pki/ca.key is missing`; !strings.Contains(describe(p), want) {
-		t.Errorf("the plan does not say that %s:\n%s", want, describe(p))
+		t.Errorf("the plan does not show %s:\n%s", want, describe(p))
 	}
 }

@@ -11,15 +11,15 @@ import (
 // leafPairs are the pairs of a control plane that a CA has signed.
 var leafPairs = []string{"apiserver", "apiserver-kubelet-client", "apiserver-etcd-client", "front-proxy-client", "etcd/server", "etcd/peer", "etcd/healthcheck-client"}
 
-// anotherKey is a private key of nobody's.
+// anotherKey is a private key that belongs to no certificate.
 const anotherKey = `-----BEGIN EC PRIVATE KEY-----
 MHcCAQEEIFf37xNvzFFN6Va0NB2owmSe1IwdEVhBWczYqjza2DBboAoGCCqGSM49
 AwEHoUQDQgAEq3T4H0WJ/1b5I+7Tpb4lY3wdIsfuDx+Yi3/CrSkVKt1ilfJYacFU
 v5IMLezaJ68RG2WSs+cDHqEHubesbQut9A==
 -----END EC PRIVATE KEY-----`
 
-// TestLostKeyIsReissued: a certificate without its key is half a pair, and is issued
-// again with another, before whoever uses it finds that it cannot start any more.
+// TestLostKeyIsReissued checks that a certificate without its key is reissued with another one, before
+// the component that uses it cannot start any more.
 func TestLostKeyIsReissued(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]string{"is missing": "delete", "holds no private key": "content garbage", "belongs to another certificate": "content " + anotherKey} {
@@ -40,7 +40,7 @@ func TestLostKeyIsReissued(t *testing.T) {
 	}
 }
 
-// wantReissued wants a plan to issue pairs again on one control plane, and to say why.
+// wantReissued checks that a plan reissues pairs on one control plane, and gives the reason.
 func (o *operator) wantReissued(p *planner.Plan, why string, pairs []string) {
 	o.t.Helper()
 	var issued []string
@@ -57,12 +57,12 @@ func (o *operator) wantReissued(p *planner.Plan, why string, pairs []string) {
 	}
 	for _, pair := range pairs {
 		if want := "/etc/kubernetes/pki/" + pair + ".key " + why; !strings.Contains(describe(p), want) {
-			o.t.Errorf("the plan does not say that %s:\n%s", want, describe(p))
+			o.t.Errorf("the plan does not show %s:\n%s", want, describe(p))
 		}
 	}
 }
 
-// TestLostKeyStopsComponents: so it is where a component has stopped for want of its key.
+// TestLostKeyStopsComponents checks the same where a component has stopped without its key.
 func TestLostKeyStopsComponents(t *testing.T) {
 	t.Parallel()
 	for _, planes := range []int{1, 3} {
@@ -72,15 +72,15 @@ func TestLostKeyStopsComponents(t *testing.T) {
 				o := founded(t, planes, 0)
 				o.edit("10.0.0.11", "file /etc/kubernetes/pki/"+pair+".key delete", "power reboot")
 				o.must(o.apply())
-				o.must(o.apply()) // what a silent API could not be asked before
+				o.must(o.apply()) // for objects that could not be observed before
 				o.wantNothing()
 			})
 		}
 	}
 }
 
-// TestGarbledIsBrought: what is no key, of what all control planes share, is as good
-// as none, and comes from one that has it.
+// TestGarbledIsBrought checks that an unusable shared file counts as missing, and is copied from a
+// control plane that has it.
 func TestGarbledIsBrought(t *testing.T) {
 	t.Parallel()
 	for _, host := range []string{"10.0.0.11", "10.0.0.12"} {
@@ -95,7 +95,7 @@ func TestGarbledIsBrought(t *testing.T) {
 				p, err := o.plan()
 				o.must(err)
 				if made := issues(p); name != "sa.pub" && len(made) > 0 || len(p.Steps) == 0 {
-					t.Errorf("%v are made anew, in %d steps", made, len(p.Steps))
+					t.Errorf("%v are recreated, in %d steps", made, len(p.Steps))
 				}
 				o.must(o.carryOut())
 				o.wantNothing()
@@ -107,7 +107,8 @@ func TestGarbledIsBrought(t *testing.T) {
 	}
 }
 
-// TestGarbledIsNamed: where nobody else has it, it is said what is to be put back.
+// TestGarbledIsNamed checks that the text names the file to restore where no other control plane has
+// it.
 func TestGarbledIsNamed(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{

@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestKubeletConfigIsTheNodesOwn: what nodes share is rendered once, and each
-// gets what it would have been given alone, whatever tells it from the others.
+// TestKubeletConfigIsTheNodesOwn checks that a configuration that nodes share is rendered once, and
+// that each node gets what it would have got alone, whatever distinguishes it from the others.
 func TestKubeletConfigIsTheNodesOwn(t *testing.T) {
 	t.Parallel()
 	cfg := cluster(1, 9)

@@ -15,8 +15,9 @@ func (o *operator) readdress(i int, address string) state.Target {
 	return n.Target
 }
 
-// A node gets no other host while the old one, at the address of before, goes on as
-// that node: also when the flags ask for it. Once it is silent the flags are enough.
+// TestOldHostGoesOn checks that a node gets no other host while the old one, at the previous address,
+// still runs as that node, even if the flags ask for it. Once the old host is silent the flags are
+// enough.
 func TestOldHostGoesOn(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -46,8 +47,9 @@ func TestOldHostGoesOn(t *testing.T) {
 	}
 }
 
-// A node that is given the host of another one is told whose it is, whatever becomes of
-// that one and whatever the flags say: neither of the two is to be taken off its host.
+// TestHostOfAnotherNode checks that a node that is given the host of another node is refused with the
+// other's name, whatever happens to that one and whatever the flags say: neither node may be removed
+// from its host.
 func TestHostOfAnotherNode(t *testing.T) {
 	t.Parallel()
 	const cp1, cp2, w1, w2 = `node.cp["cp1"]`, `node.cp["cp2"]`, `node.worker["w1"]`, `node.worker["w2"]`
@@ -80,8 +82,8 @@ func TestHostOfAnotherNode(t *testing.T) {
 	})
 }
 
-// TestOnlyPlaneElsewhere: the only control plane is no block to take out, as the
-// cluster would go with it.
+// TestOnlyPlaneElsewhere checks that the text does not recommend removing the block of the only control
+// plane, which would remove the cluster.
 func TestOnlyPlaneElsewhere(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 1)

@@ -13,8 +13,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// keysOf are the keys under which a configuration records where a setting of settings()
-// is written, besides that of its name.
+// keysOf are the keys under which a configuration records where a setting of settings() is written,
+// besides the setting's own name.
 var keysOf = map[string][]string{
 	"cluster.Name":                   {"cluster_name"},
 	"cluster.FeatureGates":           {"feature_gates.RootlessControlPlane", "feature_gates.NodeLocalCRISocket"},
@@ -44,8 +44,8 @@ var keysOf = map[string][]string{
 	"node.Kubelet.Args":          {`kubelet.arg["v"]`},
 }
 
-// unplaced are the values that are other with a setting and come from another line, or
-// that have the line and are the same, by the key of the path, with the reason.
+// unplaced are the values that change with a setting but come from another line, or that have its line
+// but do not change, by the key of their path, with the reason.
 var unplaced = map[string]string{
 	`metadata.annotations["kubeadm.kubernetes.io/component-config.hash"]`:            "is made of all that kubeadm has generated",
 	`annotations["kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"]`: "has the line of the address; the port never changes",
@@ -54,8 +54,8 @@ var unplaced = map[string]string{
 	"args.allocate-node-cidrs": "is there for any subnet of pods",
 }
 
-// TestOriginOfEverySetting: what another setting makes other in a file or object has
-// the line of that setting, and nothing else has it.
+// TestOriginOfEverySetting checks that the values in files and objects that a setting changes have the
+// line of that setting, and no others have it.
 func TestOriginOfEverySetting(t *testing.T) {
 	t.Parallel()
 	without := wantedWith(t, setting{}, "")
@@ -72,7 +72,7 @@ func TestOriginOfEverySetting(t *testing.T) {
 				for _, a := range c.Attributes {
 					changed[c.Address.String()+" "+a.Path] = true
 					if c.Action == planner.Update && !a.After.IsNull() && a.Origin.Line != settingLine && unplaced[a.Path] == "" {
-						t.Errorf("%s: %s is said to come from %s", c.Address, a.Path, a.Origin)
+						t.Errorf("%s: %s has the origin %s", c.Address, a.Path, a.Origin)
 					}
 				}
 			}
@@ -83,7 +83,7 @@ func TestOriginOfEverySetting(t *testing.T) {
 				}
 				for path, s := range it.Origin {
 					if s.Line == settingLine && unplaced[path] == "" && !slices.Contains(it.Initial, path) && !it.Attributes.Get(path).IsNull() && !below(changed, it.Address.String()+" "+path) {
-						t.Errorf("%s: %s is said to come from the setting, and is the same without it", it.Address, path)
+						t.Errorf("%s: %s has the origin of the setting, and is the same without it", it.Address, path)
 					}
 				}
 			}
@@ -91,7 +91,7 @@ func TestOriginOfEverySetting(t *testing.T) {
 	}
 }
 
-// below reports whether something at a path or below it is in the set.
+// below reports whether a path in the set contains the given one or is inside it.
 func below(set map[string]bool, path string) bool {
 	for p := range set {
 		if strings.HasPrefix(p, path) || strings.HasPrefix(path, p) {
@@ -101,10 +101,10 @@ func below(set map[string]bool, path string) bool {
 	return false
 }
 
-// settingLine is where a setting is written that is observed; the others have line 1.
+// settingLine is the line of the setting under test; the others have line 1.
 const settingLine = 7
 
-// wantedWith returns what is wanted of a cluster that is about to be founded, with a setting.
+// wantedWith returns the desired items of a cluster before its bootstrap, with a setting.
 func wantedWith(t *testing.T, s setting, name string) *state.Snapshot {
 	t.Helper()
 	o := newOperator(t, cluster(2, 1))
@@ -140,7 +140,7 @@ var (
 	initialEnd = regexp.MustCompile("([A-Z]+)([A-Z][a-z])")
 )
 
-// snake returns the name that the language has for a field.
+// snake returns the field's name in the configuration language.
 func snake(field string) string {
 	field = strings.ReplaceAll(field, "SANs", "Sans")
 	return strings.ToLower(initialEnd.ReplaceAllString(wordEnd.ReplaceAllString(field, "${1}_${2}"), "${1}_${2}"))

@@ -16,29 +16,28 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// violation is a step that stays in a plan although one is left out without which it
-// does harm.
+// violation is a step that stays in a plan although a step that it must not be separated from is left
+// out.
 type violation struct {
 	stays, gone state.Address
 	why         string
 }
 
-// restsOn is why a step is not done without one before it.
+// restsOn is the reason for a step that depends on an earlier one.
 const restsOn = "depends on %s"
 
-// bearing are the phases on which steps behind them rest. The others may be left
-// out: they wait, look, save or mark, or somebody can see to them by other means.
+// bearing are the phases that later steps depend on. Steps of the other phases may be left out: they
+// wait, observe, save or mark something, or an operator can do their work by other means.
 var bearing = []string{
 	topology.InstallPhase, topology.CertsPhase, topology.KubeconfigPhase, topology.EtcdPhase, topology.ControlPlanePhase, topology.KubeletStartPhase, topology.WaitBootstrapPhase, topology.TokenPhase, topology.AddonPhase, topology.ResetPhase,
 }
 
-// refusePartialPlan refuses a plan that -target, -exclude or -skip-phase would have
-// break off in the middle. Three things are not left out alone: what a step of a
-// join, an upgrade, a move of the endpoint or a rotation rests on; what ends
-// something that another step begins; and a static pod that another step writes.
-// What is left out together, as -exclude does with all that waits, is no half: the
-// next plan goes on there. A step that takes away what another one has made rests on
-// none of those between.
+// refusePartialPlan refuses a plan that -target, -exclude or -skip-phase would interrupt halfway. Three
+// things are not left out alone: what a step of a join, an upgrade, a move of the endpoint or a
+// rotation depends on; a step that completes what another one begins; and a static pod that another
+// step writes. Steps may be left out together, as -exclude does with all that wait for them: the next
+// plan continues there. A step that removes what another one created does not depend on the steps
+// between the two.
 func refusePartialPlan(v *topology.Fleet, d planner.Draft, p *planner.Plan, o planner.Options) diag.Diagnostics {
 	if v.Destroy || !p.Restricted() {
 		return nil
@@ -54,7 +53,7 @@ func refusePartialPlan(v *topology.Fleet, d planner.Draft, p *planner.Plan, o pl
 			found = append(found, left.missed(s.ID)...)
 		}
 		found = append(found, left.unended(s.ID, expiriesOf(v, s))...)
-		if len(o.Targets) == 0 { // a target says itself what is wanted
+		if len(o.Targets) == 0 { // a target names what is to be done
 			found = append(found, left.written(s)...)
 		}
 	}
@@ -65,8 +64,8 @@ func refusePartialPlan(v *topology.Fleet, d planner.Draft, p *planner.Plan, o pl
 		strings.Join(ownership.Restrictions(o), " "), describeViolations(found), instead(found, o))}
 }
 
-// rests reports whether a step is one of several that go one after another, each in the
-// belief that those before it are done.
+// rests reports whether a step is part of a sequence in which each step assumes that the earlier ones
+// are done.
 func rests(v *topology.Fleet, id state.Address) bool {
 	if id.Waypoint != "" {
 		return true
@@ -79,14 +78,13 @@ func rests(v *topology.Fleet, id state.Address) bool {
 	return c.Up != nil || c.Founding || n != nil && (n.Joins() || v.Replaces(n.Target))
 }
 
-// omission are the steps of a draft that are not in its plan.
+// omission holds the steps of a draft that are not in its plan.
 type omission struct {
 	gone  map[state.Address]bool
 	edges map[state.Address][]state.Address
 }
 
-// missed finds what a step rests on: directly, or through steps that are not
-// there either.
+// missed finds the left-out steps that a step depends on: directly, or through other left-out steps.
 func (l omission) missed(id state.Address) []violation {
 	var out []violation
 	seen := map[state.Address]bool{}
@@ -109,13 +107,13 @@ func (l omission) missed(id state.Address) []violation {
 	return out
 }
 
-// end is a step that ends what another one begins.
+// end is a step that completes what another one begins.
 type end struct {
 	id  state.Address
 	why string
 }
 
-// expiriesOf returns the steps that end what a step begins.
+// expiriesOf returns the steps that complete what a step begins.
 func expiriesOf(v *topology.Fleet, s *planner.Step) []end {
 	n := v.Find(s.Target)
 	if n == nil {
@@ -138,7 +136,7 @@ func expiriesOf(v *topology.Fleet, s *planner.Step) []end {
 	return nil
 }
 
-// joinEnds returns the steps that end what a kubelet begins that joins.
+// joinEnds returns the steps that complete the join that a kubelet begins.
 func joinEnds(n *topology.Node, why string) []end {
 	return []end{{topology.StepAddress(n.Target, topology.EtcdPhase), why}, {topology.StepAddress(n.Target, topology.ControlPlanePhase), why}, {topology.StepAddress(n.Target, topology.WaitBootstrapPhase), why}}
 }
@@ -153,8 +151,8 @@ func (l omission) unended(id state.Address, ends []end) []violation {
 	return out
 }
 
-// written finds the static pods that a step writes for another one: an API server
-// is down while etcd changes, and comes back as it is to be.
+// written finds the static pods that a step writes for another step: an API server is stopped while
+// etcd changes, and starts again with its new manifest.
 func (l omission) written(s *planner.Step) []violation {
 	var out []violation
 	for _, component := range append([]string{"etcd"}, topology.ControlPlaneVersions...) {
@@ -170,7 +168,7 @@ func (l omission) written(s *planner.Step) []violation {
 	return out
 }
 
-// violationsNamed is how many halves an error names.
+// violationsNamed is how many violations an error lists.
 const violationsNamed = 6
 
 func describeViolations(found []violation) string {
@@ -193,7 +191,7 @@ func describeViolations(found []violation) string {
 	return strings.Join(out, "\n")
 }
 
-// instead says which flags leave no half.
+// instead says which flags leave no operation incomplete.
 func instead(found []violation, o planner.Options) string {
 	goes, stays := map[string][]state.Address{}, map[string][]state.Address{}
 	for _, h := range found {
@@ -210,8 +208,8 @@ func instead(found []violation, o planner.Options) string {
 		". Unlike -skip-phase, -exclude leaves out with a step all steps that wait for it."
 }
 
-// selectors name the steps of each phase: on one target where those that are given
-// refer to one.
+// selectors returns one flag for the steps of each phase, restricted to a target if the given selector
+// names one.
 func selectors(flag string, steps map[string][]state.Address, given []planner.Selector) []string {
 	var out []string
 	for _, phase := range slices.Sorted(maps.Keys(steps)) {

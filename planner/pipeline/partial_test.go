@@ -12,9 +12,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestPartOfACluster: who goes with the whole cluster takes no leave, so that
-// nobody goes alone where all were taken out of the configuration, as little as
-// in a destroy. Who leaves a cluster that stays may go before others.
+// TestPartOfACluster checks that nodes of a cluster that is removed as a whole cannot be removed alone,
+// neither in a destroy nor when all blocks are gone, since they are neither drained nor removed from
+// etcd. A node that leaves a remaining cluster may go before others.
 func TestPartOfACluster(t *testing.T) {
 	t.Parallel()
 	cp1 := []planner.Selector{{Target: state.NodeKeyTarget("cp", "cp1")}}
@@ -52,9 +52,9 @@ func TestPartOfACluster(t *testing.T) {
 			case len(tt.want) == 0 && i >= 0:
 				t.Errorf("%s: %s", diags[i].Summary, diags[i].Detail)
 			case len(tt.want) > 0 && i < 0:
-				t.Error("there is a plan")
+				t.Error("the plan is not refused")
 			case i >= 0 && diags[i].Summary != "Part of a cluster cannot be destroyed":
-				t.Errorf("it is refused for another reason: %s: %s", diags[i].Summary, diags[i].Detail)
+				t.Errorf("refused for another reason: %s: %s", diags[i].Summary, diags[i].Detail)
 			}
 			for _, want := range tt.want {
 				if i >= 0 && !strings.Contains(diags[i].Detail, want) {
@@ -65,23 +65,24 @@ func TestPartOfACluster(t *testing.T) {
 	}
 }
 
-// nothing returns a configuration that has no cluster any more, and says that it is meant.
+// nothing returns a configuration without the cluster, and with a removed block that asks for its
+// destruction.
 func nothing() *config.Config {
 	return &config.Config{Removals: []config.Removal{{From: state.ClusterTarget("prod"), Destroy: true}}}
 }
 
-// TestClusterIsDestroyedWhenAsked: that its blocks are gone is not enough.
+// TestClusterIsDestroyedWhenAsked checks that missing blocks alone do not destroy a cluster.
 func TestClusterIsDestroyedWhenAsked(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 1)
 	o.config = &config.Config{}
 	if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "Cluster would be destroyed") {
-		t.Errorf("it is planned: %v", err)
+		t.Errorf("the plan is not refused: %v", err)
 	}
 	o.config = nothing()
 	p, err := o.plan()
 	o.must(err)
 	if p.Step(state.Address{Target: state.NodeKeyTarget("cp", "cp1"), Phase: "reset"}) == nil {
-		t.Error("it is not destroyed")
+		t.Error("the cluster is not destroyed")
 	}
 }

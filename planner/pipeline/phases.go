@@ -18,7 +18,7 @@ func Names() []string {
 	return append(out, topology.SnapshotPhase, topology.DrainPhase, topology.PausePhase, topology.TokenPausePhase, topology.ResetPhase)
 }
 
-// desired lists the items of all phases for the cluster itself and its addons.
+// desired returns the items of all phases for the cluster itself and its addons.
 func desired(c *topology.Cluster) []state.Item {
 	var out []state.Item
 	for _, p := range phases.All() {
@@ -29,27 +29,27 @@ func desired(c *topology.Cluster) []state.Item {
 	return out
 }
 
-// Desired returns what the configuration and the facts ask for, with secrets sealed.
+// Desired returns the items that the configuration and the facts ask for, with secrets sealed.
 func Desired(v *topology.Fleet) *state.Snapshot {
 	out := &state.Snapshot{}
 	if v.Destroy {
 		return out
 	}
-	twin := upgrade.WithTwinSecrets(v)
+	swapped := upgrade.WithOtherSecrets(v)
 	for i, c := range v.Clusters {
 		for j, n := range c.Nodes {
 			if n.Report == nil {
 				continue
 			}
 			items := phases.Desired(n)
-			if twin != nil {
-				sensitive.Seal(v, items, itemsOf(twin, i, j))
+			if swapped != nil {
+				sensitive.Seal(v, items, itemsOf(swapped, i, j))
 			}
 			out.Items = append(out.Items, missed(n, items)...)
 		}
 		items := desired(c)
-		if twin != nil {
-			sensitive.Seal(v, items, clusterItemsOf(twin, i))
+		if swapped != nil {
+			sensitive.Seal(v, items, clusterItemsOf(swapped, i))
 		}
 		out.Items = append(out.Items, items...)
 	}
@@ -57,7 +57,7 @@ func Desired(v *topology.Fleet) *state.Snapshot {
 	return out
 }
 
-// refuse notes of which nodes and clusters errors speak.
+// refuse records which nodes and clusters the errors are about.
 func refuse(v *topology.Fleet, diags diag.Diagnostics) {
 	v.Refused = map[string]bool{}
 	for _, d := range diags.Errors() {

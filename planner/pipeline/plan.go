@@ -30,8 +30,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Plan compares the configuration with what was observed and recorded. Errors
-// among the diagnostics mean that there is no plan; nothing is to be done then.
+// Plan compares the configuration with what was observed and recorded. If the diagnostics contain
+// errors there is no plan, and nothing may be done.
 func Plan(v *topology.Fleet, header planner.Plan, options planner.Options) (topology.Result, diag.Diagnostics) {
 	diags := append(setAside(v, options.Targets), leaveOut(v, options)...)
 	others := slices.Concat(replace(v), ownership.RefuseForgetLiving(v))
@@ -39,12 +39,12 @@ func Plan(v *topology.Fleet, header planner.Plan, options planner.Options) (topo
 	resolve.Fleet(v)
 	v.Targeted, v.Excluded, v.Skipped = len(options.Targets) > 0, options.Excludes, options.SkipPhases
 	diags = slices.Concat(diags, ownership.WaysAround(v, slices.Concat(others, Situate(v))), unreachable(v), ownership.CheckRuns(v))
-	if others.HasErrors() { // of the other hosts nothing more can be told
+	if others.HasErrors() { // without a resolved fleet only preflight can check the other hosts
 		return topology.Result{}, slices.Concat(diags, preflight.Preflight(v), besides(v))
 	}
 	if !v.Destroy && !v.RefreshOnly {
 		if refused := immutable.Check(v); len(refused) > 0 {
-			return topology.Result{}, slices.Concat(diags, refused, besides(v)) // the rest would refer to another cluster
+			return topology.Result{}, slices.Concat(diags, refused, besides(v)) // later checks would be about another cluster
 		}
 		diags = append(diags, findings(v)...)
 	}
@@ -98,7 +98,7 @@ func Plan(v *topology.Fleet, header planner.Plan, options planner.Options) (topo
 	return topology.Result{Plan: p, Desired: desired, Observed: observed, Open: open, Due: due}, append(diags, warnings(v, p, own, observed, options)...)
 }
 
-// findings returns what hosts and clusters have against what is wanted of them.
+// findings returns what prevents the desired changes on hosts and clusters, and warnings about them.
 func findings(v *topology.Fleet) diag.Diagnostics {
 	return slices.Concat(
 		unchangeable(v), etcd.EtcdVersion(v), checkPods(v), pki.CheckAuthorities(v), rotation.CheckRotations(v), preflight.Preflight(v),
@@ -106,23 +106,24 @@ func findings(v *topology.Fleet) diag.Diagnostics {
 	)
 }
 
-// warnings returns what somebody should know before a plan is carried out.
+// warnings returns what an operator has to know before a plan is applied.
 func warnings(v *topology.Fleet, p *planner.Plan, own map[state.Address]objects.OwnObject, observed *state.Snapshot, options planner.Options) diag.Diagnostics {
 	return slices.Concat(etcd.Alarms(v, p), etcd.LostUnknownVoters(v), ownership.WarnForgotten(v), objects.WarnLeft(v, p, own, observed), objects.WarnMissingNamespaces(v, p),
 		ownership.Unreplaced(v, p, options), drain.CheckDrains(v, p), drain.CheckSkippedDrains(v, p), drain.WarnDrainCapacity(v, p), staticpod.CheckPairs(v, p), etcd.QuorumHeld(v, p))
 }
 
-// refusals returns why a plan that is whole must not be carried out.
+// refusals returns why a complete plan must not be applied.
 func refusals(v *topology.Fleet, d planner.Draft, p *planner.Plan, options planner.Options) diag.Diagnostics {
 	return slices.Concat(refusePartial(v, d, p), refuseUnasked(v, p), staticpod.StoppedKubelets(v, p), etcd.JoinsWithoutAPI(v, p), refusePartialPlan(v, d, p, options), protected(v, p), preflight.Unwritable(v, p))
 }
 
-// UnsoundPlan returns what a plan of ours is called that must not be carried out.
+// UnsoundPlan returns the diagnostic for a plan that kubewright itself made wrongly and that must not
+// be applied.
 func UnsoundPlan(err error) *diag.Diagnostic {
 	return diag.Errorf("Plan is not sound", "%v. This is a defect of kubewright; nothing was changed. Please report it, with this text and the command.", err)
 }
 
-// Strings returns targets as they are printed.
+// Strings returns the printed forms of targets.
 func Strings[T fmt.Stringer](targets []T) []string {
 	var out []string
 	for _, t := range targets {
@@ -131,8 +132,8 @@ func Strings[T fmt.Stringer](targets []T) []string {
 	return out
 }
 
-// withoutDepartures drops the changes of single items of nodes that leave: their
-// reset takes everything away at once.
+// withoutDepartures drops the changes of single items on departing nodes: their reset removes
+// everything at once.
 func withoutDepartures(v *topology.Fleet, changes []planner.Change) []planner.Change {
 	gone := map[state.Target]bool{}
 	for _, l := range v.Departures() {
@@ -171,7 +172,7 @@ func draft(v *topology.Fleet, desired *state.Snapshot, changes []planner.Change)
 		}
 		departure(&b, l)
 		if l.Replaced {
-			continue // counted once, as what joins
+			continue // counted once, as the node that joins
 		}
 		d.Resources = append(d.Resources, planner.ResourceChange{Target: l.Target, Action: planner.Delete, Note: l.Address + ", " + l.Role, Reason: planner.ReasonUnconfigured})
 	}
@@ -211,7 +212,7 @@ func draft(v *topology.Fleet, desired *state.Snapshot, changes []planner.Change)
 	return d
 }
 
-// laterInAPI is what becomes of objects in an API that does not answer.
+// laterInAPI is the remedy for objects in an API that does not answer.
 const laterInAPI = "When it answers again, run kubewright apply once more: objects in the API are observed then."
 
 func cluster(b *topology.Builder, c *topology.Cluster) {
@@ -260,7 +261,7 @@ func departure(b *topology.Builder, l topology.Departure) {
 	b.Draft.Steps = append(b.Draft.Steps, resets)
 	b.Draft.Edges[resets.ID] = []state.Address{topology.StepAddress(l.Target, topology.DrainPhase)}
 	if !l.Whole && l.Cluster.Founding {
-		// Nobody can be told of its leaving before.
+		// Before that there is no API that could remove it.
 		b.After(resets.ID, topology.StepAddress(l.Cluster.Primary, topology.WaitControlPlanePhase))
 	}
 	etcd.SnapshotBeforeLeaving(b, l, resets)
@@ -277,8 +278,8 @@ func clusterJoiners(c *topology.Cluster) []*topology.Node {
 	return out
 }
 
-// silentDepartures counts control planes that are to leave and do not answer: etcd
-// counts them as members still.
+// silentDepartures counts departing control planes that do not answer: etcd still counts them as
+// members.
 func silentDepartures(c *topology.Cluster) int {
 	count := 0
 	for _, l := range c.Fleet.Departures() {
@@ -289,7 +290,7 @@ func silentDepartures(c *topology.Cluster) int {
 	return count
 }
 
-// clusterResources returns the cluster, its addons and its nodes as the plan counts them.
+// clusterResources returns the cluster, its addons and its nodes for the plan's counts.
 func clusterResources(v *topology.Fleet, c *topology.Cluster, d *planner.Draft, desired *state.Snapshot, changes []planner.Change) []planner.ResourceChange {
 	action := func(existed bool) planner.Action {
 		if existed {
@@ -328,7 +329,7 @@ func clusterResources(v *topology.Fleet, c *topology.Cluster, d *planner.Draft, 
 	return out
 }
 
-// unchangedPhases counts, per target, the phases in which nothing is to be done.
+// unchangedPhases counts, per target, the phases without a step.
 func unchangedPhases(d *planner.Draft, desired *state.Snapshot) map[state.Target]int {
 	busy := map[state.Address]bool{}
 	for _, s := range d.Steps {
@@ -344,8 +345,8 @@ func unchangedPhases(d *planner.Draft, desired *state.Snapshot) map[state.Target
 	return out
 }
 
-// itemsThere are, per target, the items of the phases that bring what a host may have been
-// prepared with, one phase after the other, as far as they do not change.
+// itemsThere returns, per target, the unchanged items of the phases that install what a host may have
+// been prepared with, one phase after the other.
 func itemsThere(desired *state.Snapshot, changes []planner.Change) map[state.Target][]state.Address {
 	changed := map[state.Address]bool{}
 	for _, c := range changes {
@@ -362,10 +363,10 @@ func itemsThere(desired *state.Snapshot, changes []planner.Change) map[state.Tar
 	return out
 }
 
-// destroys reports whether a destroy has a cluster to take away. Where all of its nodes have
-// left and the last write was lost, the state has only what was kept in the cluster, of
-// a first apply without what the cluster is. Where somebody has had the state forget the
-// nodes, their hosts hold the cluster still.
+// destroys reports whether a destroy has to remove a cluster. If all of its nodes have left and the
+// last write was lost, the state only has the objects in the cluster, and after an incomplete first
+// apply not even the cluster's identity. If a user has removed the nodes from the state, their hosts
+// still hold the cluster.
 func destroys(v *topology.Fleet, c *topology.Cluster) bool {
 	if v.Recorded != nil && topology.HasRecordedNodes(v.Recorded, c.Label) {
 		return true
@@ -373,7 +374,7 @@ func destroys(v *topology.Fleet, c *topology.Cluster) bool {
 	return (v.Remembers(c.Label) || v.Owns(c.Target)) && !slices.ContainsFunc(c.Nodes, ownership.NodeForgotten)
 }
 
-// GoneClusters are recorded clusters whose block is gone.
+// GoneClusters returns the recorded clusters whose block is gone.
 func GoneClusters(v *topology.Fleet) []string {
 	var out []string
 	if v.Recorded == nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// speak gives a plan the sentences about its clusters, which are true of the steps
-// that it has: others may have been left out.
+// speak adds the sentences about its clusters to a plan. They describe only steps that are in the plan:
+// others may have been left out.
 func speak(v *topology.Fleet, d planner.Draft, p *planner.Plan) {
 	if v.Destroy {
 		return
@@ -38,8 +38,8 @@ func speak(v *topology.Fleet, d planner.Draft, p *planner.Plan) {
 	p.Quorum, p.Upgrades = append(memberships, p.Quorum...), upgrades
 }
 
-// clusterQuorum returns the sentence about etcd membership, in a plan with these steps. Of what
-// else could be done it is known whether it is left out.
+// clusterQuorum returns the sentence about etcd membership in a plan with these steps. out says which
+// steps of the draft are left out.
 func clusterQuorum(c *topology.Cluster, steps []planner.Step, out map[state.Address]bool) string {
 	planes := len(c.ControlPlanes())
 	acts := slices.DeleteFunc(etcd.MembershipChanges(c), func(a quorum.Act) bool { return out[a.Step] })
@@ -58,7 +58,7 @@ func clusterQuorum(c *topology.Cluster, steps []planner.Step, out map[state.Addr
 	return staticpod.SteadyMembership(c, steps)
 }
 
-// foundedMembers is quorum of a cluster that is founded.
+// foundedMembers is clusterQuorum for a cluster that is being bootstrapped.
 func foundedMembers(c *topology.Cluster, out map[state.Address]bool) string {
 	planes := slices.DeleteFunc(c.ControlPlanes(), func(n *topology.Node) bool { return out[topology.StepAddress(n.Target, topology.EtcdPhase)] })
 	switch n := len(planes); {
@@ -70,8 +70,8 @@ func foundedMembers(c *topology.Cluster, out map[state.Address]bool) string {
 	return "1 member bootstrapped."
 }
 
-// upgradePart returns the sentence about the upgrade, and of one that is left out in
-// part how much of it there is.
+// upgradePart returns the sentence about the upgrade; if a part of it is left out, with how much the
+// plan does.
 func upgradePart(c *topology.Cluster, out map[state.Address]bool) string {
 	all, here := 0, 0
 	for id, gone := range out {

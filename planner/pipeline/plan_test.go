@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// cluster returns a configuration of so many control planes and workers.
+// cluster returns a configuration with this many control planes and workers.
 func cluster(planes, workers int) *config.Config {
 	c := config.NewCluster("prod", "1.36.3")
 	c.ControlPlaneEndpoint = "api.example.com:6443"
@@ -34,7 +34,7 @@ func cluster(planes, workers int) *config.Config {
 	return cfg
 }
 
-// blankHosts returns for every node as a prepared host on which nothing was done.
+// blankHosts returns a prepared, unchanged host for every node.
 func blankHosts(cfg *config.Config) *topology.Fleet {
 	v := &topology.Fleet{
 		Config: cfg, Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},
@@ -94,9 +94,9 @@ func TestPlanIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestKubeletThatStartsInVain: a kubelet without a configuration is active for a
-// moment every ten seconds. The plan is the same whenever somebody looks, so that one
-// which was saved is not stale.
+// TestKubeletThatStartsInVain checks that the plan does not depend on the time of observation, so that
+// a saved plan does not become stale: a kubelet without a configuration is active for a moment every
+// ten seconds.
 func TestKubeletThatStartsInVain(t *testing.T) {
 	t.Parallel()
 	at := func(active string) *planner.Plan {

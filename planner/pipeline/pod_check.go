@@ -14,8 +14,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// checkPods refuses static pods that could not run as they are with all patches, and with
-// what the hosts add to them: a host's folders of CA certificates are mounted, too.
+// checkPods refuses static pods that could not run with all patches and with the volumes that depend on
+// the host: a host's folders of CA certificates are mounted as well.
 func checkPods(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
@@ -70,8 +70,7 @@ func checkPod(n *topology.Node, component string) *diag.Diagnostic {
 	return nil
 }
 
-// usedTwice names a volume, or a path in a container, that a pod has twice; empty where it
-// has none.
+// usedTwice names a volume, or a path in a container, that a pod has twice; empty for none.
 func usedTwice(spec state.Value) string {
 	names := map[string]bool{}
 	for _, v := range spec.Get("volumes").AsList() {
@@ -94,8 +93,8 @@ func usedTwice(spec state.Value) string {
 	return ""
 }
 
-// podPlace returns where the configuration changes a pod last: the last patch, else the last
-// volume, else the cluster's block.
+// podPlace returns the last place in the configuration that changes a pod: the last patch, else the
+// last volume, else the cluster's block.
 func podPlace(n *topology.Node, component string) state.Source {
 	if patches := kubeadm.Patches(n.Input(), component); len(patches) > 0 {
 		return patches[len(patches)-1].Source

@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestPodsThatCouldNotRun wants what volumes, patches and the folders of a host make of a
-// static pod to be refused where the kubelet would refuse it, or its probes would fail.
+// TestPodsThatCouldNotRun checks that a static pod is refused if volumes, patches and the host's
+// folders turn it into one that the kubelet would reject, or whose probes would fail.
 func TestPodsThatCouldNotRun(t *testing.T) {
 	t.Parallel()
 	at := state.Source{File: "main.hcl", Line: 42}

@@ -10,8 +10,8 @@ import (
 
 const apiManifest = "/etc/kubernetes/manifests/kube-apiserver.yaml"
 
-// TestDriftedPortIsNoOtherPort: where the state does not remember the port of API
-// servers, one of them that was changed by hand does not speak for all: it is put back.
+// TestDriftedPortIsNoOtherPort checks that where the state does not record the port of API servers, a
+// single one that was changed by hand does not count as the cluster's port: it is corrected.
 func TestDriftedPortIsNoOtherPort(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 0)
@@ -23,7 +23,7 @@ func TestDriftedPortIsNoOtherPort(t *testing.T) {
 	p, err := o.plan()
 	o.must(err)
 	if text := describe(p); !strings.Contains(text, `"7443" -> "6443"`) || strings.Contains(text, `cp["cp2"]`) {
-		t.Errorf("it is not cp1's port alone that is put back:\n%s", text)
+		t.Errorf("want that only cp1's port is restored:\n%s", text)
 	}
 	for _, address := range []string{"10.0.0.12", "10.0.0.13"} {
 		o.edit(address, "file "+apiManifest+" set-arg secure-port=7443")

@@ -7,13 +7,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// expect fills in what each step rests on: the files and objects that are there
-// and that it overwrites, as they were seen. Somebody else may change them
-// before the step's turn has come; it is refused then. What an earlier step of
-// the plan writes is our own change and rests on nothing. A node that leaves is
-// taken away as it is found.
+// expect adds preconditions to each step: the files and objects that exist and that the step overwrites
+// have to be as observed. If they change before the step's turn, the step is refused. Files that an
+// earlier step of the plan writes are our own change and no precondition. A departing node is removed
+// in whatever condition it is found.
 func expect(v *topology.Fleet, p *planner.Plan) {
-	e := expecter{view: v, seen: map[string]bool{}}
+	e := expecter{fleet: v, seen: map[string]bool{}}
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		if v.Destroy || s.Phase == topology.ResetPhase {
@@ -28,12 +27,12 @@ func expect(v *topology.Fleet, p *planner.Plan) {
 
 // expecter goes through a plan's steps in order.
 type expecter struct {
-	view *topology.Fleet
-	// seen has what an earlier operation of the plan writes.
+	fleet *topology.Fleet
+	// seen holds what earlier operations of the plan write.
 	seen map[string]bool
 }
 
-// first reports whether nothing before has touched the item.
+// first reports whether no earlier operation touches the item.
 func (e expecter) first(t state.Target, key string) bool {
 	key = t.String() + "/" + key
 	was := e.seen[key]
@@ -42,10 +41,10 @@ func (e expecter) first(t state.Target, key string) bool {
 }
 
 func (e expecter) files(s *planner.Step, op planner.Operation) {
-	report := e.view.Reports[s.Target]
+	report := e.fleet.Reports[s.Target]
 	for _, path := range planner.Overwrites(op) {
 		key := planner.FileExpectation(path)
-		if !e.first(s.Target, key) || report == nil || e.secret(s, op, path) || rewrites(e.view, s.Target, path) {
+		if !e.first(s.Target, key) || report == nil || e.secret(s, op, path) || rewrites(e.fleet, s.Target, path) {
 			continue
 		}
 		if f := report.Files[path]; f.Exists && f.SHA256 != "" {
@@ -54,9 +53,9 @@ func (e expecter) files(s *planner.Step, op planner.Operation) {
 	}
 }
 
-// secret reports whether what is there holds, or held, something sensitive: a digest
-// without a key would tell whether a short secret was guessed, and no host and
-// no API server has the key. Such a step rests on the diff alone.
+// secret reports whether the present or the recorded content is sensitive: a digest without a key would
+// let a short secret be guessed, and no host and no API server has the key. Such a step depends on the
+// diff alone.
 func (e expecter) secret(s *planner.Step, op planner.Operation, id string) bool {
 	switch op := op.(type) {
 	case planner.WriteFile:
@@ -76,10 +75,10 @@ func (e expecter) secret(s *planner.Step, op planner.Operation, id string) bool 
 			return true
 		}
 	}
-	if e.view.Recorded == nil {
+	if e.fleet.Recorded == nil {
 		return false
 	}
-	for _, it := range topology.RecordedItems(e.view.Recorded, s.Target) {
+	for _, it := range topology.RecordedItems(e.fleet.Recorded, s.Target) {
 		if it.Address.ID() == id && it.Attributes.HasSensitive() {
 			return true
 		}
@@ -87,8 +86,8 @@ func (e expecter) secret(s *planner.Step, op planner.Operation, id string) bool 
 	return false
 }
 
-// rewrites reports whether the kubelet itself writes a file while the plan runs: its
-// certificate, and its kubeconfig as long as it has not got that.
+// rewrites reports whether the kubelet itself writes a file while the plan runs: its certificate, and
+// its kubeconfig until it has the certificate.
 func rewrites(v *topology.Fleet, t state.Target, path string) bool {
 	c := v.ClusterOf(t)
 	if path == topology.KubeletClientCert {
@@ -102,7 +101,7 @@ func rewrites(v *topology.Fleet, t state.Target, path string) bool {
 }
 
 func (e expecter) objects(s *planner.Step, op planner.Operation) {
-	c := e.view.ClusterOf(s.Target)
+	c := e.fleet.ClusterOf(s.Target)
 	if c == nil || c.Report == nil {
 		return
 	}

@@ -19,8 +19,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// row returns the row of the table that a check's name belongs to: its own, or the
-// one with the beginning of its name.
+// row returns the table's row for a check's name: its own, or the one with its prefix.
 func row(name string) *preflight.PreflightCheck {
 	rows := preflight.PreflightChecks()
 	for _, match := range []func(row string) bool{
@@ -34,8 +33,8 @@ func row(name string) *preflight.PreflightCheck {
 	return nil
 }
 
-// TestNoCheckOfKubeadmIsMissing: what kubeadm checks is checked, made true, or
-// left out for a reason that is written down.
+// TestNoCheckOfKubeadmIsMissing checks that every check of kubeadm is checked here, made true, or left
+// out for a recorded reason.
 func TestNoCheckOfKubeadmIsMissing(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile(filepath.Join("testdata", "kubeadm_checks.txt"))
@@ -50,7 +49,7 @@ func TestNoCheckOfKubeadmIsMissing(t *testing.T) {
 		}
 		names++
 		if r := row(name); r == nil || r.Note == "" || !strings.HasPrefix(r.By, "kubeadm") {
-			t.Errorf("%s: the table says nothing of this check of kubeadm's: %v", name, r)
+			t.Errorf("%s: the table lacks this check of kubeadm: %v", name, r)
 		}
 	}
 	if names < 40 {
@@ -63,17 +62,17 @@ func TestNoCheckOfKubeadmIsMissing(t *testing.T) {
 	}
 }
 
-// spoilt is a host on which one thing is wrong.
+// spoilt is a host with one fault.
 type spoilt struct {
-	edits   string // of the first control plane's host, one on a line
+	edits   string // on the first control plane's host, one per line
 	config  func(*config.Config)
 	check   string
 	text    string
 	warning bool
-	// ever reports whether a node that runs is told of it as well, written that it is where
-	// its host is written to, and warned elsewhere.
+	// ever reports whether the finding also applies to a running node; written reports that it is an
+	// error only where the plan writes to the host, and a warning elsewhere.
 	ever, written bool
-	// etcd is what was seen of an external etcd.
+	// etcd is the observed external etcd.
 	etcd *topology.ExternalEtcd
 }
 
@@ -184,7 +183,7 @@ func kubelet(name string, value any) func(*config.Config) {
 	return func(c *config.Config) { c.Clusters[0].Kubelet.Config = state.FromGo(map[string]any{name: value}) }
 }
 
-// externalEtcd has its client files on the control planes.
+// externalEtcd configures an external etcd whose client files are on the control planes.
 func externalEtcd(c *config.Config) {
 	c.Clusters[0].APIServer.Args = []config.Arg{{Name: "etcd-prefix", Value: "/mine"}}
 	c.Clusters[0].Etcd.External = &config.ExternalEtcd{Endpoints: []string{"https://192.0.2.7:2379"}, CAContent: "x", CertContent: "x", KeyContent: state.NewSecret([]byte("x"))}
@@ -206,7 +205,7 @@ func proxy(except string) func(*config.Config) {
 	}
 }
 
-// spoil returns an operator before whose first plan the host is spoilt.
+// spoil returns an operator whose host is spoilt before the first plan.
 func (s spoilt) spoil(t *testing.T) *operator {
 	o := newOperator(t, cluster(1, 1))
 	if s.config != nil {
@@ -222,7 +221,7 @@ func (s spoilt) edit(o *operator) {
 	}
 }
 
-// findings returns what the preflight says.
+// findings returns the diagnostics of the preflight.
 func (o *operator) findings(etcd *topology.ExternalEtcd) diag.Diagnostics {
 	v := o.observe()
 	if etcd != nil {
@@ -243,10 +242,9 @@ func (s spoilt) find(diags diag.Diagnostics) *diag.Diagnostic {
 	return nil
 }
 
-// TestPreflightFindsWhatIsWrong spoils a host in every way that there is a
-// check for. The finding names host and remedy, stops the plan unless it is a
-// warning, and is a warning where node or cluster ignore it, by a name that
-// the configuration accepts.
+// TestPreflightFindsWhatIsWrong spoils a host in every way that there is a check for. The finding names
+// host and remedy, stops the plan unless it is a warning, and is a warning where node or cluster ignore
+// it, by a name that the configuration accepts.
 func TestPreflightFindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for _, s := range spoiltHosts {
@@ -274,29 +272,29 @@ func TestPreflightFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// ignored: node, cluster and "all" silence the check, another name does not.
-// Nothing else stops the plan. That is shown once; for the other ways there is a
-// second block of the same host, which stops it before it is made.
+// ignored checks that node, cluster and "all" silence the check, and another name does not. Nothing
+// else stops the plan. That is shown once; for the other ways a second block for the same host stops
+// the plan before it is made.
 func (s spoilt) ignored(t *testing.T, o *operator) {
 	n, c := o.config.Nodes[0], o.config.Clusters[0]
-	twin := *o.config.Nodes[1]
-	twin.Target.Key = "twin"
+	swapped := *o.config.Nodes[1]
+	swapped.Target.Key = "twin"
 	for _, way := range []struct {
-		node, cluster []string
-		stops, twin   bool
+		node, cluster  []string
+		stops, swapped bool
 	}{
 		{node: []string{s.check}},
-		{cluster: []string{strings.ToUpper(s.check)}, twin: true},
-		{cluster: []string{"all"}, twin: true},
-		{node: []string{"Swap"}, stops: true, twin: true},
+		{cluster: []string{strings.ToUpper(s.check)}, swapped: true},
+		{cluster: []string{"all"}, swapped: true},
+		{node: []string{"Swap"}, stops: true, swapped: true},
 	} {
 		n.IgnorePreflightErrors, c.IgnorePreflightErrors = way.node, way.cluster
-		if way.twin {
-			o.config.Nodes = append(o.config.Nodes[:2:2], &twin)
+		if way.swapped {
+			o.config.Nodes = append(o.config.Nodes[:2:2], &swapped)
 		}
 		diags := o.findings(s.etcd)
 		d := s.find(diags)
-		if d == nil || (d.Severity == diag.Error) != way.stops || diags.HasErrors() != (way.stops || way.twin) || !way.stops && !strings.Contains(d.Detail, "ignores this check") {
+		if d == nil || (d.Severity == diag.Error) != way.stops || diags.HasErrors() != (way.stops || way.swapped) || !way.stops && !strings.Contains(d.Detail, "ignores this check") {
 			t.Errorf("node %v, cluster %v: got %v", way.node, way.cluster, diags)
 		}
 		for _, d := range o.config.Validate() {
@@ -311,7 +309,7 @@ func fromPackages(c *config.Config) {
 	c.Clusters[0].Install.Packages = &config.Packages{Repository: config.DefaultRepository, Key: "key", Runtime: config.DefaultRuntimePackage}
 }
 
-// fromArtifacts brings programs into two folders.
+// fromArtifacts installs programs into two folders.
 func fromArtifacts(c *config.Config) {
 	digest := strings.Repeat("a", 64)
 	c.Clusters[0].Install = config.Install{Artifacts: "artifacts", Catalog: &config.Catalog{Files: []config.Artifact{
@@ -320,7 +318,7 @@ func fromArtifacts(c *config.Config) {
 	}}}
 }
 
-// TestEveryCheckIsTried: a row that says that it is checked has a host above on
+// TestEveryCheckIsTried checks that for every row of the table with a check there is a host above on
 // which it finds something.
 func TestEveryCheckIsTried(t *testing.T) {
 	t.Parallel()
@@ -335,8 +333,8 @@ func TestEveryCheckIsTried(t *testing.T) {
 	}
 }
 
-// TestPreflightOfRunningNodes: a node that runs is told only of what holds at
-// any time, and of what its host needs to be written to.
+// TestPreflightOfRunningNodes checks that only findings that apply at any time, and those about writing
+// to the host, are reported for a running node.
 func TestPreflightOfRunningNodes(t *testing.T) {
 	t.Parallel()
 	for _, s := range spoiltHosts {
@@ -364,21 +362,21 @@ func TestPreflightOfRunningNodes(t *testing.T) {
 			}
 			o.config.Nodes[0].IgnorePreflightErrors = []string{s.check}
 			if d := s.find(o.findings(nil)); d == nil || d.Severity != diag.Warning || !strings.Contains(d.Detail, "ignores this check") {
-				t.Errorf("it is to be ignored: got %v", d)
+				t.Errorf("with the check ignored: got %v", d)
 			}
 			o.config.Clusters[0].APIServer.Args = nil
 			if d := s.find(o.findings(nil)); d != nil {
-				t.Errorf("it is to be ignored, and nothing is written: got %v", d)
+				t.Errorf("with the check ignored, and nothing to write: got %v", d)
 			}
 		})
 	}
 }
 
-// noPlane makes a host one that can be a worker and no control plane.
+// noPlane turns a host into one that can be a worker but no control plane.
 var noPlane = []string{"hardware cpus=1", "hardware memory=900", "port 6443 listen", "port 2379 listen", "file /var/lib/etcd/x content x"}
 
-// TestPreflightKnowsTheRole: a worker needs neither the ports nor the size of a
-// control plane, until it is to be one, and hosts with the same finding are told of together.
+// TestPreflightKnowsTheRole checks that a worker needs neither the ports nor the size of a control
+// plane until it becomes one, and that hosts with the same finding are reported together.
 func TestPreflightKnowsTheRole(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(2, 1))
@@ -402,7 +400,7 @@ func TestPreflightKnowsTheRole(t *testing.T) {
 	}
 }
 
-// wantChecks wants errors of these checks about the host, in this order, and no others.
+// wantChecks checks that the errors are exactly those of these checks about the host, in this order.
 func (o *operator) wantChecks(host string, checks ...string) {
 	o.t.Helper()
 	errs := o.findings(nil).Errors()
@@ -417,9 +415,9 @@ func (o *operator) wantChecks(host string, checks ...string) {
 	}
 }
 
-// TestPreflightOfChangedRole: a node that changes its role is told nothing of the ports
-// that it has itself, neither before nor where the change was cut short, and one that is
-// only replaced nothing of what it joined with.
+// TestPreflightOfChangedRole checks that a node that changes its role is not refused for its own ports,
+// neither before nor after an interruption, and that one that is only replaced is not refused for what
+// it joined with.
 func TestPreflightOfChangedRole(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 2)
@@ -431,7 +429,7 @@ func TestPreflightOfChangedRole(t *testing.T) {
 	o.replace, o.config.Nodes[4].Role = nil, config.ControlPlane
 	crashAnywhere(t, o, 23, func(o *operator) {
 		if rec := o.recorded.Nodes[o.config.Nodes[4].Target]; rec == nil || rec.Role != string(config.ControlPlane) {
-			t.Errorf("it is recorded as %v", rec)
+			t.Errorf("the node is recorded as %v", rec)
 		}
 	})
 	o.config.Nodes[4].Role = config.Worker
@@ -439,7 +437,8 @@ func TestPreflightOfChangedRole(t *testing.T) {
 	crashAnywhere(t, o, 43)
 }
 
-// TestPreflightIsSkipped: by the command line, for a cluster, for a node.
+// TestPreflightIsSkipped checks the preflight's skipping by the command line, for a cluster and for a
+// node.
 func TestPreflightIsSkipped(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(1, 1))
@@ -466,21 +465,21 @@ func TestPreflightIsSkipped(t *testing.T) {
 	}
 }
 
-// TestPreflightDocs: docs/preflight.md is made of the table. UPDATE=1 writes it.
+// TestPreflightDocs checks that docs/preflight.md is generated from the table. UPDATE=1 writes it.
 func TestPreflightDocs(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	b.WriteString("# Preflight checks\n\n" +
-		"Before the first change of a host, and all hosts in one report, kubewright checks what kubeadm and the kubelet demand.\n" +
-		"An error stops the plan; a warning does not. `ignore_preflight_errors` of a node or a cluster makes errors of the\n" +
-		"checks that it names into warnings; the names are kubeadm's where kubeadm has the check. A name that ends with a\n" +
-		"hyphen goes on with a port or a path, as in `Port-6443` and `DirAvailable--var-lib-etcd`. `all` names every check that\n" +
-		"is done here; what is refused elsewhere stays refused, and `FileAvailable-` is no name that can be given.\n\n" +
-		"Nodes that run are told of what the table says that they are: *always*, or only *where written to*, which is where the\n" +
-		"plan has steps that write to the host. On a host that is left alone, or given back, a full disk stops nothing: it is a\n" +
-		"warning as long as the node stays, for the next change, and not even that where it is to be ignored. A worker that is to\n" +
-		"become a control plane is checked as one before it is drained.\n\n" +
-		"| check | hosts | nodes that run | whose | what becomes of it | |\n|---|---|---|---|---|---|\n")
+		"Before it changes any host, kubewright checks the requirements of kubeadm and the kubelet on all hosts, and prints one\n" +
+		"report. An error stops the plan; a warning does not. `ignore_preflight_errors` of a node or a cluster turns errors of the\n" +
+		"named checks into warnings; the names are kubeadm's where kubeadm has the check. A name that ends with a hyphen continues\n" +
+		"with a port or a path, as in `Port-6443` and `DirAvailable--var-lib-etcd`. `all` names every check that preflight\n" +
+		"performs; refusals by other parts of the plan stay errors, and `FileAvailable-` cannot be given as a name.\n\n" +
+		"On running nodes kubewright reports only the checks that the table lists for them: *always*, or only *where written to*,\n" +
+		"that is, where the plan has steps that write to the host. On a host that stays unchanged, or is reset, a full disk stops\n" +
+		"nothing: it is a warning as long as the node stays, for the next change, and not even that where it is ignored. A worker\n" +
+		"that becomes a control plane is checked as one before it is drained.\n\n" +
+		"| check | hosts | running nodes | owner | treatment | |\n|---|---|---|---|---|---|\n")
 	for _, c := range preflight.PreflightChecks() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", c.Name, c.On, c.Running, c.By, c.Treatment, c.Note)
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// absentFile is nowhere: who is told to read it exits.
+// absentFile does not exist: a component with an argument for it exits.
 const absentFile = "/etc/kubernetes/absent.yaml"
 
-// breaking are arguments with which a component exits, by component.
+// breaking sets arguments of a component that make it exit.
 var breaking = map[string]func(c *config.Cluster, args ...config.Arg){
 	"kube-apiserver":          func(c *config.Cluster, args ...config.Arg) { c.APIServer.Args = args },
 	"kube-controller-manager": func(c *config.Cluster, args ...config.Arg) { c.ControllerManager.Args = args },
@@ -40,9 +40,8 @@ func (o *operator) broken(component string) []string {
 	return out
 }
 
-// TestFailingPlaneGoesFirst: an argument that breaks one control plane breaks no
-// other, however often the same command is given, and the one that it broke is
-// the first to be mended.
+// TestFailingPlaneGoesFirst checks that an argument that breaks one control plane breaks no other,
+// however often the apply is repeated, and that the broken one is repaired first.
 func TestFailingPlaneGoesFirst(t *testing.T) {
 	t.Parallel()
 	for component, args := range breaking {
@@ -63,11 +62,11 @@ func TestFailingPlaneGoesFirst(t *testing.T) {
 			o.must(err)
 			proof := p.Steps[0]
 			if want := "waits until " + component + " runs here as in its manifest, before another control plane is changed"; proof.ID.String() != `node.cp["cp1"]/wait-control-plane` || proof.Impact != want {
-				t.Errorf("the first step is %s: %s; want the proof of cp1: %s", proof.ID, proof.Impact, want)
+				t.Errorf("the first step is %s: %s; want the verification of cp1: %s", proof.ID, proof.Impact, want)
 			}
 			for _, s := range p.Steps[1:] {
 				if s.Phase == "control-plane" && !slices.Contains(s.Needs, proof.ID) {
-					t.Errorf("%s needs %v, and no proof of cp1", s.ID, s.Needs)
+					t.Errorf("%s needs %v, and not the verification of cp1", s.ID, s.Needs)
 				}
 			}
 			args(cl, config.Arg{Name: "v", Value: "3"})
@@ -75,11 +74,11 @@ func TestFailingPlaneGoesFirst(t *testing.T) {
 			o.must(err)
 			mended := p.Steps[0].ID
 			if mended.String() != `node.cp["cp1"]/control-plane` {
-				t.Errorf("the first step is %s, want that cp1 is mended", mended)
+				t.Errorf("the first step is %s, want the repair of cp1", mended)
 			}
 			for _, s := range p.Steps[1:] {
 				if s.Phase == "control-plane" && !slices.Contains(s.Needs, mended) {
-					t.Errorf("%s needs %v, and not that cp1 is mended", s.ID, s.Needs)
+					t.Errorf("%s needs %v, and not the repair of cp1", s.ID, s.Needs)
 				}
 			}
 			o.must(o.carryOut())
@@ -88,8 +87,8 @@ func TestFailingPlaneGoesFirst(t *testing.T) {
 	}
 }
 
-// TestOnlyPlaneFails: where no API answers the host reports whether its API server does
-// not run, and there is something to do until it does.
+// TestOnlyPlaneFails checks that while the API does not answer, the host shows whether a component
+// runs, and that the plan is not empty until it does.
 func TestOnlyPlaneFails(t *testing.T) {
 	t.Parallel()
 	for component, args := range breaking {
@@ -100,7 +99,7 @@ func TestOnlyPlaneFails(t *testing.T) {
 			args(cl, config.Arg{Name: "audit-policy-file", Value: absentFile})
 			for range 2 {
 				if err := o.apply(); err == nil {
-					t.Fatal("an apply is complete, and a component does not run")
+					t.Fatal("the apply succeeded, and a component does not run")
 				}
 				if p, err := o.plan(); err != nil || p.Empty() {
 					t.Fatalf("the plan is empty, and a component does not run: %v", err)
@@ -108,13 +107,13 @@ func TestOnlyPlaneFails(t *testing.T) {
 			}
 			args(cl)
 			o.must(o.apply())
-			o.must(o.apply()) // what the API could not be asked before
+			o.must(o.apply()) // for objects that could not be observed before
 			o.wantNothing()
 		})
 	}
 }
 
-// planSeeing plans over what is seen as somebody changes it.
+// planSeeing plans with a changed observation.
 func (o *operator) planSeeing(change func(v *topology.Fleet)) *planner.Plan {
 	o.t.Helper()
 	v := o.observe()
@@ -123,7 +122,7 @@ func (o *operator) planSeeing(change func(v *topology.Fleet)) *planner.Plan {
 	return plan(o.t.(*testing.T), v)
 }
 
-// pod changes what the API shows of a static pod of the first control plane.
+// pod changes the API's report of a static pod of the first control plane.
 func pod(component string, change func(p *state.StaticPodReport)) func(v *topology.Fleet) {
 	return func(v *topology.Fleet) {
 		name := component + "-host-10-0-0-11"
@@ -135,19 +134,19 @@ func pod(component string, change func(p *state.StaticPodReport)) func(v *topolo
 
 func notReady(p *state.StaticPodReport) { p.Ready = false }
 
-// silent has the kubelet of the first control plane say nothing any more.
+// silent makes the kubelet of the first control plane stop reporting.
 func silent(v *topology.Fleet) {
 	n := v.ClusterReports["prod"].Nodes["host-10-0-0-11"]
 	n.Ready, n.Silent = false, true
 	v.ClusterReports["prod"].Nodes["host-10-0-0-11"] = n
 }
 
-// gone takes a process off what the first control plane tells.
+// gone removes a process from the report of the first control plane.
 func gone(component string) func(v *topology.Fleet) {
 	return func(v *topology.Fleet) { delete(v.Reports[state.NodeKeyTarget("cp", "cp1")].Started, component) }
 }
 
-// older has a process of the first control plane be older than its manifest.
+// older makes a process of the first control plane older than its manifest.
 func older(component string) func(v *topology.Fleet) {
 	return func(v *topology.Fleet) {
 		r := v.Reports[state.NodeKeyTarget("cp", "cp1")]
@@ -158,11 +157,11 @@ func older(component string) func(v *topology.Fleet) {
 	}
 }
 
-// dark has no API answer.
+// dark removes the cluster's report: the API does not answer.
 func dark(v *topology.Fleet) { delete(v.ClusterReports, "prod") }
 
-// TestWhatFails: what is known not to run is waited for, what nobody can tell is
-// not. What may merely start is so only where a control plane is touched.
+// TestWhatFails checks that a plan waits for components that are known not to run, and not for unknown
+// ones. It waits for components that may just be starting only where a control plane is touched.
 func TestWhatFails(t *testing.T) {
 	t.Parallel()
 	first := founded(t, 3, 0)
@@ -190,7 +189,7 @@ func TestWhatFails(t *testing.T) {
 		"no hash":                           {seen{pod(api, func(p *state.StaticPodReport) { p.Hash = "" })}, nil, nil},
 		"API silent":                        {seen{dark}, nil, nil},
 		"API silent, process not there":     {seen{dark, gone(api)}, []string{api}, []string{api}},
-		"API silent, processes not told of": {seen{dark, func(v *topology.Fleet) { v.Reports[state.NodeKeyTarget("cp", "cp1")].Started = nil }}, nil, nil},
+		"API silent, processes not visible": {seen{dark, func(v *topology.Fleet) { v.Reports[state.NodeKeyTarget("cp", "cp1")].Started = nil }}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -205,14 +204,14 @@ func TestWhatFails(t *testing.T) {
 			p := o.planSeeing(see)
 			wantProof(t, p, tt.before, false)
 			if i := slices.IndexFunc(p.Steps, func(s planner.Step) bool { return s.OnlyProves() }); len(tt.alone) == 0 && i >= 0 && p.Steps[i].Action != planner.NoOp {
-				t.Errorf("a wait for what may merely start counts as %s", p.Steps[i].Action)
+				t.Errorf("a wait for a starting component counts as %s", p.Steps[i].Action)
 			}
 		})
 	}
 }
 
-// wantProof wants a plan to prove components of the first control plane, and no
-// others; alone wants it to do nothing else.
+// wantProof checks that a plan verifies exactly these components of the first control plane; alone says
+// that it does nothing else.
 func wantProof(t *testing.T, p *planner.Plan, components []string, alone bool) {
 	t.Helper()
 	var proofs []planner.Step
@@ -220,22 +219,21 @@ func wantProof(t *testing.T, p *planner.Plan, components []string, alone bool) {
 		if s.OnlyProves() {
 			proofs = append(proofs, s)
 		} else if alone {
-			t.Errorf("there is %s beside the proof", s.ID)
+			t.Errorf("unexpected step %s", s.ID)
 		}
 	}
 	switch {
 	case len(components) == 0 && len(proofs) > 0:
-		t.Errorf("there is %s: %s; want no proof", proofs[0].ID, proofs[0].Impact)
+		t.Errorf("got %s: %s; want no verification", proofs[0].ID, proofs[0].Impact)
 	case len(components) > 0 && (len(proofs) != 1 || proofs[0].ID.String() != `node.cp["cp1"]/wait-control-plane` ||
 		!strings.HasPrefix(proofs[0].Impact, "waits until "+strings.Join(components, ", ")+" run")):
-		t.Errorf("the proofs are %+v, want that of %v", proofs, components)
+		t.Errorf("the verifications are %+v, want that of %v", proofs, components)
 	}
 }
 
-// TestHashIsNoProofByItself: how a kubelet makes the hash of a pod is its own
-// affair, and one that is reckoned otherwise keeps no plan from being empty and no
-// other control plane from being changed. A process that was started since the
-// manifest was written runs by it.
+// TestHashIsNoProofByItself checks that a kubelet that computes the hash of a pod differently neither
+// keeps a plan from being empty nor another control plane from being changed. A process that was
+// started after its manifest was written runs that manifest.
 func TestHashIsNoProofByItself(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(3, 0))
@@ -254,12 +252,12 @@ func TestHashIsNoProofByItself(t *testing.T) {
 	another := pod("kube-scheduler", func(p *state.StaticPodReport) { p.Hash = "another" })
 	p := founded(t, 3, 0).planSeeing(func(v *topology.Fleet) { another(v); older("kube-scheduler")(v) })
 	if !slices.ContainsFunc(p.Steps[0].Operations, func(op planner.Operation) bool { w, ok := op.(planner.Wait); return ok && w.Hash != "" }) {
-		t.Error("a process that is older than its manifest is not waited for by the pod's hash")
+		t.Error("the plan does not wait by the pod's hash for a process that is older than its manifest")
 	}
 }
 
-// TestProofIsOfTheMoment: a saved plan holds when a pod is ready by now that was
-// not then, and the other way round, whatever else is to be changed.
+// TestProofIsOfTheMoment checks that a saved plan stays valid if a pod becomes ready later, and the
+// other way round, whatever else is to be changed.
 func TestProofIsOfTheMoment(t *testing.T) {
 	t.Parallel()
 	for name, component := range map[string]string{"the seat's": "kube-apiserver", "another": "etcd"} {
@@ -280,8 +278,8 @@ func TestProofIsOfTheMoment(t *testing.T) {
 	}
 }
 
-// TestFailingPlaneLeadsAnUpgrade: an upgrade begins with the control plane that an
-// earlier one has broken, also when that was on the way to the wanted version.
+// TestFailingPlaneLeadsAnUpgrade checks that an upgrade begins with the control plane that an earlier
+// one has broken, even if that was at an intermediate version.
 func TestFailingPlaneLeadsAnUpgrade(t *testing.T) {
 	t.Parallel()
 	for _, from := range []string{"1.35.8", "1.34.9"} {
@@ -294,7 +292,7 @@ func TestFailingPlaneLeadsAnUpgrade(t *testing.T) {
 			cl.Scheduler.Args = []config.Arg{{Name: "requestheader-client-ca-file", Value: absentFile}}
 			for range 2 {
 				if err := o.apply(); err == nil {
-					t.Fatal("an upgrade is complete, and a component does not run")
+					t.Fatal("the upgrade succeeded, and a component does not run")
 				}
 				if got := o.broken("kube-scheduler"); !slices.Equal(got, []string{"cp1"}) {
 					t.Fatalf("broken are %v, want cp1 alone", got)
@@ -313,8 +311,8 @@ func TestFailingPlaneLeadsAnUpgrade(t *testing.T) {
 	}
 }
 
-// TestRotationWaitsForFailing: a rotation touches no control plane before one that
-// fails is proved to run.
+// TestRotationWaitsForFailing checks that a rotation touches no control plane before a failing one is
+// verified to run.
 func TestRotationWaitsForFailing(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 0)
@@ -323,7 +321,7 @@ func TestRotationWaitsForFailing(t *testing.T) {
 		pod("kube-scheduler", notReady)(v)
 	})
 	if got := p.Steps[0].ID.String(); got != `node.cp["cp1"]/wait-control-plane` {
-		t.Errorf("the first step is %s, want the proof of cp1", got)
+		t.Errorf("the first step is %s, want the verification of cp1", got)
 	}
 	for _, s := range p.Steps[1:] {
 		if len(s.Needs) == 0 {
@@ -332,8 +330,8 @@ func TestRotationWaitsForFailing(t *testing.T) {
 	}
 }
 
-// TestProcessesOutliveTheirFiles: what a component has read when it started stays
-// with it when the file vanishes.
+// TestProcessesOutliveTheirFiles checks that a deleted file does not make its component count as
+// failing: the component has read the file at its start.
 func TestProcessesOutliveTheirFiles(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 0)

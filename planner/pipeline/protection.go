@@ -10,18 +10,17 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// protection is why a target may not be destroyed or replaced: its block says
-// prevent_destroy = true, or said so in an earlier apply and nobody has taken it
-// back since. A protection that went with its block would be lost with the mistake
-// that it is there to catch: a block that is gone.
+// protection is the reason why a target may not be destroyed or replaced: its block has prevent_destroy
+// = true, or had it in an earlier apply and it was not lifted since. If a protection disappeared
+// together with its block, it would not catch the very mistake that it is for: a lost block.
 type protection struct {
-	// written is where a block says so now; zero when only the state remembers it.
+	// written is the source line in a block; zero if only the state records the protection.
 	written state.Source
 	// declared reports whether the target's block is still there.
 	declared bool
 }
 
-// protected refuses a plan that would destroy or replace what prevent_destroy keeps.
+// protected refuses a plan that would destroy or replace a target with prevent_destroy.
 func protected(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, r := range p.Resources {
@@ -45,7 +44,7 @@ func protected(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	return diags
 }
 
-// reason says who protects a target, and how that is lifted.
+// reason says where the protection of a target comes from, and how to lift it.
 func (p protection) reason(t state.Target) string {
 	const rest = "use -target or -exclude to plan the rest."
 	switch {
@@ -58,7 +57,7 @@ func (p protection) reason(t state.Target) string {
 		"Restore its block, or lift the protection with\n\n  removed {\n    from = %s\n    lifecycle { prevent_destroy = false }\n  }\n\nOr %s", t, rest)
 }
 
-// fleetProtection returns what keeps a target from being destroyed.
+// fleetProtection returns the protection of a target, and whether there is one.
 func fleetProtection(v *topology.Fleet, t state.Target) (protection, bool) {
 	l, declared := lifecycleOf(v, t)
 	switch {
@@ -75,20 +74,20 @@ func fleetProtection(v *topology.Fleet, t state.Target) (protection, bool) {
 	return protection{declared: declared}, true
 }
 
-// refersTo reports whether a removed block refers to a target; of a cluster it speaks
-// with its nodes.
+// refersTo reports whether a removed block refers to a target; one for a cluster also refers to its
+// nodes.
 func refersTo(v *topology.Fleet, r config.Removal, t state.Target) bool {
 	return r.Covers(t) || r.From.Type == state.TypeCluster && v.RecordedNode(t) && v.Recorded.Nodes[t].Cluster == r.From.Name
 }
 
-// RemembersProtection reports whether the state is to remember a target as protected.
+// RemembersProtection reports whether the state has to record a target as protected.
 func RemembersProtection(v *topology.Fleet, t state.Target) bool {
 	l, _ := lifecycleOf(v, t)
 	return l.Prevents(wasProtected(v, t))
 }
 
-// lifecycleOf returns what the configuration says of a target's life. A key that left
-// a block is referred to by the block's other nodes.
+// lifecycleOf returns a target's lifecycle settings and whether its block exists. For a key that was
+// removed from a block, the block's other nodes stand in.
 func lifecycleOf(v *topology.Fleet, t state.Target) (config.Lifecycle, bool) {
 	if t.Type == state.TypeCluster {
 		if c := v.Config.Cluster(t.Name); c != nil {
@@ -111,7 +110,7 @@ func lifecycleOf(v *topology.Fleet, t state.Target) (config.Lifecycle, bool) {
 	return found.Lifecycle, true
 }
 
-// wasProtected reports whether the state remembers a target as protected.
+// wasProtected reports whether the state records a target as protected.
 func wasProtected(v *topology.Fleet, t state.Target) bool {
 	if v.Recorded == nil {
 		return false

@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
-// TestAlwaysPulls: with image_pull_policy Always a node pulls all its images before it
-// joins or is upgraded, also those that are there; nothing is left to do after.
+// TestAlwaysPulls checks that with image_pull_policy Always a node pulls all its images before it joins
+// or is upgraded, including present ones, and that nothing is left to do afterwards.
 func TestAlwaysPulls(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(1, 1))
@@ -40,8 +40,8 @@ func TestAlwaysPulls(t *testing.T) {
 	}
 }
 
-// TestPullsAtOnce: with image_pull_serial = false a node pulls all its images at once, those
-// that are missing and, with Always, those that are there; a node's own word goes first.
+// TestPullsAtOnce checks that with image_pull_serial = false a node pulls all its images at once, the
+// missing ones and, with Always, the present ones; a node's own setting overrides the cluster's.
 func TestPullsAtOnce(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(1, 2))
@@ -80,8 +80,8 @@ func TestPullsAtOnce(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestTemporaryFolder: what was in kubeadm's folder for files that it sets aside goes in
-// a reset only where the configuration says so.
+// TestTemporaryFolder checks that a reset removes kubeadm's folder for temporary files only if the
+// configuration says so.
 func TestTemporaryFolder(t *testing.T) {
 	t.Parallel()
 	const theirs = "/etc/kubernetes/tmp/theirs"

@@ -19,7 +19,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// wantSaid wants these findings, whatever else is said, and holds how they read.
+// wantSaid checks that these findings are among the diagnostics, and compares their texts with the
+// recorded ones.
 func wantSaid(t testing.TB, diags diag.Diagnostics, want ...finding) {
 	t.Helper()
 	for _, w := range want {
@@ -32,14 +33,14 @@ func wantSaid(t testing.TB, diags diag.Diagnostics, want ...finding) {
 	}
 }
 
-// silence has the API of the cluster not answer.
+// silence makes the cluster's API not answer.
 func silence(v *topology.Fleet) {
 	delete(v.ClusterReports, "prod")
 	v.ClusterErrors["prod"] = "connection refused"
 }
 
-// TestAlarmFindings: an alarm of etcd's is told of, and keeps back what would change
-// anything of its cluster.
+// TestAlarmFindings checks that an alarm of etcd is reported, and that changes to its cluster are
+// refused.
 func TestAlarmFindings(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 1)
@@ -71,8 +72,8 @@ func TestAlarmFindings(t *testing.T) {
 	}
 }
 
-// TestLostStrangers: a voter of etcd that does not answer and is nobody's is told of,
-// and no other.
+// TestLostStrangers checks that a voter of etcd that does not answer and belongs to no node is
+// reported, and no other one.
 func TestLostStrangers(t *testing.T) {
 	t.Parallel()
 	const title = "Unknown etcd member is down"
@@ -122,21 +123,21 @@ func TestLostStrangers(t *testing.T) {
 	}
 }
 
-// wantNotSaid wants no finding of this title.
+// wantNotSaid checks that there is no finding with this title.
 func wantNotSaid(t *testing.T, diags diag.Diagnostics, title string) {
 	t.Helper()
 	if slices.ContainsFunc(diags, func(d *diag.Diagnostic) bool { return d.Summary == title }) {
-		t.Errorf("said: %s", printedFindings(diags))
+		t.Errorf("reported: %s", printedFindings(diags))
 	}
 }
 
-// TestEtcdOfItsOwn: what is said of a member that founded an etcd of its own where
-// no quorum answers, where another etcd answers, and to who only looks.
+// TestEtcdOfItsOwn checks the findings about a member that has bootstrapped a separate etcd: where no
+// quorum answers, where another etcd answers, and for commands that only observe.
 func TestEtcdOfItsOwn(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 0)
 	places(base.config)
-	t.Run("nobody else answers", func(t *testing.T) {
+	t.Run("no other etcd answers", func(t *testing.T) {
 		t.Parallel()
 		o := base.copy(t)
 		o.edit("10.0.0.11", "file /var/lib/etcd/member delete")
@@ -149,7 +150,7 @@ func TestEtcdOfItsOwn(t *testing.T) {
 		}})
 		show(t, etcd.AstrayEtcds(v, "prod")...)
 		if said := etcd.AstrayEtcds(v, "prod"); len(said) != 1 || !strings.Contains(said[0].Detail, `kubewright apply -replace='node.cp["cp1"]'`) {
-			t.Errorf("who only looks is told %v", said)
+			t.Errorf("a command that only observes reports %v", said)
 		}
 	})
 	t.Run("another one answers", func(t *testing.T) {
@@ -175,15 +176,15 @@ func TestEtcdOfItsOwn(t *testing.T) {
 	})
 }
 
-// forgetNode has the state forget a node, as state rm does.
+// forgetNode removes a node from the state, as state rm does.
 func (o *operator) forgetNode(node state.Target) {
 	o.recorded.Nodes = maps.Clone(o.recorded.Nodes)
 	delete(o.recorded.Nodes, node)
 	o.recorded.Items = slices.DeleteFunc(slices.Clone(o.recorded.Items), func(it state.Item) bool { return it.Address.Target == node })
 }
 
-// TestForgottenMember: a control plane that etcd does not count and that the state has
-// forgotten is cleaned by hand, and joins as a new one.
+// TestForgottenMember checks that a control plane that etcd does not list and that the state has
+// forgotten joins as a new one after it was cleaned by hand.
 func TestForgottenMember(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 0)
@@ -199,8 +200,8 @@ func TestForgottenMember(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestRestoredDataIsLost: a restore whose data was lost before it came to its end does
-// not go on without it, and begins again when that is asked for as it says.
+// TestRestoredDataIsLost checks that a restore whose data was lost before it finished does not continue
+// without it, and starts again when a user asks for that as the text says.
 func TestRestoredDataIsLost(t *testing.T) {
 	t.Parallel()
 	const sha = "0123456789abcdef"
@@ -226,7 +227,7 @@ func TestRestoredDataIsLost(t *testing.T) {
 			}})
 			r, diags := maintenance.Restore(o.observe(), planner.Plan{}, from)
 			if diags.HasErrors() {
-				t.Fatalf("it does not begin anew: %s", printedFindings(diags))
+				t.Fatalf("the restore does not start again: %s", printedFindings(diags))
 			}
 			impacts := map[string]bool{}
 			for _, s := range r.Plan.Steps {
@@ -244,8 +245,8 @@ func TestRestoredDataIsLost(t *testing.T) {
 	}
 }
 
-// TestRestoreFindings: nothing is restored over a cluster that works, or beside a
-// control plane of which nobody knows whether it goes on.
+// TestRestoreFindings checks that no restore is planned over a working cluster, or beside a control
+// plane of which it is unknown whether it still runs.
 func TestRestoreFindings(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 0)
@@ -266,14 +267,14 @@ func TestRestoreFindings(t *testing.T) {
 	}})
 }
 
-// ownershipCase is a situation in which a host is not whose it seems.
+// ownershipCase is a situation in which a host belongs to another owner than it seems.
 type ownershipCase struct {
 	before func(*operator)
 	seen   func(*topology.Fleet, *config.Node)
 	want   finding
 }
 
-// ownerships returns what may be said of whose a host is.
+// ownerships returns the cases about the ownership of a host.
 func ownerships() map[string]ownershipCase {
 	const worker = `node.worker["w1"]`
 	renamed := func(o *operator) {
@@ -342,8 +343,8 @@ func ownerships() map[string]ownershipCase {
 	}
 }
 
-// TestOwnerFindings: hosts that are another node's, cluster's or state's, or that the
-// state has forgotten, say whose they are and what to do.
+// TestOwnerFindings checks that hosts of another node, cluster or state, or that the state has
+// forgotten, are reported with their owner and what to do.
 func TestOwnerFindings(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 2, 1)
@@ -365,7 +366,7 @@ func TestOwnerFindings(t *testing.T) {
 	}
 }
 
-// TestLeavingFindings: what may not leave in this plan says how it leaves.
+// TestLeavingFindings checks that a refused removal says how the node can be removed.
 func TestLeavingFindings(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 0)
@@ -377,7 +378,7 @@ func TestLeavingFindings(t *testing.T) {
 	wantSaid(t, o.diagnose(), finding{diag.Error, "No control plane would remain", "main.hcl:1", "cluster.prod", []string{
 		`this plan removes every control plane, but new ones join through one that remains. Use two plans: add or replace some first, then the rest`,
 	}})
-	// As it says: some first, then the rest.
+	// As the text says: some first, then the rest.
 	for _, n := range o.config.Nodes {
 		o.replace = []state.Target{n.Target}
 		o.must(o.apply())
@@ -390,7 +391,7 @@ func TestLeavingFindings(t *testing.T) {
 	}})
 }
 
-// TestRotationRefusals: what keeps a rotation from beginning says how it begins.
+// TestRotationRefusals checks that a refusal to begin a rotation says how to begin it.
 func TestRotationRefusals(t *testing.T) {
 	t.Parallel()
 	made, yours := founded(t, 2, 0), newOperator(t, withCAs(t, 1, 0, false, "ECDSA"))
@@ -412,10 +413,10 @@ func TestRotationRefusals(t *testing.T) {
 		"no such CA": {made, "other", nil, nil, planner.Options{}, finding{
 			diag.Error, "Nothing to rotate", "main.hcl:1", "cluster.prod", []string{"-replace=cluster.prod/other: there is no such CA. There are ca, front-proxy-ca, etcd-ca, service-account."},
 		}},
-		"somebody else's etcd": {external, "etcd-ca", nil, nil, planner.Options{}, finding{
+		"external etcd": {external, "etcd-ca", nil, nil, planner.Options{}, finding{
 			diag.Error, "Nothing to rotate", "main.hcl:1", "cluster.prod", []string{"-replace=cluster.prod/etcd-ca: the etcd of this cluster is external, and so is its CA."},
 		}},
-		"a key that is with somebody": {yours, "ca", nil, nil, planner.Options{}, finding{diag.Error, "CA is managed outside kubewright", "main.hcl:1", "cluster.prod", []string{
+		"a key that an operator keeps": {yours, "ca", nil, nil, planner.Options{}, finding{diag.Error, "CA is managed outside kubewright", "main.hcl:1", "cluster.prod", []string{
 			`whose key is not on the control planes. kubewright rotates only CAs whose keys are there: during a rotation the cluster itself signs with the old key and then with the new one.`,
 			"have its certificate reissued for the same key and provide that.",
 		}}},
@@ -450,8 +451,8 @@ func TestRotationRefusals(t *testing.T) {
 	}
 }
 
-// TestRotationNotes: what somebody is told of who rotates what has ended, or waits for
-// tokens that nobody has seen.
+// TestRotationNotes checks the notes of a rotation about CAs that have expired, and about tokens that
+// could not be observed.
 func TestRotationNotes(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 2, 0)
@@ -470,7 +471,7 @@ func TestRotationNotes(t *testing.T) {
 			"and nothing that it has signed is trusted. It is replaced by a new one over SSH alone, together with everything below it; the API answers again when that is done.",
 		}})
 		if r.Plan == nil || !slices.ContainsFunc(r.Plan.Steps, func(s planner.Step) bool { return s.Impact == "removes the expired CA" }) {
-			t.Errorf("the old CA is not taken away:\n%s", describe(r.Plan))
+			t.Errorf("the old CA is not removed:\n%s", describe(r.Plan))
 		}
 	})
 	t.Run("tokens were not seen", func(t *testing.T) {
@@ -482,7 +483,7 @@ func TestRotationNotes(t *testing.T) {
 		if !slices.ContainsFunc(p.Steps, func(s planner.Step) bool {
 			return strings.Contains(s.Impact, "signs tokens with the new service account key")
 		}) {
-			t.Errorf("nobody says what the tokens are signed with:\n%s", describe(p))
+			t.Errorf("the plan does not say which key signs the tokens:\n%s", describe(p))
 		}
 		o.must(o.carryOut())
 		o.world.Advance(30 * 24 * time.Hour)
@@ -494,7 +495,7 @@ func TestRotationNotes(t *testing.T) {
 	})
 }
 
-// TestClientKubeconfigRefusals: nobody gets a kubeconfig where nobody here can sign it.
+// TestClientKubeconfigRefusals checks that no kubeconfig is issued where this machine cannot sign it.
 func TestClientKubeconfigRefusals(t *testing.T) {
 	t.Parallel()
 	keyless := withoutKeys(t, 1, 0).config
@@ -508,8 +509,8 @@ func TestClientKubeconfigRefusals(t *testing.T) {
 	}
 }
 
-// TestSensitiveHealthPlace: where kubewright asks for health stands in its plans, so
-// that nothing sensitive may be in it.
+// TestSensitiveHealthPlace checks that the addresses of health checks, which every plan shows, may not
+// be sensitive.
 func TestSensitiveHealthPlace(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, places(cluster(1, 0)))
@@ -520,8 +521,8 @@ func TestSensitiveHealthPlace(t *testing.T) {
 	}})
 }
 
-// TestOtherRuntimes: a host with another container runtime than the one that would be
-// installed there, or that archives of images are loaded into, is told what goes.
+// TestOtherRuntimes checks that a host with another container runtime than the one that would be
+// installed, or that images would be loaded into, is refused with a remedy.
 func TestOtherRuntimes(t *testing.T) {
 	t.Parallel()
 	const crio = "unix:///var/run/crio/crio.sock"
@@ -560,12 +561,12 @@ func TestOtherRuntimes(t *testing.T) {
 			}
 		}
 		if c.want == nil && strings.Contains(said, "another container runtime") {
-			t.Errorf("%s: what it says was done, and still it says\n%s", name, said)
+			t.Errorf("%s: its remedy was applied, and it still says\n%s", name, said)
 		}
 	}
 }
 
-// TestOtherTypeOfFile: a volume that demands a folder where there is a socket.
+// TestOtherTypeOfFile checks that a volume that requires a folder is refused where there is a socket.
 func TestOtherTypeOfFile(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(1, 0))
@@ -579,7 +580,7 @@ func TestOtherTypeOfFile(t *testing.T) {
 	}})
 }
 
-// TestImpactsAreTold: what a step means to those who use the cluster stands beside it.
+// TestImpactsAreTold checks that steps show what they mean for users of the cluster.
 func TestImpactsAreTold(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 1)
@@ -618,7 +619,7 @@ func TestImpactsAreTold(t *testing.T) {
 			}
 			r, diags := o.planOf(v, planner.Options{})
 			if r.Plan == nil || impacts(r.Plan, want) == 0 {
-				t.Errorf("no step says so:\n%s%s", printedFindings(diags), describe(r.Plan))
+				t.Errorf("no step has this impact:\n%s%s", printedFindings(diags), describe(r.Plan))
 			}
 		})
 	}
@@ -627,12 +628,12 @@ func TestImpactsAreTold(t *testing.T) {
 		breaking[component](o.config.Clusters[0], config.Arg{Name: "audit-policy-file", Value: absentFile})
 	}
 	if err := o.apply(); err == nil {
-		t.Fatal("it is not broken")
+		t.Fatal("the apply did not fail")
 	}
 	p, err := o.plan()
 	o.must(err)
 	if impacts(p, "waits until kube-controller-manager, kube-scheduler run here as in their manifests, before another control plane is changed") != 1 {
-		t.Errorf("no step says so:\n%s", describe(p))
+		t.Errorf("no step has this impact:\n%s", describe(p))
 	}
 	v := base.copy(t).observe()
 	v.ClusterReports["prod"].Members[0].Alarms = []string{quorum.AlarmNoSpace}
@@ -642,7 +643,7 @@ func TestImpactsAreTold(t *testing.T) {
 	}
 }
 
-// TestNotesAreTold: what a plan says beside its steps, and of what it makes.
+// TestNotesAreTold checks a plan's notes beside its steps.
 func TestNotesAreTold(t *testing.T) {
 	t.Parallel()
 	o := running(t, 1, 0, "1.34.9")
@@ -651,7 +652,7 @@ func TestNotesAreTold(t *testing.T) {
 	p, err := o.plan()
 	o.must(err)
 	if !slices.ContainsFunc(p.Changes, func(c planner.Change) bool { return c.Reason == "an earlier apply did not finish" }) {
-		t.Errorf("a pod that an upgrade has stopped is called otherwise:\n%s", describe(p))
+		t.Errorf("want the reason that an upgrade has stopped the pod:\n%s", describe(p))
 	}
 	o = newOperator(t, cluster(1, 1))
 	p, err = o.plan()
@@ -665,7 +666,7 @@ func TestNotesAreTold(t *testing.T) {
 		}
 	}
 	if made != 1 {
-		t.Errorf("%d tokens say what they are for", made)
+		t.Errorf("%d tokens have a description", made)
 	}
 	o = newOperator(t, cluster(1, 0))
 	s, err := planner.ParseSelector("prepare", pipeline.Names())

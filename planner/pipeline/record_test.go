@@ -9,9 +9,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestReachedAnew: a host that was seen is remembered by the way on which it was seen, and
-// by the key that it showed there, so that it is found when its block is gone. What was
-// not seen there, or is not the host that joined, is remembered as it was.
+// TestReachedAnew checks that the connection and the host key of an observed host are recorded, so that
+// it can be reached when its block is gone. For a host that was not observed, or is not the one that
+// joined, the previous record stays.
 func TestReachedAnew(t *testing.T) {
 	t.Parallel()
 	const old, shown = "ssh-ed25519 OLD", "ssh-ed25519 NEW"
@@ -50,9 +50,9 @@ func TestReachedAnew(t *testing.T) {
 			was, learned := o.recorded.Nodes[worker], record.Record(v, r).Nodes[worker]
 			switch {
 			case !c.learned && learned != nil && (learned.HostKey != old || learned.HopKeys["gate:22"] != old || !learned.Connection.Equal(was.Connection)):
-				t.Errorf("it learns %+v", learned)
+				t.Errorf("the state records %+v", learned)
 			case c.learned && (learned == nil || learned.HostKey != shown || learned.HopKeys["gate:22"] != shown || learned.Connection.Get("user").AsString() != "grace" || learned.Name != was.Name):
-				t.Errorf("it learns %+v", learned)
+				t.Errorf("the state records %+v", learned)
 			}
 		})
 	}

@@ -10,11 +10,10 @@ import (
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
-// TestRedoesNothing stops the operator at moments of a founding, of an upgrade and
-// of a rotation, and has the same command go on. What the steps had done that were
-// over by then is not done once more: with what comes after, it is done as often as
-// in one go. That are restarts, evictions, certificates, files, images and members
-// of etcd.
+// TestRedoesNothing stops the operator at moments of a bootstrap, an upgrade and a rotation, and
+// continues with the same command. It checks that effects of completed steps are not repeated: together
+// with what follows, each occurs as often as without the interruption. Effects are restarts, evictions,
+// certificates, files, images and members of etcd.
 func TestRedoesNothing(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(t *testing.T) *operator{
@@ -51,19 +50,19 @@ func TestRedoesNothing(t *testing.T) {
 	}
 }
 
-// ledger is what was done, by steps that are over.
+// ledger counts effects, separately for completed steps.
 type ledger struct {
 	o *operator
-	// step is the one that runs.
+	// step is the running step.
 	step string
-	// before is what was done when it began.
+	// before is what had been done when the step began.
 	before map[string]int
-	// over holds what was done by steps that are over, and by has them.
+	// over holds the effects of completed steps, and by the steps that caused them.
 	over map[string]int
 	by   map[string][]string
 }
 
-// ledgerOf keeps a ledger of what an operator does from now on, one step at a time.
+// ledgerOf starts a ledger of an operator's further effects, one step at a time.
 func ledgerOf(o *operator) *ledger {
 	l := &ledger{o: o, before: o.world.Changes(), over: map[string]int{}, by: map[string][]string{}}
 	o.around = func(s *planner.Step) error {
@@ -74,7 +73,7 @@ func ledgerOf(o *operator) *ledger {
 	return l
 }
 
-// close enters what the step did that ran last.
+// close enters the effects of the step that ran last.
 func (l *ledger) close() {
 	now := l.o.world.Changes()
 	for what, n := range now {
@@ -86,8 +85,8 @@ func (l *ledger) close() {
 	l.before = now
 }
 
-// inFlight returns what the step that runs has changed by now, and the components whose
-// manifests these are: who goes on puts back what it had taken away.
+// inFlight returns what the running step has changed so far, and the components whose manifests it
+// changed: the continued apply restores what the step has removed.
 func (l *ledger) inFlight() map[string]bool {
 	out := map[string]bool{}
 	for what, n := range l.o.world.Changes() {
@@ -101,7 +100,7 @@ func (l *ledger) inFlight() map[string]bool {
 	return out
 }
 
-// wantOnce has an operator die at an effect and go on with the same command.
+// wantOnce lets an operator crash at an effect and continue with the same command.
 func (l *ledger) wantOnce(t *testing.T, whole *ledger, n int, done bool) {
 	t.Helper()
 	o, alive := l.o, true
@@ -114,7 +113,7 @@ func (l *ledger) wantOnce(t *testing.T, whole *ledger, n int, done bool) {
 	}
 	rotate := slices.Clone(o.rotate)
 	if !crashing(o, n, done, func() { alive = false }) {
-		t.Fatalf("there was no crash at effect %d (done %v)", n, done)
+		t.Fatalf("effect %d did not occur (done %v)", n, done)
 	}
 	away := l.inFlight()
 	after := ledgerOf(o)
@@ -133,7 +132,7 @@ func (l *ledger) wantOnce(t *testing.T, whole *ledger, n int, done bool) {
 	for _, what := range slices.Sorted(maps.Keys(l.over)) {
 		once, again := l.over[what], after.over[what]
 		if _, about, _ := strings.Cut(what, " "); again > 0 && once+again > max(whole.over[what], once) && !away[about] {
-			t.Errorf("stopped at effect %d (done %v) in %s: it is done again: %s\n  by %s, which were over, and again by %s",
+			t.Errorf("stopped at effect %d (done %v) in %s: it repeats: %s\n  done by the completed steps %s, and again by %s",
 				n, done, l.step, what, strings.Join(l.by[what], ", "), strings.Join(after.by[what], ", "))
 		}
 	}

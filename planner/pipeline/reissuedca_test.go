@@ -13,14 +13,14 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// reissuing is a cluster below a CA of the operator's that ends after half a year.
+// reissuing is a cluster with a CA of the operator's that expires after half a year.
 type reissuing struct {
 	*operator
 	holder *holder
 	ca     *pkitest.CA
 }
 
-// newReissuing has the CAs' keys with the operator, on the hosts, or with somebody else.
+// newReissuing returns one whose CA keys are with the operator, on the hosts, or elsewhere, by custody.
 func newReissuing(t *testing.T, custody string) *reissuing {
 	t.Helper()
 	h := withoutKeys(t, 2, 1)
@@ -38,15 +38,15 @@ func newReissuing(t *testing.T, custody string) *reissuing {
 	return r
 }
 
-// reissue gives the CA's certificate reissued, for the same key.
+// reissue replaces the configured CA's certificate by one for the same key.
 func (r *reissuing) reissue(from time.Time) {
 	r.t.Helper()
 	r.ca.Reissue(r.t, from)
 	r.config.Clusters[0].Certificates.CA.Certificate = string(r.ca.Certificate)
 }
 
-// TestReissuedCA: a CA's certificate that is reissued for the same key comes to all who
-// trust it, and nothing ends with the former one.
+// TestReissuedCA checks that a CA certificate that is reissued for the same key reaches all that trust
+// the CA, so that the expiry of the former one has no effect.
 func TestReissuedCA(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -56,7 +56,7 @@ func TestReissuedCA(t *testing.T) {
 		"on hosts":          {"on hosts", func(*reissuing) {}},
 		"with the operator": {"with the operator", func(*reissuing) {}},
 		"supplied and gone": {"without key", func(r *reissuing) { clear(r.holder.files()) }},
-		"supplied anew":     {"without key", func(r *reissuing) { r.holder.sign(simulated.AddDate(1, 0, 0), nil) }},
+		"supplied again":    {"without key", func(r *reissuing) { r.holder.sign(simulated.AddDate(1, 0, 0), nil) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -70,19 +70,19 @@ func TestReissuedCA(t *testing.T) {
 			r.wantTrusted()
 			r.world.Advance(200 * 24 * time.Hour)
 			if d := r.world.Distrust(); len(d) > 0 {
-				t.Errorf("when the former certificate has ended: %s", strings.Join(d, "; "))
+				t.Errorf("after the former certificate has expired: %s", strings.Join(d, "; "))
 			}
 			r.wantNoDrift()
 		})
 	}
 }
 
-// wantTrusted wants the CA's certificate in all kubeconfigs, and in cluster-info.
+// wantTrusted checks that all kubeconfigs and cluster-info have the CA's certificate.
 func (r *reissuing) wantTrusted() {
 	r.t.Helper()
 	seen := map[string]int{}
 	for _, n := range r.config.Nodes {
-		files := r.view.Reports[n.Target].Files
+		files := r.fleet.Reports[n.Target].Files
 		want := files["/etc/kubernetes/pki/ca.crt"].Certificates[0].Serial
 		for path, f := range files {
 			if f.Kubeconfig == nil {
@@ -90,7 +90,7 @@ func (r *reissuing) wantTrusted() {
 			}
 			seen[path]++
 			if r.config.Clusters[0].Certificates.CA.Key.IsZero() && strings.HasSuffix(path, "super-admin.conf") {
-				continue // it founds the cluster, and is nobody's here afterwards
+				continue // only the bootstrap needs it, and no user of it is left here
 			}
 			if len(f.Kubeconfig.CAs) != 1 || f.Kubeconfig.CAs[0].Serial != want {
 				r.t.Errorf("%s on %s trusts %+v, want %s", path, n.Address, f.Kubeconfig.CAs, want)
@@ -103,13 +103,13 @@ func (r *reissuing) wantTrusted() {
 			r.t.Errorf("%d hosts have %s, want %d", seen["/etc/kubernetes/"+name], name, times)
 		}
 	}
-	info := r.view.ClusterReports["prod"].Objects[state.ObjectRef{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-public", Name: "cluster-info"}]
+	info := r.fleet.ClusterReports["prod"].Objects[state.ObjectRef{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-public", Name: "cluster-info"}]
 	if !strings.Contains(info.Get("data.kubeconfig").AsString(), base64.StdEncoding.EncodeToString(r.ca.Certificate)) {
-		r.t.Error("cluster-info has not the CA's certificate")
+		r.t.Error("cluster-info lacks the CA's certificate")
 	}
 }
 
-// TestReissuedCAUpgraded: an upgrade by the same apply brings it as well.
+// TestReissuedCAUpgraded checks that an upgrade in the same apply writes it as well.
 func TestReissuedCAUpgraded(t *testing.T) {
 	t.Parallel()
 	for _, custody := range []string{"on hosts", "with the operator"} {
@@ -134,7 +134,8 @@ func TestReissuedCAUpgraded(t *testing.T) {
 	}
 }
 
-// TestReissuedCARestarts: who reads a kubeconfig only when it starts is restarted.
+// TestReissuedCARestarts checks that components that read a kubeconfig only at their start are
+// restarted.
 func TestReissuedCARestarts(t *testing.T) {
 	t.Parallel()
 	r := newReissuing(t, "on hosts")
@@ -159,9 +160,8 @@ func TestReissuedCARestarts(t *testing.T) {
 	}
 }
 
-// TestReissuedCATooLate: where the former certificate has ended, so that nobody trusts an
-// API server any more, the new one is brought over SSH, and the cluster is told when the
-// API answers.
+// TestReissuedCATooLate checks that after the former certificate has expired, so that no client trusts
+// an API server, the new one is written over SSH, and to the cluster once the API answers.
 func TestReissuedCATooLate(t *testing.T) {
 	t.Parallel()
 	for _, custody := range []string{"on hosts", "with the operator", "without key"} {
@@ -171,7 +171,7 @@ func TestReissuedCATooLate(t *testing.T) {
 			r.must(r.apply())
 			r.world.Advance(200 * 24 * time.Hour)
 			if d := r.world.Distrust(); len(d) == 0 {
-				t.Error("everybody trusts a CA that has ended")
+				t.Error("no client distrusts the expired CA")
 			}
 			r.reissue(simulated.Add(-time.Hour))
 			clear(r.holder.files())
@@ -186,7 +186,7 @@ func TestReissuedCATooLate(t *testing.T) {
 	}
 }
 
-// TestReissuedCAJoins: a node that joins by the same apply has the new certificate as well.
+// TestReissuedCAJoins checks that a node that joins in the same apply has the new certificate as well.
 func TestReissuedCAJoins(t *testing.T) {
 	t.Parallel()
 	r := newReissuing(t, "on hosts")
@@ -200,7 +200,8 @@ func TestReissuedCAJoins(t *testing.T) {
 	r.wantTrusted()
 }
 
-// TestFormerStateOfGivenCA: what an older version did not remember is no difference.
+// TestFormerStateOfGivenCA checks that attributes that an earlier version did not record are no
+// difference.
 func TestFormerStateOfGivenCA(t *testing.T) {
 	t.Parallel()
 	for _, custody := range []string{"on hosts", "with the operator", "without key"} {
@@ -227,8 +228,8 @@ func TestFormerStateOfGivenCA(t *testing.T) {
 	}
 }
 
-// TestGivenCAIsRotated: by another one that is given, and what trusts it is compared by the
-// certificate again when that is over.
+// TestGivenCAIsRotated checks the rotation to another given CA. Afterwards items that trust it are
+// compared by its certificate again.
 func TestGivenCAIsRotated(t *testing.T) {
 	t.Parallel()
 	r := newReissuing(t, "on hosts")

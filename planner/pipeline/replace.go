@@ -19,10 +19,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// replace finds the nodes that are replaced, and puts in the place of what was
-// seen what will be there once each has left: all phases then plan a join.
+// replace determines the nodes to replace, and changes their observed condition to the one after their
+// removal: all phases then plan a join.
 func replace(v *topology.Fleet) diag.Diagnostics {
-	if v.Original != nil { // planned before: what was seen is to be observed again
+	if v.Original != nil { // planned before: restore the observed condition
 		v.ClusterReports, v.Reports = v.Original, v.OriginalReports
 	}
 	v.Replacements, v.Original, v.OriginalReports = map[state.Target]*topology.Replacement{}, v.ClusterReports, v.Reports
@@ -51,8 +51,7 @@ func replace(v *topology.Fleet) diag.Diagnostics {
 	return diags
 }
 
-// project puts in the place of what was seen what is there without the nodes
-// that are replaced.
+// project replaces the observed condition by the one without the replaced nodes.
 func project(v *topology.Fleet) {
 	if len(v.Replacements) == 0 {
 		return
@@ -71,7 +70,7 @@ func project(v *topology.Fleet) {
 	}
 }
 
-// withoutNode returns the cluster once the node has left.
+// withoutNode returns the cluster's report as it is after the node's removal.
 func withoutNode(c *state.ClusterReport, n *state.RecordedNode) *state.ClusterReport {
 	out := *c
 	out.Nodes, out.StaticPods = maps.Clone(c.Nodes), maps.Clone(c.StaticPods)
@@ -84,8 +83,8 @@ func withoutNode(c *state.ClusterReport, n *state.RecordedNode) *state.ClusterRe
 	return &out
 }
 
-// departureLeft returns a host of which a replaced node has left: what reset takes away is
-// gone, what it leaves is as it was.
+// departureLeft returns a host's report after the removal of its replaced node: paths that a reset
+// removes are gone, everything else is as it was.
 func departureLeft(l topology.Departure) *state.Report {
 	r := *l.Report
 	gone, before := reset.RemovedPaths(l), map[string]string{}
@@ -97,7 +96,7 @@ func departureLeft(l topology.Departure) *state.Report {
 		if slices.ContainsFunc(gone, func(g string) bool {
 			return strings.HasPrefix(p, g+"/") || p == g && before["folder:"+p] == ""
 		}) {
-			f = state.FileReport{} // looked for, and not there
+			f = state.FileReport{} // observed as absent
 		}
 		r.Files[p] = f
 	}
@@ -110,9 +109,9 @@ func departureLeft(l topology.Departure) *state.Report {
 	return &r
 }
 
-// chainReplaced has replaced nodes join after they have left, and those that were
-// workers leave one at a time, in an upgrade when the control planes have the version
-// that they join with; control planes leave as walked through.
+// chainReplaced makes replaced nodes join after their removal, and removes former workers one at a
+// time, in an upgrade only when the control planes have the version with which they join.
+// etcd.OrderMembershipChanges orders control planes.
 func chainReplaced(b *topology.Builder, c *topology.Cluster) {
 	before := kubelet.StepsBeforeJoins(c)
 	for _, n := range c.Nodes {
@@ -140,8 +139,8 @@ func chainReplaced(b *topology.Builder, c *topology.Cluster) {
 	}
 }
 
-// endpointLeaves refuses to take away a control plane whose own address is the
-// endpoint of a cluster that has others.
+// endpointLeaves refuses to remove a control plane whose own address is the endpoint of a cluster that
+// has others.
 func endpointLeaves(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, l := range v.Departures() {

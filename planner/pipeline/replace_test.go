@@ -12,9 +12,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestReplacingLeavesTheUsersFiles: files that came beside those of Kubernetes after the
-// cluster, or before it was adopted, are what a node that joins again is configured with.
-// Nothing of the old node stays beside them, and all goes with the cluster.
+// TestReplacingLeavesTheUsersFiles checks that a user's files beside those of Kubernetes, which were
+// added after the bootstrap or before the adoption, configure the rejoining node as well. Nothing of
+// the old node stays beside them, and a destroy removes everything.
 func TestReplacingLeavesTheUsersFiles(t *testing.T) {
 	t.Parallel()
 	const host, file = "10.0.0.12", "/etc/kubernetes/enc/enc.yaml"
@@ -59,23 +59,24 @@ func TestReplacingLeavesTheUsersFiles(t *testing.T) {
 				}
 			}
 			if strings.Contains(listing, "of-the-old-node") {
-				t.Error("the old node has left something")
+				t.Error("the old node has left files")
 			}
-			// Two folders, the CA and the kubelet's kubeconfig, beside what is the user's.
+			// Two folders, the CA and the kubelet's kubeconfig, besides the user's files.
 			if n := strings.Count(listing, "file /etc/kubernetes/"); o.config.Nodes[1].Role == config.Worker && n != 6 {
 				t.Errorf("a worker has %d files below /etc/kubernetes:\n%s", n, listing)
 			}
 			o.destroy = true
 			o.must(o.apply())
 			if strings.Contains(o.listings(), "/etc/kubernetes") {
-				t.Errorf("not all goes with the cluster:\n%s", o.world.Listing(host))
+				t.Errorf("the destroy leaves files:\n%s", o.world.Listing(host))
 			}
 		})
 	}
 }
 
-// TestPromotedHostIsGivenBack: a worker's host has the folders of a control plane, such as
-// the mount point of etcd's disk, before it becomes one, and keeps them as they were.
+// TestPromotedHostIsGivenBack checks that folders on a worker's host that only a control plane needs,
+// such as the mount point of etcd's disk, are as before after the worker became one and the cluster was
+// destroyed.
 func TestPromotedHostIsGivenBack(t *testing.T) {
 	t.Parallel()
 	for name, back := range map[string]bool{"it stays a control plane": false, "it becomes a worker again": true} {
@@ -101,21 +102,21 @@ func TestPromotedHostIsGivenBack(t *testing.T) {
 			o.destroy = true
 			o.must(o.apply())
 			if after := o.listings(); after != before {
-				t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
+				t.Errorf("hosts differ from before:\n%s", udiff.Unified("before", "after", before, after))
 			}
 		})
 	}
 }
 
-// become gives a node another role.
+// become changes the role of a node.
 func (o *operator) become(i int, role config.Role) {
 	n := *o.config.Nodes[i]
 	n.Role = role
 	o.config.Nodes[i] = &n
 }
 
-// TestReplacingRefusesWhatGoes: what a volume demands and the reset takes away would keep
-// the API server of the node that joins again from starting, and is told before.
+// TestReplacingRefusesWhatGoes checks that the plan refuses a replacement whose reset removes a file
+// that a volume requires: the API server of the rejoined node would not start.
 func TestReplacingRefusesWhatGoes(t *testing.T) {
 	t.Parallel()
 	const file = pkiDir + "enc.yaml"

@@ -16,8 +16,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// restarts returns the processes that a plan ends, and the certificates that it
-// wants to see on the wire, with their nodes.
+// restarts returns the processes that a plan restarts, and the certificates that it waits to see
+// served, with their nodes.
 func restarts(p *planner.Plan) (ended, shown []string) {
 	for _, s := range p.Steps {
 		for _, op := range s.Operations {
@@ -34,8 +34,8 @@ func restarts(p *planner.Plan) (ended, shown []string) {
 	return ended, shown
 }
 
-// TestRenewedByHand: what somebody renewed without a restart is taken up by the
-// component that reads it only when it starts, and by no other.
+// TestRenewedByHand checks that a certificate that was renewed by hand without a restart is loaded by
+// the component that reads it only at its start, and that no other one restarts.
 func TestRenewedByHand(t *testing.T) {
 	t.Parallel()
 	for files, want := range map[string][]string{
@@ -61,8 +61,8 @@ func TestRenewedByHand(t *testing.T) {
 	}
 }
 
-// TestRenewal: certificates that end soon are renewed on one control plane after
-// the other; nothing of the next is touched before all is well on the one before.
+// TestRenewal checks that certificates that expire soon are renewed on one control plane after the
+// other; the next one is not touched before the previous one is healthy.
 func TestRenewal(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 1)
@@ -71,7 +71,7 @@ func TestRenewal(t *testing.T) {
 	o.must(err)
 	ended, shown := restarts(p)
 	if len(ended) != 6 || len(shown) != 9 || !slices.Contains(shown, "/etc/kubernetes/pki/etcd/peer.crt at https://10.0.0.13:2380") {
-		t.Errorf("restarts %v, wants to see %v", ended, shown)
+		t.Errorf("restarts %v, waits to see %v", ended, shown)
 	}
 	for _, c := range p.Changes {
 		if c.Reason != planner.ReasonDue || c.Shown["days_left"].AsString() != "24" {
@@ -79,7 +79,7 @@ func TestRenewal(t *testing.T) {
 		}
 	}
 	if len(p.Drift) > 0 {
-		t.Errorf("time alone is no drift: %v", p.Drift)
+		t.Errorf("the passing of time is reported as drift: %v", p.Drift)
 	}
 	last := map[string]int{}
 	for i, s := range p.Steps {
@@ -88,7 +88,7 @@ func TestRenewal(t *testing.T) {
 	for i, s := range p.Steps {
 		for _, before := range map[string][]string{"cp2": {"cp1"}, "cp3": {"cp1", "cp2"}}[s.Target.Key] {
 			if last[before] > i {
-				t.Errorf("%s comes before all is done on %s", s.ID, before)
+				t.Errorf("%s does not wait for all steps on %s", s.ID, before)
 			}
 		}
 	}
@@ -96,8 +96,7 @@ func TestRenewal(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestEtcdCAChanges: an API server trusts another CA of an external etcd only
-// once it is restarted.
+// TestEtcdCAChanges checks that API servers restart in order to trust another CA of an external etcd.
 func TestEtcdCAChanges(t *testing.T) {
 	t.Parallel()
 	cfg, _ := withExternalEtcd(t, "/etc/etcd-client")
@@ -120,8 +119,8 @@ func TestEtcdCAChanges(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestReissued: what is changed of certificates is reissued to the end, and
-// CAs stay.
+// TestReissued checks that changed certificate settings reissue all affected certificates, and that CAs
+// stay.
 func TestReissued(t *testing.T) {
 	t.Parallel()
 	later := founded(t, 3, 0)
@@ -157,8 +156,8 @@ func TestReissued(t *testing.T) {
 	}
 }
 
-// TestKubeletsHaveEnded: hosts that were off until everything had ended, the
-// kubelets' own certificates as well, come back by an apply.
+// TestKubeletsHaveEnded checks that one apply recovers hosts that were off until all certificates had
+// expired, including the kubelets' own.
 func TestKubeletsHaveEnded(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 2)
@@ -175,12 +174,12 @@ func TestKubeletsHaveEnded(t *testing.T) {
 		t.Errorf("the plan does not give 5 kubelets certificates:\n%s", text)
 	}
 	o.must(o.carryOut())
-	o.must(o.apply()) // what the API could not be asked before
+	o.must(o.apply()) // for objects that could not be observed before
 	o.wantNothing()
 }
 
-// TestMadeCAsEnd: a CA of ours that ends is told of in time, and nothing is
-// planned below one that has ended.
+// TestMadeCAsEnd checks that a CA of ours that expires soon is reported in time, and that nothing is
+// planned with an expired one.
 func TestMadeCAsEnd(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 0)
@@ -196,8 +195,8 @@ func TestMadeCAsEnd(t *testing.T) {
 	}
 }
 
-// TestOtherFiles: what the configuration has a component read elsewhere is not
-// waited for, and no restart is for it.
+// TestOtherFiles checks that the plan neither waits nor restarts a component for a file that the
+// configuration has replaced by another path.
 func TestOtherFiles(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 0)
@@ -209,6 +208,6 @@ func TestOtherFiles(t *testing.T) {
 	o.must(err)
 	ended, shown := restarts(p)
 	if want := []string{"kube-controller-manager on cp1 for /etc/kubernetes/controller-manager.conf"}; !slices.Equal(ended, want) || len(shown) != 2 {
-		t.Errorf("restarts %v, wants to see %v", ended, shown)
+		t.Errorf("restarts %v, waits to see %v", ended, shown)
 	}
 }

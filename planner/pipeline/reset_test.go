@@ -19,7 +19,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// put makes a file of the user's on a host, with its folder.
+// put creates a user's file on a host, with its folder.
 func (o *operator) put(address, file, text string) {
 	o.t.Helper()
 	_, err := o.world.Host(address).Perform(o.t.Context(), providers.Batch{Operations: []planner.Operation{
@@ -29,9 +29,9 @@ func (o *operator) put(address, file, text string) {
 	o.must(err)
 }
 
-// TestDestroyLeavesTheUsersFiles: what stood beside the certificates before stands there
-// afterwards, and so does an etcd's data that is not ours: everywhere beside an external
-// etcd, on workers, and where ours has another folder.
+// TestDestroyLeavesTheUsersFiles checks that the user's files beside the certificates are there after a
+// destroy, and so is the data of an etcd that is not ours: on all nodes beside an external etcd, on
+// workers, and where ours has another folder.
 func TestDestroyLeavesTheUsersFiles(t *testing.T) {
 	t.Parallel()
 	hosts := []string{"10.0.0.11", "10.0.0.21"}
@@ -56,23 +56,23 @@ func TestDestroyLeavesTheUsersFiles(t *testing.T) {
 			}
 			before := o.listings()
 			if before == fresh {
-				t.Fatal("the user has no files")
+				t.Fatal("the user's files are missing")
 			}
 			o.must(o.apply())
 			o.wantNothing()
 			o.destroy = true
 			o.must(o.apply())
-			// The folder of marks came with the first batch, which was the user's.
+			// The folder of markers came with the first batch, which wrote the user's files.
 			before = strings.ReplaceAll(before, "file /var/lib/kubewright directory 0700 root:root\n", "")
 			if after := o.listings(); after != before {
-				t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
+				t.Errorf("hosts differ from before:\n%s", udiff.Unified("before", "after", before, after))
 			}
 		})
 	}
 }
 
-// TestLeavesDataOfAnotherEtcd: of nodes that leave or rejoin, also when the block of the
-// cluster is another one by now, or gone, the data of an etcd goes that was ours, and no other.
+// TestLeavesDataOfAnotherEtcd checks that when nodes leave or rejoin, etcd data is removed if it was
+// ours, and no other data, even if the block of the cluster has changed or is gone.
 func TestLeavesDataOfAnotherEtcd(t *testing.T) {
 	t.Parallel()
 	external := func(o *operator) {
@@ -108,8 +108,9 @@ func TestLeavesDataOfAnotherEtcd(t *testing.T) {
 	}
 }
 
-// TestDestroyLeavesTheModeOfLinks: of a folder in whose place the mark found a link nobody
-// knows the mode, and that of links would open it to everybody.
+// TestDestroyLeavesTheModeOfLinks checks that a reset does not restore the mode of a folder for which
+// the marker recorded a link's: the folder's own mode is unknown, and a link's would make it accessible
+// to all users.
 func TestDestroyLeavesTheModeOfLinks(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(1, 0))
@@ -133,12 +134,13 @@ func TestDestroyLeavesTheModeOfLinks(t *testing.T) {
 			}
 		}
 		if !emptied || putBack != want {
-			t.Errorf("%s: the folder is emptied: %v, and put back: %v", mode, emptied, putBack)
+			t.Errorf("%s: the folder is emptied: %v, and restored: %v", mode, emptied, putBack)
 		}
 	}
 }
 
-// TestDestroyTakesTheCertificatesFolder: one of the cluster's own goes as well.
+// TestDestroyTakesTheCertificatesFolder checks that a certificates folder of the cluster's own is
+// removed as well.
 func TestDestroyTakesTheCertificatesFolder(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(3, 1))
@@ -148,11 +150,12 @@ func TestDestroyTakesTheCertificatesFolder(t *testing.T) {
 	o.destroy = true
 	o.must(o.apply())
 	if after := o.listings(); after != before {
-		t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
+		t.Errorf("hosts differ from before:\n%s", udiff.Unified("before", "after", before, after))
 	}
 }
 
-// TestDestroyTakesBackWhatTheKubeletToldLogind: the kubelet itself never does.
+// TestDestroyTakesBackWhatTheKubeletToldLogind checks that a destroy removes the kubelet's logind
+// configuration, which the kubelet itself never does.
 func TestDestroyTakesBackWhatTheKubeletToldLogind(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(1, 0))
@@ -160,16 +163,16 @@ func TestDestroyTakesBackWhatTheKubeletToldLogind(t *testing.T) {
 	before := o.listings()
 	o.must(o.apply())
 	if !strings.Contains(o.listings(), "99-kubelet.conf") {
-		t.Fatal("the kubelet has told logind nothing")
+		t.Fatal("the kubelet has not configured logind")
 	}
 	o.destroy = true
 	o.must(o.apply())
 	if after := o.listings(); after != before {
-		t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
+		t.Errorf("hosts differ from before:\n%s", udiff.Unified("before", "after", before, after))
 	}
 }
 
-// flannel returns a network addon as far as hosts notice it.
+// flannel returns a network addon, reduced to its effects on hosts.
 func flannel() *config.Addon {
 	volume := func(name, path string) map[string]any {
 		return map[string]any{"name": name, "hostPath": map[string]any{"path": path}}
@@ -182,8 +185,8 @@ func flannel() *config.Addon {
 	}))}
 }
 
-// TestDestroyTakesTheNetwork: what a network addon leaves on hosts goes, and what is
-// another container engine's, or stood there before, stays.
+// TestDestroyTakesTheNetwork checks that a destroy removes what a network addon leaves on hosts, except
+// for files that belong to another container engine or were there before.
 func TestDestroyTakesTheNetwork(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(1, 1))
@@ -200,14 +203,14 @@ func TestDestroyTakesTheNetwork(t *testing.T) {
 	}
 	o.destroy = true
 	o.must(o.apply())
-	before = strings.ReplaceAll(before, "file /var/lib/kubewright directory 0700 root:root\n", "") // of the user's batch
+	before = strings.ReplaceAll(before, "file /var/lib/kubewright directory 0700 root:root\n", "") // created with the user's batch
 	if after := o.listings(); after != before {
-		t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
+		t.Errorf("hosts differ from before:\n%s", udiff.Unified("before", "after", before, after))
 	}
 }
 
-// TestDestroySparesContainerEngines: what podman, nerdctl and CRI-O have put beside the
-// network of pods after the cluster was made is theirs, and so is the folder then.
+// TestDestroySparesContainerEngines checks that networks that podman, nerdctl and CRI-O have added
+// beside the pods' network after the bootstrap stay, together with their folder.
 func TestDestroySparesContainerEngines(t *testing.T) {
 	t.Parallel()
 	for name, bare := range map[string]bool{"a folder that was there": false, "a folder that came with install": true} {
@@ -227,7 +230,7 @@ func TestDestroySparesContainerEngines(t *testing.T) {
 			o.must(o.apply())
 			for _, name := range theirs {
 				if !strings.Contains(o.listings(), "/etc/cni/net.d/"+name) {
-					t.Errorf("%s was taken away", name)
+					t.Errorf("%s was removed", name)
 				}
 			}
 			for _, name := range []string{"10-calico.conflist", "10-kube-flannel-ds.conflist"} {
@@ -239,7 +242,7 @@ func TestDestroySparesContainerEngines(t *testing.T) {
 	}
 }
 
-// TestImagesOfTheRuntime: images are looked for where they are pulled to.
+// TestImagesOfTheRuntime checks that images are queried in the runtime into which they are pulled.
 func TestImagesOfTheRuntime(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(1, 1))
@@ -252,8 +255,8 @@ func TestImagesOfTheRuntime(t *testing.T) {
 	}
 }
 
-// TestDestroyFindsTheRuntime: pods are taken away from the runtime that the kubelet was
-// given, also where another one is on the host and kubeadm would find that first.
+// TestDestroyFindsTheRuntime checks that pods are removed from the runtime that the kubelet was given,
+// even if the host has another one that kubeadm would find first.
 func TestDestroyFindsTheRuntime(t *testing.T) {
 	t.Parallel()
 	const crio, containerd = "unix:///run/crio/crio.sock", "unix:///var/run/containerd/containerd.sock"
@@ -328,9 +331,9 @@ func TestDestroyFindsTheRuntime(t *testing.T) {
 	}
 }
 
-// TestAPIServerLeavesFirst: a control plane that leaves takes no more requests when
-// the etcd beside it is no member any more. Where nobody is there to stop its API
-// server, nothing waits for that.
+// TestAPIServerLeavesFirst checks that a departing control plane accepts no more requests when the etcd
+// beside it is no longer a member. Without a kubelet that stops its API server, the plan does not wait
+// for that.
 func TestAPIServerLeavesFirst(t *testing.T) {
 	t.Parallel()
 	stopped := "its kubelet has stopped"
@@ -356,14 +359,14 @@ func TestAPIServerLeavesFirst(t *testing.T) {
 			o.must(err)
 			s, waits := stepOf(p, "cp2/reset"), false
 			if s == nil {
-				t.Fatalf("nobody leaves:\n%s", describe(p))
+				t.Fatalf("cp2 does not leave:\n%s", describe(p))
 			}
 			for _, op := range s.Operations {
 				w, ok := op.(planner.Wait)
 				waits = waits || ok && w.For == planner.WaitClosed
 			}
 			if waits == (name == stopped) {
-				t.Errorf("that the API server is closed is waited for: %v", waits)
+				t.Errorf("the plan waits until the API server is closed: %v", waits)
 			}
 			o.must(o.carryOut())
 			o.wantHeld()
@@ -372,9 +375,9 @@ func TestAPIServerLeavesFirst(t *testing.T) {
 	}
 }
 
-// TestKernelModules: modules that are listed are there now and after a boot. One that
-// is listed no more stays until the cluster is gone, when only those go that were not
-// there before.
+// TestKernelModules checks that listed modules are loaded now and after a boot. A module that is no
+// longer listed stays until the cluster is destroyed, which removes only modules that were not there
+// before.
 func TestKernelModules(t *testing.T) {
 	t.Parallel()
 	const host = "10.0.0.21"
@@ -412,11 +415,11 @@ func TestKernelModules(t *testing.T) {
 	o.must(o.apply())
 	loaded("ip_vs")
 	if after := o.listings(); after != before {
-		t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
+		t.Errorf("hosts differ from before:\n%s", udiff.Unified("before", "after", before, after))
 	}
 }
 
-// swapping returns an operator over hosts on which fstab has swap.
+// swapping returns an operator of hosts whose fstab has swap.
 func swapping(t *testing.T) *operator {
 	t.Helper()
 	o := newOperator(t, cluster(1, 1))
@@ -427,7 +430,7 @@ func swapping(t *testing.T) *operator {
 	return o
 }
 
-// swap tells whether the control plane's swap is on, and will be after a boot.
+// swap reports whether the control plane's swap is on, and whether it will be after a boot.
 func (o *operator) swap() (on, boots bool) {
 	o.t.Helper()
 	r, err := o.world.Host("10.0.0.11").Observe(o.t.Context(), state.Query{})
@@ -435,8 +438,8 @@ func (o *operator) swap() (on, boots bool) {
 	return r.Facts.Swap, r.Facts.SwapAtBoot
 }
 
-// TestSwapStaysOff: swap that fstab has is off after a boot as well, so that the
-// kubelet starts, and as it was before when the cluster is gone.
+// TestSwapStaysOff checks that swap in fstab is off after a boot as well, so that the kubelet starts,
+// and as before after the cluster's destruction.
 func TestSwapStaysOff(t *testing.T) {
 	t.Parallel()
 	for name, off := range map[string]bool{"in use": false, "turned off by hand": true} {
@@ -459,7 +462,7 @@ func TestSwapStaysOff(t *testing.T) {
 			o.destroy = true
 			o.must(o.apply())
 			if after := o.listings(); after != before {
-				t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
+				t.Errorf("hosts differ from before:\n%s", udiff.Unified("before", "after", before, after))
 			}
 			if on, boots := o.swap(); on != wasOn || !boots {
 				t.Errorf("after all swap is on: %t, and will be after a boot: %t", on, boots)
@@ -468,8 +471,8 @@ func TestSwapStaysOff(t *testing.T) {
 	}
 }
 
-// TestSwapReturnsToFstab: swap that somebody adds later is off at the next boot
-// again, and is there when the cluster is gone.
+// TestSwapReturnsToFstab checks that swap that is added to fstab later is turned off for the next boot
+// as well, and is back after the cluster's destruction.
 func TestSwapReturnsToFstab(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(1, 1))
@@ -489,8 +492,7 @@ func TestSwapReturnsToFstab(t *testing.T) {
 	}
 }
 
-// TestSwapIsAllowedLater: swap that the kubelet may run with from now on is of no
-// concern to a plan any more.
+// TestSwapIsAllowedLater checks that a plan no longer touches swap once the kubelet may run with it.
 func TestSwapIsAllowedLater(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(1, 1))
@@ -502,7 +504,7 @@ func TestSwapIsAllowedLater(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestSwapIsLetAlone: where the kubelet runs with swap, it is as it was.
+// TestSwapIsLetAlone checks that swap is left as it is if the kubelet runs with it.
 func TestSwapIsLetAlone(t *testing.T) {
 	t.Parallel()
 	o := swapping(t)
@@ -523,12 +525,12 @@ func TestSwapIsLetAlone(t *testing.T) {
 	o.destroy = true
 	o.must(o.apply())
 	if after := o.listings(); after != before {
-		t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
+		t.Errorf("hosts differ from before:\n%s", udiff.Unified("before", "after", before, after))
 	}
 }
 
-// TestSwapByArgument: an argument of the kubelet counts before its file, the node's before
-// the cluster's, and the last one of several.
+// TestSwapByArgument checks that an argument of the kubelet overrides its file, the node's the
+// cluster's, and that the last one of several wins.
 func TestSwapByArgument(t *testing.T) {
 	t.Parallel()
 	o := swapping(t)
@@ -555,8 +557,9 @@ func TestSwapByArgument(t *testing.T) {
 	}
 }
 
-// TestNothingIsDoneOnHost says of a cluster that goes whole what is left on a host: nothing
-// on one that was seen to be clean, and all of it on one that somebody has said is gone.
+// TestNothingIsDoneOnHost checks what the destruction of a whole cluster says about a host that is not
+// changed: a host that was observed as clean holds nothing of the cluster, one that was declared gone
+// may still hold all of it.
 func TestNothingIsDoneOnHost(t *testing.T) {
 	t.Parallel()
 	o := running(t, 3, 1, "1.36.3")
@@ -579,8 +582,8 @@ func TestNothingIsDoneOnHost(t *testing.T) {
 	}
 }
 
-// TestLeavesFilesOfRotations: what a rotation, or a replacement at once, has left on a control
-// plane when it was cut short goes with it.
+// TestLeavesFilesOfRotations checks that files that an interrupted rotation or replacement at once has
+// left on a control plane are removed with it.
 func TestLeavesFilesOfRotations(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 1)

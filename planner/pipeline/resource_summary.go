@@ -10,8 +10,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Describe adds to clusters and nodes what the state remembers and what their blocks
-// say. Of an addon there is nothing to say.
+// Describe adds to clusters and nodes their recorded and their desired traits. Addons have none.
 func Describe(v *topology.Fleet, resources []planner.ResourceChange) {
 	for i := range resources {
 		r := &resources[i]

@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// price says of each change what it costs of what runs.
+// price sets the cost of each change for running components.
 func price(v *topology.Fleet, changes []planner.Change) {
 	for i := range changes {
 		changes[i].Cost = cost(v, changes[i])
@@ -29,11 +29,11 @@ func cost(v *topology.Fleet, c planner.Change) planner.Cost {
 	return planner.CostNone
 }
 
-// restartsFor reports whether the change of an item has something restarted on a node that runs.
+// restartsFor reports whether the change of an item restarts something on a running node.
 func restartsFor(n *topology.Node, c planner.Change) bool {
 	switch c.Address.Phase {
 	case topology.KubeletStartPhase:
-		return true // the kubelet reads all of it when it starts
+		return true // the kubelet reads all of it at its start
 	case topology.InstallPhase:
 		return restartsForSoftware(n, c)
 	case topology.EtcdPhase, topology.ControlPlanePhase:
@@ -45,8 +45,7 @@ func restartsFor(n *topology.Node, c planner.Change) bool {
 	})
 }
 
-// restartsForSoftware reports whether a part of what is installed is restarted when the
-// item changes.
+// restartsForSoftware reports whether the change of an item restarts a part of the installed software.
 func restartsForSoftware(n *topology.Node, c planner.Change) bool {
 	if c.Kind == state.KindUnit {
 		return true

@@ -13,9 +13,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestRestoreLeavesNobodyOut: a restore is refused while a control plane that the
-// state has would go on with the old etcd, also when the configuration has it no
-// more, until it is known to be gone.
+// TestRestoreLeavesNobodyOut checks that a restore is refused while a recorded control plane would
+// continue with the old etcd, even if it is no longer in the configuration, until it is known to be
+// gone.
 func TestRestoreLeavesNobodyOut(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 0)
@@ -53,16 +53,16 @@ func TestRestoreLeavesNobodyOut(t *testing.T) {
 		"off and taken out": {func(o *operator) { off(o); o.leave("cp1", "cp2") }, refused(
 			`  node.cp["cp1"] (10.0.0.11): no longer in the configuration, and `, `  node.cp["cp2"] (10.0.0.12): `, "Restore their blocks as they were",
 			`kubewright etcd restore FILE -forget-unreachable='node.cp["cp1"]' -forget-unreachable='node.cp["cp2"]'`), ""},
-		"one said to be gone": {
+		"one declared gone": {
 			func(o *operator) { off(o); o.leave("cp1", "cp2"); o.forget = []state.Target{cp1} },
 			refused(`kubewright etcd restore FILE -forget-unreachable='node.cp["cp2"]'`), "",
 		},
-		"both said to be gone": {func(o *operator) {
+		"both declared gone": {func(o *operator) {
 			off(o)
 			o.leave("cp1", "cp2")
 			o.forget, o.config.Removals = []state.Target{cp1}, []config.Removal{{From: cp2, Destroy: true, Unreachable: true}}
 		}, []finding{lost}, "1 member of the snapshot, quorum 1."},
-		"said to be gone, and refuses the key": {
+		"declared gone, and refuses the key": {
 			func(o *operator) {
 				off(o)
 				o.edit("10.0.0.11", "power on")
@@ -124,11 +124,11 @@ func TestRestoreLeavesNobodyOut(t *testing.T) {
 			r, diags := maintenance.Restore(o.observe(), planner.Plan{}, maintenance.EtcdRestore{Cluster: "prod", Artifact: "good.db", SHA256: "0123456789abcdef"})
 			wantFindings(t, diags, c.want...)
 			if c.quorum != "" && (r.Plan == nil || !slices.Contains(r.Plan.Quorum, c.quorum)) {
-				t.Errorf("the plan says of members %v", strings.Join(r.Plan.Quorum, " "))
+				t.Errorf("the plan says about members: %v", strings.Join(r.Plan.Quorum, " "))
 			}
 			for _, p := range resourcesOf(r) {
 				if p.Before["role"] != "control-plane" || p.After["role"] != "control-plane" {
-					t.Errorf("%s is said to be %v, and then %v", p.Target, p.Before, p.After)
+					t.Errorf("%s is %v, and then %v", p.Target, p.Before, p.After)
 				}
 			}
 		})

@@ -23,8 +23,8 @@ func addresses(t *testing.T, texts ...string) []state.Address {
 	return out
 }
 
-// TestTouched: a step may have changed what its phase has on its target, and what
-// follows from that by itself, and nothing else.
+// TestTouched checks which items an interrupted step may have changed: those of its phase on its target
+// and their direct consequences, and no others.
 func TestTouched(t *testing.T) {
 	t.Parallel()
 	touched := drift.Touched(addresses(t, "node.a/kubelet-start", "node.b/certs@trust-both", "node.c/reset", "cluster.prod/addon", "node.d/install"))
@@ -57,8 +57,8 @@ func TestTouched(t *testing.T) {
 	}
 }
 
-// TestUnreplaced: what was replaced before a plan was cut short is not replaced by what
-// is left of it.
+// TestUnreplaced checks that a target that was replaced before a plan was interrupted is not replaced
+// again by the rest of the plan.
 func TestUnreplaced(t *testing.T) {
 	t.Parallel()
 	cfg := &config.Config{Nodes: []*config.Node{

@@ -17,8 +17,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// itemsOf returns the twin's items of the node at a place in the view; none when
-// they cannot be rendered.
+// itemsOf returns the items of the node at an index of the counterpart fleet; none when they cannot be
+// rendered.
 func itemsOf(v *topology.Fleet, i, j int) []state.Item {
 	if n := v.Clusters[i].Nodes[j]; kubeadm.Check(n.Input()) == nil {
 		return phases.Desired(n)
@@ -26,7 +26,7 @@ func itemsOf(v *topology.Fleet, i, j int) []state.Item {
 	return nil
 }
 
-// clusterItemsOf returns the twin's items of the cluster at a place in the view.
+// clusterItemsOf returns the items of the cluster at an index of the counterpart fleet.
 func clusterItemsOf(v *topology.Fleet, i int) []state.Item {
 	c := v.Clusters[i]
 	if primary := c.PrimaryNode(); primary != nil && kubeadm.Check(primary.Input()) != nil {
@@ -35,9 +35,8 @@ func clusterItemsOf(v *topology.Fleet, i int) []state.Item {
 	return desired(c)
 }
 
-// Reveal looks up what a plan's reference stands for, in the items that the
-// configuration asks for now. It fails when that is another secret than the one
-// that was planned with.
+// Reveal resolves a plan's reference to a secret, in the presently desired items. It fails when the
+// secret is another one than at the time of the plan.
 func Reveal(v *topology.Fleet, desired *state.Snapshot, s state.Sensitive) (state.Secret, error) {
 	text, ok := strings.CutPrefix(s.Ref, sensitive.RefPrefix)
 	if block, _, _ := strings.Cut(text, "#"); !strings.Contains(block, "/") {
@@ -80,12 +79,12 @@ func revealed(v *topology.Fleet, it *state.Item, field string) (state.Secret, st
 	return state.NewSecret(b), v.Key.Fingerprint(value)
 }
 
-// steering refuses secrets in what kubewright itself has to follow: where it
-// asks for health stands in every plan.
-func steering(c *topology.Cluster, twin *topology.Cluster) diag.Diagnostics {
+// steering refuses secrets in values that kubewright itself uses: every plan shows the addresses of its
+// health checks.
+func steering(c *topology.Cluster, swapped *topology.Cluster) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for i, n := range c.Nodes {
-		if n.Report == nil || healthPlaces(n) == healthPlaces(twin.Nodes[i]) {
+		if n.Report == nil || healthPlaces(n) == healthPlaces(swapped.Nodes[i]) {
 			continue
 		}
 		diags = append(diags, diag.Errorf("Value cannot be sensitive", "The health check addresses of the components of %s are derived from a sensitive value, "+

@@ -15,7 +15,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// rotating returns an operator who was cut short in a stage of a rotation.
+// rotating returns an operator whose apply was interrupted in a stage of a rotation.
 func rotating(t *testing.T, base *operator, ca, stage, phase string) *operator {
 	t.Helper()
 	o := base.copy(t)
@@ -33,11 +33,11 @@ func rotating(t *testing.T, base *operator, ca, stage, phase string) *operator {
 	return o
 }
 
-// rotatedAlone is the refusal to change anything beside a rotation.
+// rotatedAlone is the title of the refusal to change anything together with a rotation.
 const rotatedAlone = "CA rotation cannot be combined with other changes"
 
-// TestGoneWhileRotating: a node whose host is gone for good leaves before a rotation
-// goes on, wherever that stands, and the rotation ends without it.
+// TestGoneWhileRotating checks that a node whose host is gone for good leaves before an interrupted
+// rotation continues, at any stage, and that the rotation completes without it.
 func TestGoneWhileRotating(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 2)
@@ -59,7 +59,7 @@ func TestGoneWhileRotating(t *testing.T) {
 				o.edit(gone.Address, "power off")
 				o.leave(key)
 				o.forget = []state.Target{gone.Target}
-				if at.ca == "etcd-ca" && key != "w2" { // of the two that are left one restarts at a time
+				if at.ca == "etcd-ca" && key != "w2" { // one of the two remaining members restarts at a time
 					wantRefused(t, o, "Etcd would lose quorum", "Until the rotation is complete no other control plane can join. Accept that the API does not answer")
 					o.config.Clusters[0].Upgrade.AllowDowntime = true
 				}
@@ -69,19 +69,19 @@ func TestGoneWhileRotating(t *testing.T) {
 					t.Errorf("the node does not leave first:\n%s", describe(p))
 				}
 				o.must(o.carryOut())
-				if at.ca != "service-account" { // which waits for tokens
+				if at.ca != "service-account" { // whose rotation waits for tokens
 					o.wantNothing()
 				}
 				if strings.Contains(describe(o.result.Plan), key) {
-					t.Errorf("the node is still spoken of:\n%s", describe(o.result.Plan))
+					t.Errorf("the plan still contains the node:\n%s", describe(o.result.Plan))
 				}
 			})
 		}
 	}
 }
 
-// TestReinstalledWhileRotating: a host that has lost all of the cluster in the midst
-// of a rotation leaves first, and joins when that is complete.
+// TestReinstalledWhileRotating checks that a host that was reinstalled during a rotation leaves first,
+// and rejoins when the rotation is complete.
 func TestReinstalledWhileRotating(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 1)
@@ -121,7 +121,7 @@ func TestReinstalledWhileRotating(t *testing.T) {
 	}
 }
 
-// TestAlone: what is refused beside a rotation names what works then.
+// TestAlone checks that a refusal to combine changes with a rotation names a remedy that works.
 func TestAlone(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 2)
@@ -150,15 +150,15 @@ func TestAlone(t *testing.T) {
 			wantRefused(t, o, rotatedAlone, c.says...)
 			for _, d := range o.diagnose() {
 				if strings.Contains(d.Detail, "-allow-unreachable") {
-					t.Errorf("%s advises what is refused next:\n%s", d.Summary, d.Detail)
+					t.Errorf("the remedy of %s is refused:\n%s", d.Summary, d.Detail)
 				}
 			}
 		})
 	}
 }
 
-// TestUnheardWhileRotating: a node that the API shows and nothing refers to, since the
-// state was made to forget it or somebody has joined it by hand, is not cut off unsaid.
+// TestUnheardWhileRotating checks that a rotation is refused if it would cut off a node that only the
+// API shows, since the state was made to forget it or a user has joined it by hand.
 func TestUnheardWhileRotating(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 2)
@@ -207,8 +207,8 @@ func TestUnheardWhileRotating(t *testing.T) {
 	}
 }
 
-// TestRepairedWhileRotating: while the API is silent no stage goes on, so that what
-// keeps it silent can be put right without a host that is off.
+// TestRepairedWhileRotating checks that no stage continues while the API does not answer, so that the
+// cause can be repaired without a host that is off.
 func TestRepairedWhileRotating(t *testing.T) {
 	t.Parallel()
 	o := rotating(t, founded(t, 1, 1), "ca", "reissue", "certs")
@@ -219,15 +219,15 @@ func TestRepairedWhileRotating(t *testing.T) {
 	o.must(err)
 	for _, s := range p.Steps {
 		if s.ID.Waypoint != "" || s.ID.Target.Key != "cp1" {
-			t.Errorf("%s is done", s.ID)
+			t.Errorf("unexpected step %s", s.ID)
 		}
 	}
 	if p.Empty() {
-		t.Error("nothing is put right")
+		t.Error("nothing is repaired")
 	}
 }
 
-// wantRefused wants a refusal that says all of that.
+// wantRefused checks that the plan is refused with this title and all of these texts.
 func wantRefused(t *testing.T, o *operator, summary string, says ...string) {
 	t.Helper()
 	diags := o.diagnose()
@@ -243,8 +243,8 @@ func wantRefused(t *testing.T, o *operator, summary string, says ...string) {
 	}
 }
 
-// TestUnreadyBeforeRotation: before the cluster's CA is rotated every Node has to be Ready, and
-// is waited for as the first. What restarts no kubelet waits for none.
+// TestUnreadyBeforeRotation checks that a rotation of the cluster's CA first waits until every Node is
+// Ready. Rotations that restart no kubelet do not wait.
 func TestUnreadyBeforeRotation(t *testing.T) {
 	t.Parallel()
 	base := running(t, 3, 1, sim.DefaultProfile().KubeletVersion)
@@ -280,10 +280,10 @@ func TestUnreadyBeforeRotation(t *testing.T) {
 				return
 			}
 			if err == nil || !strings.Contains(err.Error(), "certs@trust-both: cannot wait for node") {
-				t.Errorf("it does not wait for the Node first: %v", err)
+				t.Errorf("the rotation does not wait for the Node first: %v", err)
 			}
 			o.rotate = nil
-			o.wantNothing() // it has not begun
+			o.wantNothing() // the rotation has not begun
 			o.edit(c.host, "file "+cni+" content {}")
 			o.rotate = asked
 			o.must(o.apply())

@@ -11,9 +11,9 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// TestDamageBeforeRotating: no rotation begins while something that it changes is
-// missing, was changed or does not run, as its stages would stop at that; an apply
-// without it puts that right.
+// TestDamageBeforeRotating checks that no rotation begins while an item that it changes is missing, was
+// changed or does not run, since its stages would fail there; an apply without the rotation repairs
+// that.
 func TestDamageBeforeRotating(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 1)
@@ -39,14 +39,14 @@ func TestDamageBeforeRotating(t *testing.T) {
 			o.rotate = []topology.Rotation{rotationOf(t, c.ca)}
 			o.must(o.apply())
 			o.rotate = nil
-			if c.ca != "service-account" { // which waits for tokens
+			if c.ca != "service-account" { // whose rotation waits for tokens
 				o.wantNothing()
 			}
 		})
 	}
 }
 
-// TestDamageBesideRotation: what a rotation does not touch keeps none from beginning.
+// TestDamageBesideRotation checks that damage that a rotation does not touch does not prevent it.
 func TestDamageBesideRotation(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ ca, edit string }{
@@ -65,9 +65,9 @@ func TestDamageBesideRotation(t *testing.T) {
 	}
 }
 
-// TestDamageWhileRotating: what is lost in the midst of a rotation is rewritten by
-// its stages, and nobody distrusts anybody on the way. Without KUBEWRIGHT_LONG every
-// third combination is tried.
+// TestDamageWhileRotating checks that the stages of a rotation rewrite what is lost in between, and
+// that all components trust each other throughout. Without KUBEWRIGHT_LONG every third combination is
+// tried.
 func TestDamageWhileRotating(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 1)
@@ -110,9 +110,9 @@ func TestDamageWhileRotating(t *testing.T) {
 	}
 }
 
-// TestLostPodsWhileRotating: static pods that are lost in the midst of any rotation start
-// before it goes on, and take up what it brings like all others. Without KUBEWRIGHT_LONG
-// every third combination is tried.
+// TestLostPodsWhileRotating checks that static pods that are lost during any rotation start before it
+// continues, and then load new files like all others. Without KUBEWRIGHT_LONG every third combination
+// is tried.
 func TestLostPodsWhileRotating(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 1)
@@ -145,27 +145,27 @@ func TestLostPodsWhileRotating(t *testing.T) {
 					for _, pod := range pods {
 						o.edit(host, "file /etc/kubernetes/manifests/"+pod+".yaml delete")
 					}
-					o.goesOn(at.ca)
+					o.continues(at.ca)
 				})
 			}
 		}
 	}
 }
 
-// goesOn ends a rotation, and nobody distrusts anybody then.
-func (o *operator) goesOn(ca string) {
+// continues completes a rotation, and checks that all components trust each other then.
+func (o *operator) continues(ca string) {
 	o.t.Helper()
 	o.must(o.apply())
 	for _, d := range o.world.Distrust() {
 		o.t.Error(d)
 	}
-	if ca != "service-account" { // which waits for tokens
+	if ca != "service-account" { // whose rotation waits for tokens
 		o.wantNothing()
 	}
 }
 
-// TestLostCertificatesWhileRotating: certificates that are lost in the midst of any
-// rotation are issued before it goes on, since what reads them would not come up. Without
+// TestLostCertificatesWhileRotating checks that certificates that are lost during any rotation are
+// issued before it continues, since the components that read them would not come up. Without
 // KUBEWRIGHT_LONG every seventh combination is tried.
 func TestLostCertificatesWhileRotating(t *testing.T) {
 	t.Parallel()
@@ -194,16 +194,16 @@ func TestLostCertificatesWhileRotating(t *testing.T) {
 					o := cut.copy(t)
 					o.edit(host, "file "+pkiDir+leaf+".crt delete", "power reboot")
 					o.world.Advance(time.Minute)
-					o.goesOn(at.ca)
+					o.continues(at.ca)
 				})
 			}
 		}
 	}
 }
 
-// TestBootsWhileRotating: a control plane that boots in the midst of a rotation does not
-// keep it from going on. A controller manager that is not told yet with what to sign does
-// not start beside a file of both CAs, until a stage tells it.
+// TestBootsWhileRotating checks that a control plane that boots during a rotation does not prevent it
+// from continuing. A controller manager without an argument for the CA to sign with does not start with
+// a file of both CAs, until a stage adds the argument.
 func TestBootsWhileRotating(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 1)

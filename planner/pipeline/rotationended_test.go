@@ -12,7 +12,8 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// ageing returns a cluster whose CAs end within 300 hours, and what they have signed later.
+// ageing returns a cluster whose CAs expire within 300 hours, and the certificates that they signed
+// later.
 func ageing(t *testing.T) *operator {
 	t.Helper()
 	o := newOperator(t, cluster(3, 1))
@@ -22,13 +23,14 @@ func ageing(t *testing.T) *operator {
 	o.must(o.apply())
 	for range 2 {
 		o.world.Advance(850 * time.Hour)
-		o.must(o.apply()) // what it can reach
+		o.must(o.apply()) // for everything that can be reached
 		o.must(o.apply())
 	}
 	return o
 }
 
-// whileEnding has a rotation cut short where a step is about to begin, and time go by.
+// whileEnding returns a copy whose rotation was interrupted before a step, some hours later, and the
+// requested rotations.
 func (o *operator) whileEnding(t *testing.T, cas, step string, hours time.Duration) (*operator, []topology.Rotation) {
 	t.Helper()
 	out := o.copy(t)
@@ -50,7 +52,7 @@ func (o *operator) whileEnding(t *testing.T, cas, step string, hours time.Durati
 	return out, asked
 }
 
-// saidOfEnded returns what the last plan said of CAs that have ended, and whether it refused for that.
+// saidOfEnded returns the diagnostics of the last plan about expired CAs, with their severity.
 func (o *operator) saidOfEnded() []string {
 	var out []string
 	for _, d := range o.said {
@@ -61,9 +63,9 @@ func (o *operator) saidOfEnded() []string {
 	return out
 }
 
-// TestOldCAEndsWhileRotating: when most control planes have what they show of the new CA
-// the old one may end. The rotation goes on with an ordinary apply, and by the command
-// that asked for it, which replaces nothing at once. A CA that is not rotated is another matter.
+// TestOldCAEndsWhileRotating checks that the old CA may expire once most control planes serve
+// certificates of the new one. The rotation continues with an ordinary apply, and with the command that
+// requested it, which replaces nothing at once. A CA that is not rotated is another matter.
 func TestOldCAEndsWhileRotating(t *testing.T) {
 	t.Parallel()
 	base := ageing(t)
@@ -93,16 +95,16 @@ func TestOldCAEndsWhileRotating(t *testing.T) {
 			o.must(err)
 			said := o.saidOfEnded()
 			if len(said) != len(c.says) {
-				t.Errorf("said %q, want %q", said, c.says)
+				t.Errorf("got %q, want %q", said, c.says)
 			}
 			for i := range c.says {
 				if !strings.HasPrefix(said[i], c.says[i]) {
-					t.Errorf("said %q, want %q", said[i], c.says[i])
+					t.Errorf("got %q, want %q", said[i], c.says[i])
 				}
 			}
 			for _, e := range p.FirstEnds() {
 				if strings.HasSuffix(e.Path, "/ca.crt") {
-					t.Errorf("%s of %s is said to end first, on %s", e.Path, e.Host, e.NotAfter)
+					t.Errorf("%s of %s is listed as the first to expire, on %s", e.Path, e.Host, e.NotAfter)
 				}
 			}
 			o.must(o.carryOut())
@@ -114,9 +116,9 @@ func TestOldCAEndsWhileRotating(t *testing.T) {
 	}
 }
 
-// TestReplacedWhileRotating: when most of what control planes show is of an old CA that has
-// ended nothing answers, and CAs are replaced at once as if no rotation had begun. Of that
-// nothing is left, and cut short it goes on.
+// TestReplacedWhileRotating checks that CAs are replaced at once, as if no rotation had begun, if most
+// control planes serve certificates of an expired old CA: no component answers then. Nothing of the
+// rotation is left, and an interrupted replacement continues.
 func TestReplacedWhileRotating(t *testing.T) {
 	t.Parallel()
 	base := ageing(t)
@@ -145,8 +147,8 @@ func TestReplacedWhileRotating(t *testing.T) {
 	}
 }
 
-// comesToRest applies until nothing is left to do, a few times at most. Of a rotation no
-// file is left then.
+// comesToRest applies until nothing is left to do, a few times at most, and checks that no file of a
+// rotation is left.
 func (o *operator) comesToRest() {
 	o.t.Helper()
 	for range 4 {
@@ -167,10 +169,10 @@ func (o *operator) comesToRest() {
 	}
 }
 
-// TestAllEndsWhileRotating: certificates that end while a rotation lies idle are issued over
-// SSH first, and everything runs when that is done, or as soon as the rotation goes on where
-// that was cut short as well. With KUBEWRIGHT_LONG set both are tried at every moment,
-// otherwise one of them.
+// TestAllEndsWhileRotating checks that certificates that expire during an unfinished rotation are first
+// issued over SSH, and that all components run afterwards, or as soon as the rotation continues if that
+// was interrupted as well. With KUBEWRIGHT_LONG set both are tried at every moment, otherwise one of
+// them.
 func TestAllEndsWhileRotating(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 1)
@@ -203,7 +205,7 @@ func TestAllEndsWhileRotating(t *testing.T) {
 					o.must(o.apply())
 					for pod, r := range o.observe().ClusterReports["prod"].StaticPods {
 						if !cut && !r.Ready {
-							t.Errorf("%s does not run before the rotation goes on", pod)
+							t.Errorf("%s does not run before the rotation continues", pod)
 						}
 					}
 					o.must(o.apply())
@@ -214,14 +216,14 @@ func TestAllEndsWhileRotating(t *testing.T) {
 	}
 }
 
-// TestReplacementGoesOn: cut short at any moment, a replacement at once goes on by the command
-// that asked for it, with what it had asked for and no other rotation, and without its flags.
+// TestReplacementGoesOn checks that a replacement at once that was interrupted at any moment continues
+// both with the command that requested it, for the requested CAs only, and without its flags.
 func TestReplacementGoesOn(t *testing.T) {
 	t.Parallel()
 	base := ageing(t)
 	for _, fresh := range [][]string{{"ca", "front-proxy-ca"}, {"etcd-ca", "front-proxy-ca"}, nil} {
 		begin := base.copy(t)
-		for _, name := range fresh { // it ends later than the others
+		for _, name := range fresh { // these expire later than the others
 			begin.rotate = append(begin.rotate, rotationOf(t, name))
 		}
 		begin.must(begin.apply())
@@ -242,14 +244,14 @@ func TestReplacementGoesOn(t *testing.T) {
 			for n, done := range crashes(t, first, last, 41) {
 				for _, again := range [][]topology.Rotation{asked, nil} {
 					if done && n == last && again != nil {
-						continue // it is over, and another one would be asked for
+						continue // it is complete, and the flags would request another one
 					}
 					o := begin.copy(t)
 					crashOnce(o, n, done)
 					o.rotate = again
 					o.world.Advance(time.Minute)
 					if _, err := o.plan(); again == nil && err != nil && strings.Contains(err.Error(), "kubewright apply -replace=cluster.prod/") {
-						o.rotate = asked // of what was not reached it gives the flags
+						o.rotate = asked // the plan names the flags for CAs that were not reached
 					}
 					_, err := o.plan()
 					o.must(err)

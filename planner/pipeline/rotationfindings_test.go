@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// rotationCase is what -replace names.
+// rotationOf parses a name as -replace takes it.
 func rotationOf(t testing.TB, name string) topology.Rotation {
 	t.Helper()
 	r, ok := rotation.ParseRotation("cluster.prod/" + name)
@@ -24,7 +24,7 @@ func rotationOf(t testing.TB, name string) topology.Rotation {
 	return r
 }
 
-// argued has a component given an argument, on line 42.
+// argued returns a change that sets an argument of a component, on line 42.
 func argued(of func(*config.Cluster) *config.Component, block, name, value string) func(*operator, *topology.Fleet) {
 	return func(o *operator, _ *topology.Fleet) {
 		c, at := o.config.Clusters[0], state.Source{File: "main.hcl", Line: 42}
@@ -36,8 +36,8 @@ func argued(of func(*config.Cluster) *config.Component, block, name, value strin
 func apiServer(c *config.Cluster) *config.Component         { return &c.APIServer.Component }
 func controllerManager(c *config.Cluster) *config.Component { return &c.ControllerManager }
 
-// TestRotationFindings: what keeps a CA or the service account keys from being
-// rotated, or goes with it.
+// TestRotationFindings checks what prevents the rotation of a CA or of the service account keys, or
+// accompanies it.
 func TestRotationFindings(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 2, 0)
@@ -80,7 +80,7 @@ func TestRotationFindings(t *testing.T) {
 			"Remove the flag, or the patch that sets it, from the configuration, apply that, and run the same command again. ",
 			"Other CAs in its file are not trusted meanwhile: restore the flag when the rotation is complete, with the new CA in that file.",
 		}}},
-		// It is the default, which would be a bundle by then.
+		// It is the default, and the file would be a bundle by then.
 		"a fixed CA to sign with": {"ca", argued(controllerManager, "controller_manager", "cluster-signing-cert-file", pkiDir+"ca.crt"), finding{diag.Error, "Flag names another file", "main.hcl:42", "cluster.prod", []string{
 			`the configuration sets kube-controller-manager's --cluster-signing-cert-file to "/etc/kubernetes/pki/ca.crt"`, `it must be "/etc/kubernetes/pki/ca-old.crt"`,
 		}}},
@@ -124,8 +124,8 @@ func TestRotationFindings(t *testing.T) {
 	}
 }
 
-// TestTokensEndWithTheirKey: who has the old service account key dropped at once is
-// told whose tokens end with it.
+// TestTokensEndWithTheirKey checks that a plan that drops the old service account key at once names the
+// tokens that become invalid.
 func TestTokensEndWithTheirKey(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 0)
@@ -140,8 +140,8 @@ func TestTokensEndWithTheirKey(t *testing.T) {
 	}})
 }
 
-// TestRotationIsOver: the command that was cut short as it took the files of its
-// rotation away does not rotate once more, and says so. The next one does.
+// TestRotationIsOver checks that a command that was interrupted while it removed the files of its
+// rotation does not rotate again, and says so. The next command does.
 func TestRotationIsOver(t *testing.T) {
 	t.Parallel()
 	for name, last := range map[string]string{"front-proxy-ca": "front-proxy-ca-next.crt", "service-account": "sa-next.pub"} {
@@ -151,17 +151,17 @@ func TestRotationIsOver(t *testing.T) {
 			places(o.config)
 			planned := func(options planner.Options) diag.Diagnostics {
 				o.rotate = []topology.Rotation{rotationOf(t, name)}
-				o.view = o.observe()
-				r, diags := o.planOf(o.view, options)
+				o.fleet = o.observe()
+				r, diags := o.planOf(o.fleet, options)
 				o.result = r
 				return diags
 			}
-			if name == "service-account" { // its old key is dropped by a later plan
+			if name == "service-account" { // a later plan drops its old key
 				planned(planner.Options{})
 				o.must(o.carryOut())
 			}
 			if diags := planned(planner.Options{SkipPhases: []string{"token-renewal"}}); diags.HasErrors() || len(o.result.Plan.Rotations) != 1 {
-				t.Fatalf("it is not rotated: %v", diags)
+				t.Fatalf("the rotation is not planned: %v", diags)
 			}
 			dead := false
 			o.world.OnEffect = func(e sim.Effect) error {
@@ -171,7 +171,7 @@ func TestRotationIsOver(t *testing.T) {
 				return nil
 			}
 			if o.carryOut() == nil {
-				t.Fatal("nothing was taken away")
+				t.Fatal("nothing was removed")
 			}
 			o.world.OnEffect = nil
 
@@ -180,19 +180,18 @@ func TestRotationIsOver(t *testing.T) {
 			}})
 			for _, s := range o.result.Plan.Steps {
 				if s.ID.Waypoint != "rotated" {
-					t.Errorf("%s is done again", s.ID)
+					t.Errorf("unexpected step %s", s.ID)
 				}
 			}
 			o.must(o.carryOut())
 			if diags := planned(planner.Options{}); diags.HasErrors() || len(o.result.Plan.Rotations) != 1 {
-				t.Errorf("it is not rotated once more: %v", diags)
+				t.Errorf("the rotation is not planned again: %v", diags)
 			}
 		})
 	}
 }
 
-// TestCopyOfAGivenCA: a second copy of a CA of the operator's, which nobody takes
-// away, keeps nothing else from being rotated.
+// TestCopyOfAGivenCA checks that a leftover second copy of a given CA does not prevent other rotations.
 func TestCopyOfAGivenCA(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, withCAs(t, 2, 0, true, "ECDSA"))
@@ -207,8 +206,8 @@ func TestCopyOfAGivenCA(t *testing.T) {
 	}
 }
 
-// TestFrontProxyCAEndsAlone: without it the API answers, so it is rotated; until
-// somebody asks for that it is told of, and keeps nothing from being put right.
+// TestFrontProxyCAEndsAlone checks that an expired front proxy's CA, without which the API answers, is
+// only reported until a rotation is requested, and prevents no repair.
 func TestFrontProxyCAEndsAlone(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 1)
@@ -228,7 +227,7 @@ func TestFrontProxyCAEndsAlone(t *testing.T) {
 		want   []finding
 		plan   func(*planner.Plan) bool
 	}{
-		"told of": {nil, nil, []finding{told}, (*planner.Plan).Empty},
+		"warned": {nil, nil, []finding{told}, (*planner.Plan).Empty},
 		"rotated": {func(o *operator) { o.rotate = []topology.Rotation{rotationOf(t, "front-proxy-ca")} }, nil, nil, func(p *planner.Plan) bool {
 			stages := map[string]bool{}
 			for _, s := range p.Steps {
@@ -268,7 +267,7 @@ func TestFrontProxyCAEndsAlone(t *testing.T) {
 			r, diags := o.planOf(v, planner.Options{})
 			wantFindings(t, diags, c.want...)
 			if r.Plan == nil || !c.plan(r.Plan) {
-				t.Errorf("the plan is another one:\n%s", describe(r.Plan))
+				t.Errorf("the plan is not as expected:\n%s", describe(r.Plan))
 			}
 		})
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
-// TestDefaultsThatAreSpelledOut: a flag that names the file that it would name anyway
-// is no other file. Whoever reads that takes up the new CA like everybody.
+// TestDefaultsThatAreSpelledOut checks that a flag with the path of its default does not count as
+// another file: its component loads the new CA like all others.
 func TestDefaultsThatAreSpelledOut(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 0)
@@ -30,7 +30,8 @@ func TestDefaultsThatAreSpelledOut(t *testing.T) {
 	o.must(o.apply())
 }
 
-// TestFlagsOfARotationThatHasBegun: what has begun goes on, whatever flags say by now.
+// TestFlagsOfARotationThatHasBegun checks that a rotation that has begun continues even if flags have
+// changed.
 func TestFlagsOfARotationThatHasBegun(t *testing.T) {
 	t.Parallel()
 	o := rotating(t, founded(t, 2, 0), "front-proxy-ca", "reissue", "certs")

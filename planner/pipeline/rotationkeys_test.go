@@ -8,9 +8,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestAsksForTokens: whichever control plane the API is asked through, while service
-// account keys are rotated it is asked for Secrets with tokens; also through one
-// that has lost the next key, but where both are believed.
+// TestAsksForTokens checks that Secrets with tokens are queried while service account keys are rotated,
+// through whichever control plane, including one that has lost the next key but still accepts both.
 func TestAsksForTokens(t *testing.T) {
 	t.Parallel()
 	keys := func(n int) *state.Report {

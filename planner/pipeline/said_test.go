@@ -15,21 +15,21 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 )
 
-// textsFile has each finding that a test has shown, in full, as somebody reads it who
-// meets it: where, what is wrong, why, and what to do.
+// textsFile has the full text of each finding that a test has shown: where, what is wrong, why, and
+// what to do.
 var textsFile = filepath.Join("testdata", "findings.txt")
 
-// between stands between two findings of the file.
+// between separates two findings in the file.
 const between = "\n----\n"
 
-// texts are the findings of the file, and those that were shown.
+// texts are the findings in the file, and those that were shown.
 var texts struct {
 	sync.Mutex
 	golden, shown map[string]bool
 }
 
-// show holds that findings read as testdata/findings.txt has them. UPDATE=1 writes it:
-// of all tests, or adds to it what some of them show.
+// show checks that findings have the texts in testdata/findings.txt. UPDATE=1 writes the file: with the
+// findings of all tests, or adds those that some of them show.
 func show(t testing.TB, diags ...*diag.Diagnostic) {
 	t.Helper()
 	texts.Lock()
@@ -42,12 +42,12 @@ func show(t testing.TB, diags ...*diag.Diagnostic) {
 		text = madeKey.ReplaceAllString(madeFolder.ReplaceAllString(text, "FOLDER"), "(DIGEST)")
 		texts.shown[text] = true
 		if !texts.golden[text] && os.Getenv("UPDATE") == "" {
-			t.Errorf("%s does not have this text; read it as somebody who meets it, and have UPDATE=1 write it:\n%s", textsFile, text)
+			t.Errorf("%s does not have this text; read it as a user would, and write it with UPDATE=1:\n%s", textsFile, text)
 		}
 	}
 }
 
-// What differs from one run to the next: folders of tests, and CAs whose keys they make.
+// These differ between runs: folders of tests, and digests of generated CA keys.
 var (
 	madeFolder = regexp.MustCompile(`/\S*/Test\w+/\d{3}`)
 	madeKey    = regexp.MustCompile(`\([0-9a-f]{12}\)`)
@@ -66,8 +66,7 @@ func readTexts(t testing.TB) map[string]bool {
 	return read
 }
 
-// TestMain sees, when all tests were run, that the file has no text that none of them
-// shows any more.
+// TestMain checks, when all tests were run, that every text in the file is shown by a test.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	all := code == 0 && !testing.Short()
@@ -91,7 +90,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// writeTexts writes what was shown, and unless that is all, what was there.
+// writeTexts writes the shown texts and, unless all tests were run, those in the file.
 func writeTexts(all bool) error {
 	if !all {
 		maps.Copy(texts.shown, texts.golden)

@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestSentencesOfAPart: what a plan says of etcd, of versions and of how many nodes
-// go is true of the steps that it has, whatever was left out.
+// TestSentencesOfAPart checks that a plan's sentences about etcd and versions, and its number of
+// removed nodes, are true for the steps that it has, whatever was left out.
 func TestSentencesOfAPart(t *testing.T) {
 	t.Parallel()
 	const snapshot = "a snapshot is fetched"

@@ -18,17 +18,14 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestSequences takes clusters through random sequences of configurations: up
-// to seven control planes and three workers that come, go, change roles, are
-// replaced and reinstalled in any mix, with versions that rise, kubelets that stay
-// behind, endpoints that move, and hosts that die where the cluster can do without. An
-// upgrade that is refused beside comings and goings goes alone. In the midst of an
-// apply something goes wrong on a host, and later it is well again. Before no step and
-// after none may etcd be without a majority of healthy voters, nor at any effect
-// may versions be too far apart, or three members be without quorum or an API
-// server; in every other sequence several steps run at once. The same command ends
-// with a plan that has nothing to do.
-// With KUBEWRIGHT_LONG set there are many more of them.
+// TestSequences takes clusters through random sequences of configurations: up to seven control planes
+// and three workers that join, leave, change roles, are replaced and reinstalled in any mix, with
+// rising versions, kubelets of older versions, moving endpoints, and hosts that die where the cluster
+// can do without. An upgrade that is refused together with joins and departures is applied alone.
+// During an apply a host fails in some way, and later recovers. Before and after every step, etcd must
+// have a majority of healthy voters. At no effect may versions be too far apart, or three members lack
+// quorum or an API server; in every other sequence several steps run at once. The same command ends
+// with an empty plan. With KUBEWRIGHT_LONG set there are many more sequences.
 func TestSequences(t *testing.T) {
 	t.Parallel()
 	sequences, length := 10, 3
@@ -37,10 +34,10 @@ func TestSequences(t *testing.T) {
 	}
 	var all tally
 	t.Cleanup(func() {
-		t.Logf("%d applies came to seven control planes, %d were cut short by what went wrong, %d raised the version, %d of them by a minor one, %d ended with kubelets that stay behind",
+		t.Logf("%d applies came to seven control planes, %d were interrupted by faults, %d raised the version, %d of them by a minor one, %d ended with kubelets that stay behind",
 			all.sevens.Load(), all.cut.Load(), all.raised.Load(), all.minors.Load(), all.behind.Load())
 		if all.sevens.Load() == 0 || all.cut.Load() == 0 || all.raised.Load() == 0 || all.minors.Load() == 0 || all.behind.Load() == 0 {
-			t.Error("there is one of these of which none was")
+			t.Error("one of these counts is zero")
 		}
 	})
 	for seed := range sequences {
@@ -55,7 +52,8 @@ func TestSequences(t *testing.T) {
 			w.must(w.apply())
 			w.world.Watch, w.around = true, w.wantQuorum
 			if seed%2 == 1 {
-				// One of one or two members may restart while another step begins.
+				// With parallel steps a single member or one of two may restart while another step
+				// begins.
 				w.parallelism, w.around = 4, nil
 			}
 			applied := 0
@@ -64,7 +62,7 @@ func TestSequences(t *testing.T) {
 					applied++
 				}
 			}
-			w.wantSkew() // also behind an apply that something had cut short at the end
+			w.wantSkew() // even if the last apply was interrupted
 			t.Logf("%d of %d configurations applied:\n%s", applied, length, strings.Join(w.story, "\n"))
 			if applied == 0 {
 				t.Error("every configuration was refused")
@@ -77,25 +75,25 @@ func TestSequences(t *testing.T) {
 type wanderer struct {
 	*operator
 	rand *rand.Rand
-	// luck says what goes wrong in the midst of an apply.
+	// luck decides which faults occur during an apply.
 	luck *rand.Rand
 	*tally
 	// booted are the addresses of hosts that have booted, with whichever kubelet was installed.
 	booted map[string]bool
-	// kubelets are the versions that are installed, by host.
+	// kubelets are the installed versions, by host.
 	kubelets map[int]string
 	// keeper is the address of a control plane that stays.
 	keeper string
-	// story is what was done, for a failure.
+	// story is what was done, for the output of a failure.
 	story []string
 }
 
-// tally counts applies of all wanderers: those that came to seven control planes, that
-// were cut short, that raised the version, those of them by a minor version, and that
-// ended with kubelets older than the cluster.
+// tally counts applies of all wanderers: those that reached seven control planes, that were
+// interrupted, that raised the version, those of them by a minor version, and that ended with kubelets
+// older than the cluster.
 type tally struct{ sevens, cut, raised, minors, behind atomic.Int64 }
 
-// count counts an apply that has come to its end.
+// count counts a completed apply.
 func (w *wanderer) count(was string) {
 	now := w.config.Clusters[0].KubernetesVersion
 	if len(w.config.NodesOf("prod", config.ControlPlane)) == 7 {
@@ -108,14 +106,14 @@ func (w *wanderer) count(was string) {
 		w.minors.Add(1)
 	}
 	if slices.ContainsFunc(w.config.Nodes, func(n *config.Node) bool {
-		return w.view.ClusterReports["prod"].Nodes["host-"+strings.ReplaceAll(n.Address, ".", "-")].KubeletVersion != "v"+now
+		return w.fleet.ClusterReports["prod"].Nodes["host-"+strings.ReplaceAll(n.Address, ".", "-")].KubeletVersion != "v"+now
 	}) {
 		w.behind.Add(1)
 	}
 }
 
-// wantSkew is wantHeld, but for kubelets that were installed ahead and that a boot has
-// started before the last API server had their version.
+// wantSkew is wantHeld, except for kubelets that were installed ahead and that a boot has started
+// before the last API server had their version.
 func (w *wanderer) wantSkew() {
 	for _, v := range w.world.Violations() {
 		_, says, _ := strings.Cut(v, ": host-")
@@ -127,8 +125,8 @@ func (w *wanderer) wantSkew() {
 	}
 }
 
-// choose makes nodes of the configuration: so many control planes of seven
-// hosts, and some of three others as workers. Hosts change their roles.
+// choose selects the nodes of the configuration: this many control planes of seven hosts, and some of
+// three others as workers. Hosts change their roles.
 func (w *wanderer) choose(planes int) {
 	hosts := w.rand.Perm(8)
 	before := map[string]bool{}
@@ -139,7 +137,7 @@ func (w *wanderer) choose(planes int) {
 			w.keeper = n.Address
 		}
 	}
-	// Some of those that are there stay more often than not.
+	// Present nodes stay more often than not.
 	slices.SortStableFunc(hosts, func(a, b int) int {
 		stays := func(i int) int {
 			if address(i) == w.keeper {
@@ -172,11 +170,11 @@ func address(host int) string        { return fmt.Sprintf("10.0.0.1%d", host) }
 func target(host int) state.Target   { return state.NodeKeyTarget("n", fmt.Sprint(host)) }
 func (w *wanderer) say(words string) { w.story = append(w.story, words) }
 
-// step changes something and applies it. It reports false when the plan was
-// refused, as it may be, and the configuration is as it was.
+// step changes something and applies it. It returns false when the plan was refused, which may happen,
+// and the configuration is as before.
 func (w *wanderer) step() bool {
 	w.t.Helper()
-	w.world.Advance(time.Minute) // until who has joined is Ready
+	w.world.Advance(time.Minute) // until joined nodes are Ready
 	before := slices.Clone(w.config.Nodes)
 	w.choose(1 + w.rand.IntN(7))
 	w.faults(before)
@@ -208,7 +206,7 @@ func (w *wanderer) step() bool {
 	}
 	w.through()
 	for range 3 {
-		// What is planned, the first time and where something was left to do.
+		// Apply the first plan, and further ones where something was left to do.
 		if p, err := w.plan(); err != nil {
 			w.t.Fatalf("%v\n%s", err, strings.Join(w.story, "\n"))
 		} else if p.Empty() {
@@ -222,13 +220,12 @@ func (w *wanderer) step() bool {
 		}
 	}
 	p, _ := w.plan()
-	w.t.Fatalf("it does not converge:\n%s\n%s", describe(p), strings.Join(w.story, "\n"))
+	w.t.Fatalf("the applies do not converge:\n%s\n%s", describe(p), strings.Join(w.story, "\n"))
 	return false
 }
 
-// through carries out what was planned while something goes wrong on a host, more
-// often than not, and puts that host right again. An apply that was cut short by it
-// leaves to the next one what it had not done.
+// through carries out the plan while, more often than not, a host fails, and repairs the host
+// afterwards. An apply that the failure interrupts leaves the rest to the next one.
 func (w *wanderer) through() {
 	w.t.Helper()
 	around, was := w.around, maps.Clone(w.recorded.Nodes)
@@ -240,24 +237,23 @@ func (w *wanderer) through() {
 	}
 	if end != nil {
 		end()
-		w.world.Advance(time.Minute) // until what has booted is well again
+		w.world.Advance(time.Minute) // until booted hosts have recovered
 	}
 	if err != nil {
-		w.say("cut short: " + err.Error())
+		w.say("interrupted: " + err.Error())
 		w.cut.Add(1)
-		// Who was forgotten by then, or has rejoined, is not named again.
+		// Nodes that were forgotten or have rejoined by then are not named again.
 		w.forget = slices.DeleteFunc(w.forget, func(t state.Target) bool { return w.recorded.Nodes[t] == nil })
-		anew := func(t state.Target) bool {
+		recreated := func(t state.Target) bool {
 			return was[t] != nil && w.recorded.Nodes[t] != nil && was[t].Role != w.recorded.Nodes[t].Role
 		}
-		w.replace, w.accept = slices.DeleteFunc(w.replace, anew), slices.DeleteFunc(w.accept, anew)
+		w.replace, w.accept = slices.DeleteFunc(w.replace, recreated), slices.DeleteFunc(w.accept, recreated)
 	}
 }
 
-// trouble has something go wrong on one host in the midst of what is carried out next:
-// a call fails there or its answer is lost, the host answers nobody from some moment
-// on, or it stops where the cluster can do without it, and boots behind some steps
-// more. It returns what puts the host right; nil when all goes well.
+// trouble makes one host fail during the next apply: a call fails there or its answer is lost, the host
+// stops answering at some moment, or it stops where the cluster can do without it, and boots some steps
+// later. It returns the repair; nil when nothing fails.
 func (w *wanderer) trouble() func() {
 	hosts := w.spare()
 	if len(hosts) == 0 {
@@ -273,7 +269,7 @@ func (w *wanderer) trouble() func() {
 		w.world.Fault(fault)
 	case n == 2 || w.around == nil:
 		fault := sim.Fault{Host: host, Skip: w.luck.IntN(100), Times: -1, Kind: sim.FaultUnreachable}
-		w.say(fmt.Sprintf("  from call %d on %s answers nobody", fault.Skip, host))
+		w.say(fmt.Sprintf("  from call %d on %s does not answer", fault.Skip, host))
 		w.world.Fault(fault)
 	default:
 		return w.stops(host)
@@ -281,7 +277,7 @@ func (w *wanderer) trouble() func() {
 	return w.world.ClearFaults
 }
 
-// stops has a host stop before some step, and boot before a later one or at the end.
+// stops makes a host stop before some step, and boot before a later one or at the end.
 func (w *wanderer) stops(host string) func() {
 	around, count, off := w.around, 0, false
 	at := w.luck.IntN(max(1, len(w.result.Plan.Steps)))
@@ -307,9 +303,9 @@ func (w *wanderer) stops(host string) func() {
 	return boot
 }
 
-// spare returns the addresses of hosts that run, are nodes or are to be, and without each
-// of which the cluster can do: workers, and where there are three control planes before
-// and behind also those.
+// spare returns the addresses of running hosts of present or future nodes that the cluster can do
+// without, one at a time: workers and, where there are three control planes before and after the apply,
+// also these.
 func (w *wanderer) spare() []string {
 	was, gone := 0, map[string]bool{}
 	for _, n := range w.recorded.Nodes {
@@ -335,8 +331,8 @@ func (w *wanderer) spare() []string {
 	return out
 }
 
-// canDoWithout reports whether etcd has three voters at least, and all of them are well; or
-// that the host has none of them.
+// canDoWithout reports whether etcd has at least three voters and all of them are healthy, or the host
+// has none.
 func (w *wanderer) canDoWithout(host string) bool {
 	if !slices.Contains(w.planeAddresses(), host) {
 		return true
@@ -345,8 +341,8 @@ func (w *wanderer) canDoWithout(host string) bool {
 	return err == nil && voters >= 3 && healthy == voters
 }
 
-// upgrades moves the endpoint now and then, has API servers and etcd restart with
-// other arguments, or raises the version, and has kubelets follow.
+// upgrades moves the endpoint now and then, changes arguments of API servers and etcd, or raises the
+// version, with kubelets following.
 func (w *wanderer) upgrades(cl *config.Cluster) {
 	switch w.rand.IntN(4) {
 	case 3:
@@ -362,8 +358,8 @@ func (w *wanderer) upgrades(cl *config.Cluster) {
 	w.follow(cl.KubernetesVersion)
 }
 
-// follow installs the kubelet of a version on every host that may become a node; one
-// in four stays behind, as versions may be three minor ones apart.
+// follow installs the kubelet of a version on every host that may become a node; one in four keeps its
+// version, as versions may be three minor ones apart.
 func (w *wanderer) follow(version string) {
 	w.kubelets = maps.Clone(w.kubelets)
 	for host := range 8 {
@@ -374,18 +370,17 @@ func (w *wanderer) follow(version string) {
 	w.install()
 }
 
-// install installs the kubelets, also on what was reinstalled.
+// install installs the kubelets, including those on reinstalled hosts.
 func (w *wanderer) install() {
 	for host := range 8 {
 		w.must(sim.Edit(w.world, address(host), "install kubelet="+w.kubelets[host]))
 	}
 }
 
-// sequenceVersions are those that a cluster goes through, never back: of each minor
-// version two.
+// sequenceVersions are the versions that a cluster goes through, never back: two of each minor version.
 var sequenceVersions = []string{"1.34.4", "1.34.9", "1.35.3", "1.35.8", "1.36.0", "1.36.3", "1.37.0", "1.37.1"}
 
-// faults replaces some nodes, and has one host die or be reinstalled.
+// faults replaces some nodes, and lets one host die or be reinstalled.
 func (w *wanderer) faults(before []*config.Node) {
 	w.replace, w.accept, w.forget = nil, nil, nil
 	for _, n := range w.config.Nodes {
@@ -419,7 +414,7 @@ func (w *wanderer) faults(before []*config.Node) {
 	w.forget = append(w.forget, victim.Target)
 }
 
-// heal takes a refused configuration back, with whatever its fault left to do.
+// heal reverts a refused configuration, and repairs what the fault has left.
 func (w *wanderer) heal(before []*config.Node) {
 	w.t.Helper()
 	w.config.Nodes = before
@@ -432,7 +427,7 @@ func (w *wanderer) heal(before []*config.Node) {
 	}
 }
 
-// revive gives hosts that died back as new machines.
+// revive brings dead hosts back as new machines.
 func (w *wanderer) revive() {
 	for host := range 8 {
 		if w.recorded.Nodes[target(host)] == nil {
@@ -450,7 +445,7 @@ func roles(nodes []*config.Node) string {
 	return strings.Join(out, ", ")
 }
 
-// planeAddresses returns those of control planes that are there, or may be by now.
+// planeAddresses returns the addresses of control planes that exist or may exist by now.
 func (w *wanderer) planeAddresses() []string {
 	var out []string
 	for _, n := range w.recorded.Nodes {
@@ -464,19 +459,19 @@ func (w *wanderer) planeAddresses() []string {
 	return out
 }
 
-// wantQuorum wants a majority of voters to be healthy.
+// wantQuorum checks that a majority of voters is healthy.
 func (w *wanderer) wantQuorum(before *planner.Step) error {
 	voters, healthy, err := w.voters()
 	switch {
 	case err != nil:
-		return fmt.Errorf("before %s nobody answers for etcd: %w", before.ID, err)
+		return fmt.Errorf("before %s etcd does not answer: %w", before.ID, err)
 	case 2*healthy <= voters:
 		return fmt.Errorf("before %s etcd has %d healthy voters of %d", before.ID, healthy, voters)
 	}
 	return nil
 }
 
-// voters asks etcd through any control plane that has it.
+// voters counts etcd's voters through any control plane with etcd.
 func (w *wanderer) voters() (voters, healthy int, err error) {
 	ctx := context.Background()
 	err = fmt.Errorf("no control plane is known")

@@ -13,10 +13,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// setting gives one field of the configuration another value than its default.
+// setting sets one field of the configuration to another value than its default.
 type setting struct {
 	set func(c *config.Cluster, n *config.Node)
-	// when is when it shows.
+	// when is when the setting has an effect.
 	when moment
 }
 
@@ -29,7 +29,7 @@ const (
 	whenDestroyed
 )
 
-// of sets something while the cluster is founded.
+// of returns a setting with an effect during the bootstrap.
 func of(set func(c *config.Cluster, n *config.Node)) setting { return setting{set: set} }
 
 // onCluster and onNode set a field by its path.
@@ -48,8 +48,8 @@ func setField(v reflect.Value, path string, value any) {
 	v.Set(reflect.ValueOf(value))
 }
 
-// settings returns the fields of a cluster and of a node that change what is done, each
-// with a value that does.
+// settings returns the fields of a cluster and of a node that change a plan, each with a value that
+// does.
 func settings() map[string]setting {
 	args := []config.Arg{{Name: "v", Value: "3"}}
 	envs := []config.EnvVar{{Name: "A", Value: "b"}}
@@ -101,7 +101,7 @@ func settings() map[string]setting {
 	return out
 }
 
-// otherwise are the fields that no founding and no destruction shows, with the reason.
+// otherwise lists the fields without an effect on a bootstrap or a destruction, with the reason.
 var otherwise = map[string]string{
 	"cluster.Label": "the address", "cluster.Lifecycle": "forbids; see lifecycle.txtar", "node.Lifecycle": "forbids; see lifecycle.txtar",
 	"cluster.Origins": "no setting", "cluster.Sensitive": "no setting", "cluster.Source": "no setting",
@@ -118,8 +118,8 @@ var otherwise = map[string]string{
 	"cluster.ImagePullSerial": "see pull_test.go", "node.ImagePullSerial": "see pull_test.go",
 }
 
-// fields lists the fields of a struct of the configuration, those of structs in it by
-// their paths, unless a row refers to them as a whole.
+// fields lists the fields of a struct of the configuration. Fields of nested structs are listed by
+// their paths, unless a row refers to the struct as a whole.
 func fields(prefix string, t reflect.Type) []string {
 	var out []string
 	for f := range fieldsOf(t) {
@@ -147,9 +147,9 @@ func fieldsOf(t reflect.Type) func(func(reflect.StructField) bool) {
 	}
 }
 
-// TestEverySettingHasAnEffect: no field of the configuration is read and then of no
-// consequence. Each one with another value than its default makes another plan, or
-// other files, or stands in a table with the reason why it does not here.
+// TestEverySettingHasAnEffect checks that no field of the configuration is read without an effect. Each
+// field with another value than its default changes the plan or files, or is in a table with the reason
+// why it does not here.
 func TestEverySettingHasAnEffect(t *testing.T) {
 	t.Parallel()
 	table := settings()
@@ -179,12 +179,12 @@ func TestEverySettingHasAnEffect(t *testing.T) {
 	}
 }
 
-// planned returns the plan of a cluster at a moment, with a setting, and what it wants on
+// planned returns the plan of a cluster at a moment, with a setting, and the items that it wants on
 // hosts.
 func planned(t *testing.T, s setting) string {
 	t.Helper()
 	o := newOperator(t, cluster(2, 1))
-	o.config.Clusters[0].IgnorePreflightErrors = []string{"all"} // hosts do not have what some settings name
+	o.config.Clusters[0].IgnorePreflightErrors = []string{"all"} // hosts lack what some settings name
 	if s.when != whenFounded {
 		for _, n := range o.config.Nodes {
 			o.put(n.Address, "/etc/kubernetes/tmp/theirs", "x")

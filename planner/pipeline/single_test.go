@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// raised returns a cluster that is about to be upgraded.
+// raised returns a cluster before an upgrade.
 func raised(t *testing.T, planes int, from, to string) *operator {
 	t.Helper()
 	o := running(t, planes, 0, from)
@@ -23,7 +23,7 @@ func raised(t *testing.T, planes int, from, to string) *operator {
 	return o
 }
 
-// shipped returns a cluster that is about to be upgraded with artifacts.
+// shipped returns a cluster before an upgrade with artifacts.
 func shipped(t *testing.T, planes int) *operator {
 	t.Helper()
 	o := running(t, planes, 1, "1.35.8")
@@ -32,7 +32,7 @@ func shipped(t *testing.T, planes int) *operator {
 	return o
 }
 
-// tuned returns a cluster whose etcd is about to get another argument.
+// tuned returns a cluster before a change of etcd's arguments.
 func tuned(t *testing.T, planes int) *operator {
 	t.Helper()
 	o := founded(t, planes, 0)
@@ -40,9 +40,8 @@ func tuned(t *testing.T, planes int) *operator {
 	return o
 }
 
-// cutShort lets what is to be done die when so many manifests of static pods have
-// been removed or written.
-func (o *operator) cutShort(changed int) {
+// interrupt interrupts an apply after it has removed or written this many manifests of static pods.
+func (o *operator) interrupt(changed int) {
 	o.t.Helper()
 	_, err := o.planShown()
 	o.must(err)
@@ -61,8 +60,8 @@ func (o *operator) cutShort(changed int) {
 	o.world.OnEffect = nil
 }
 
-// wantDone wants the same command again to end where nothing is left to do. What
-// only the API tells has to wait until that answers, for the command after it.
+// wantDone checks that the same command again ends with nothing left to do. Changes that need the API
+// have to wait until it answers, for the command after it.
 func (o *operator) wantDone() {
 	o.t.Helper()
 	for range 2 {
@@ -71,10 +70,10 @@ func (o *operator) wantDone() {
 	o.wantNothing()
 }
 
-// TestCutShortWhileStopped stops the operator while some static pods of a control
-// plane are stopped, so that of a single one neither API nor etcd answers: the same
-// command again goes on, through the same versions. With KUBEWRIGHT_LONG set that is at
-// every change, otherwise at every third of three control planes and of longer ways.
+// TestCutShortWhileStopped interrupts an apply while some static pods of a control plane are stopped,
+// so that with a single one neither API nor etcd answers: the same command again continues, through the
+// same versions. With KUBEWRIGHT_LONG set every change is tried, otherwise every third one for three
+// control planes and for longer applies.
 func TestCutShortWhileStopped(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(t *testing.T, planes int) *operator{
@@ -89,7 +88,7 @@ func TestCutShortWhileStopped(t *testing.T) {
 			if name == "argument" {
 				pods = 2
 			}
-			// Each is removed, and then each is written.
+			// Each manifest is removed, and then each is written.
 			for changed := 1; changed <= 2*pods; changed++ {
 				if whole := planes == 1 && (name == "upgrade" || name == "argument"); !whole && changed%3 != 0 && !long() {
 					continue
@@ -97,11 +96,11 @@ func TestCutShortWhileStopped(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%d/%d", name, planes, changed), func(t *testing.T) {
 					t.Parallel()
 					o := begin(t, planes)
-					o.cutShort(changed)
+					o.interrupt(changed)
 					p, err := o.plan()
 					o.must(err)
 					if through := strings.Contains(describe(p), "@1.35.8"); changed < 2*pods && through != (name == "upgrade through one") {
-						t.Errorf("what goes through 1.35.8 is not what has to:\n%s", describe(p))
+						t.Errorf("want waypoints at 1.35.8 only for the longer upgrade:\n%s", describe(p))
 					}
 					o.wantDone()
 				})
@@ -110,8 +109,8 @@ func TestCutShortWhileStopped(t *testing.T) {
 	}
 }
 
-// TestSingleControlPlaneDrift takes away what the only control plane runs by: it is
-// put right, though nobody can be asked about it.
+// TestSingleControlPlaneDrift checks that missing manifests of the only control plane are restored,
+// although there is no API to query.
 func TestSingleControlPlaneDrift(t *testing.T) {
 	t.Parallel()
 	for name, edits := range map[string][]string{
@@ -132,8 +131,8 @@ func TestSingleControlPlaneDrift(t *testing.T) {
 	}
 }
 
-// TestUpgradeNotBegunInTheDark: that a control plane is stopped is not enough to
-// tell that an upgrade was begun.
+// TestUpgradeNotBegunInTheDark checks that a stopped control plane alone does not count as an upgrade
+// that has begun.
 func TestUpgradeNotBegunInTheDark(t *testing.T) {
 	t.Parallel()
 	for name, files := range map[string][]string{
@@ -142,7 +141,7 @@ func TestUpgradeNotBegunInTheDark(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := raised(t, 1, "1.35.8", "1.36.1") // whose images no host has yet
+			o := raised(t, 1, "1.35.8", "1.36.1") // no host has its images yet
 			for _, f := range files {
 				o.must(sim.Edit(o.world, "10.0.0.11", "file /etc/kubernetes/manifests/"+f+".yaml delete"))
 			}
@@ -159,7 +158,8 @@ func TestUpgradeNotBegunInTheDark(t *testing.T) {
 	}
 }
 
-// TestMemberDown: a member of several that runs, or is about to by itself, is not down.
+// TestMemberDown checks that one of several members that runs, or is about to start by itself, does not
+// count as down.
 func TestMemberDown(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -178,24 +178,23 @@ func TestMemberDown(t *testing.T) {
 		_, err := o.planShown()
 		o.must(err)
 		own := slices.IndexFunc(o.config.Nodes, func(n *config.Node) bool { return n.Address == "10.0.0.11" })
-		r := *o.view.Reports[o.config.Nodes[own].Target]
+		r := *o.fleet.Reports[o.config.Nodes[own].Target]
 		r.Files = map[string]state.FileReport{"/etc/kubernetes/manifests/etcd.yaml": {Exists: !c.gone}, "/var/lib/etcd/member": {Exists: true}}
 		if c.exited {
 			r.Started = map[string]time.Time{}
 		}
-		if got := etcd.MemberDown(o.view, o.config.Nodes[own].Target, &r); got != c.want {
+		if got := etcd.MemberDown(o.fleet, o.config.Nodes[own].Target, &r); got != c.want {
 			t.Errorf("%+v: it is down: %v", c, got)
 		}
 		r.Files["/var/lib/etcd/member"] = state.FileReport{}
-		if etcd.MemberDown(o.view, o.config.Nodes[own].Target, &r) {
-			t.Errorf("%+v: one without data is nobody's to start", c)
+		if etcd.MemberDown(o.fleet, o.config.Nodes[own].Target, &r) {
+			t.Errorf("%+v: a member without data counts as down", c)
 		}
 	}
 }
 
-// TestMemberExits: members of etcd that do not start by their manifests, and without
-// which there is no quorum, get other ones, whether an apply has written those or
-// somebody else.
+// TestMemberExits checks that members of etcd that exit with their manifests, so that there is no
+// quorum, get corrected manifests, whether an apply or a manual edit has broken these.
 func TestMemberExits(t *testing.T) {
 	t.Parallel()
 	for name, stop := range map[string]func(o *operator){
@@ -206,8 +205,8 @@ func TestMemberExits(t *testing.T) {
 			}
 			o.config.Clusters[0].Etcd.Args = nil
 		},
-		"one of two, by somebody else":   func(o *operator) { o.edit("10.0.0.12", breaksEtcd) },
-		"two of three, by somebody else": func(o *operator) { o.edit("10.0.0.11", breaksEtcd); o.edit("10.0.0.13", breaksEtcd) },
+		"one of two, by hand":   func(o *operator) { o.edit("10.0.0.12", breaksEtcd) },
+		"two of three, by hand": func(o *operator) { o.edit("10.0.0.11", breaksEtcd); o.edit("10.0.0.13", breaksEtcd) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

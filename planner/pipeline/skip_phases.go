@@ -11,10 +11,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// unskipped drops the changes, or the drift, of phases that the configuration
-// leaves out by skip_phases: for a node, for all nodes of a cluster, or for the
-// cluster itself. A step of theirs has nothing to do then. What an earlier plan
-// made of such a phase stays as it is, as it does with -skip-phase.
+// unskipped drops the changes, or the drift, of phases that the configuration skips with skip_phases:
+// for a node, for all nodes of a cluster, or for the cluster itself. Their steps have nothing to do
+// then. Items of such a phase from an earlier plan stay as they are, as with -skip-phase.
 func unskipped(v *topology.Fleet, changes []planner.Change) []planner.Change {
 	skipped := map[*topology.Cluster]map[state.ObjectRef]bool{}
 	return slices.DeleteFunc(changes, func(ch planner.Change) bool {
@@ -35,9 +34,9 @@ func unskipped(v *topology.Fleet, changes []planner.Change) []planner.Change {
 	})
 }
 
-// skippedAddons returns the objects of kubeadm's addons that are left out, which may be
-// there all the same: made before, or by somebody else. The user's own addons are
-// not among them, as their blocks say that they are wanted.
+// skippedAddons returns the objects of skipped kubeadm addons. They may exist all the same, from an
+// earlier apply or from another tool. The user's own addons are not among them, as their blocks ask for
+// them.
 func skippedAddons(c *topology.Cluster) map[state.ObjectRef]bool {
 	out := map[state.ObjectRef]bool{}
 	primary := c.PrimaryNode()

@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// skippable returns a cluster of which each phase that may be left out has something to do.
+// skippable returns a cluster for which each phase that may be skipped has something to do.
 func skippable() *config.Config {
 	cfg := cluster(2, 1)
 	cfg.Nodes[2].Labels = map[string]string{"example.com/pool": "batch"}
@@ -21,8 +21,8 @@ func skippable() *config.Config {
 	return cfg
 }
 
-// TestSkipPhases: what the configuration leaves out is in no plan: not when the
-// cluster is founded, and not later. What else there is of the same phase stays.
+// TestSkipPhases checks that phases that the configuration skips are in no plan, neither at the
+// bootstrap nor later. Other items of the same phase stay.
 func TestSkipPhases(t *testing.T) {
 	t.Parallel()
 	proxy, dns := "object:apps/v1/DaemonSet/kube-system/kube-proxy", "object:apps/v1/Deployment/kube-system/coredns"
@@ -76,16 +76,16 @@ func TestSkipPhases(t *testing.T) {
 			p, err = later.plan()
 			later.must(err)
 			for _, c := range p.Changes {
-				// kubeadm-config says which addons are wanted, as init has it.
+				// kubeadm-config lists the desired addons, as after init.
 				if !strings.Contains(c.Address.String(), "kubeadm-config") {
-					t.Errorf("%s %s, which was made before", c.Action, c.Address)
+					t.Errorf("%s %s, which already existed", c.Action, c.Address)
 				}
 			}
 		})
 	}
 }
 
-// TestSkippedDrift: what somebody changed of a phase that is left out is theirs.
+// TestSkippedDrift checks that changes to items of a skipped phase are no drift.
 func TestSkippedDrift(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, skippable())

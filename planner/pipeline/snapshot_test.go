@@ -12,8 +12,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Nothing is done to a control plane that leaves before a snapshot was fetched;
-// a worker leaves without one, and so do all at once.
+// TestSnapshotBeforeAMemberLeaves checks that a departing control plane is not touched before a
+// snapshot was fetched; a worker leaves without one, and so does a whole cluster.
 func TestSnapshotBeforeAMemberLeaves(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 2)
@@ -52,8 +52,8 @@ func TestSnapshotBeforeAMemberLeaves(t *testing.T) {
 	}
 }
 
-// TestSnapshotBeforeRotation: a rotation begins after a snapshot. One that was cut short
-// goes on without another, for it rests on that of its beginning.
+// TestSnapshotBeforeRotation checks that a rotation begins after a snapshot. An interrupted one
+// continues without another, since the snapshot from its beginning is enough.
 func TestSnapshotBeforeRotation(t *testing.T) {
 	t.Parallel()
 	snapshot := state.Address{Target: state.ClusterTarget("prod"), Phase: "etcd-snapshot"}
@@ -88,15 +88,15 @@ func TestSnapshotBeforeRotation(t *testing.T) {
 			p, err = o.plan()
 			o.must(err)
 			if len(p.Rotations) != 1 || p.Step(snapshot) != nil {
-				t.Errorf("what was begun goes on as %q with the snapshot %v", p.Rotations, p.Step(snapshot))
+				t.Errorf("the rotation continues as %q with the snapshot %v", p.Rotations, p.Step(snapshot))
 			}
 			o.must(o.carryOut())
 		})
 	}
 }
 
-// TestSnapshotBeforeDefragmentation: nothing is defragmented before a snapshot was
-// fetched, unless that is left out.
+// TestSnapshotBeforeDefragmentation checks that nothing is defragmented before a snapshot was fetched,
+// unless that is skipped.
 func TestSnapshotBeforeDefragmentation(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 1)

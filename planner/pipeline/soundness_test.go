@@ -13,11 +13,11 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// ills are what a control plane may be seen to have, by name: what it changes in
-// what is seen of the control plane of that number, from 1.
+// ills are conditions of control planes by name, as changes to the observation of the control plane
+// with the given number, from 1.
 var ills = map[string]func(v *topology.Fleet, number int){
 	"well": func(*topology.Fleet, int) {},
-	// Its kubelet was stopped: nobody vouches for its pods, and they run.
+	// Its kubelet was stopped: no kubelet reports its pods, and they run.
 	"silent": func(v *topology.Fleet, number int) {
 		name := planeName(number)
 		n := v.ClusterReports["prod"].Nodes[name]
@@ -35,7 +35,7 @@ var ills = map[string]func(v *topology.Fleet, number int){
 		i := slices.IndexFunc(members, func(m state.EtcdMember) bool { return m.Name == planeName(number) })
 		members[i].Healthy = false
 	},
-	// Its scheduler exits, as an apply that was cut short has left it.
+	// Its scheduler exits, as after an interrupted apply.
 	"failing": func(v *topology.Fleet, number int) {
 		pods, name := v.ClusterReports["prod"].StaticPods, "kube-scheduler-"+planeName(number)
 		p := pods[name]
@@ -45,10 +45,10 @@ var ills = map[string]func(v *topology.Fleet, number int){
 	},
 }
 
-// planeName returns the name of the Node of a control plane.
+// planeName returns the name of a control plane's Node.
 func planeName(number int) string { return fmt.Sprintf("host-10-0-0-1%d", number) }
 
-// works are what is asked for while control planes are ill, and the version before.
+// works are the changes to plan while control planes are unhealthy, and the version before.
 var works = map[string]struct {
 	from string
 	ask  func(o *operator, v *topology.Fleet)
@@ -63,9 +63,9 @@ var works = map[string]struct {
 	}},
 }
 
-// TestPlansAreSound: whatever three control planes have, the steps of a plan wait
-// for one another in some order, or it is said why there is no plan. Without
-// KUBEWRIGHT_LONG every third combination is tried.
+// TestPlansAreSound checks that a plan's steps have no cyclic dependencies, or that there is a reason
+// why there is no plan, whatever conditions three control planes have. Without KUBEWRIGHT_LONG every
+// third combination is tried.
 func TestPlansAreSound(t *testing.T) {
 	t.Parallel()
 	names := []string{"failing", "silent", "unhealthy member", "well"}

@@ -8,9 +8,9 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// TestMemberGoneMeanwhile: another member goes down while an API server stops, behind
-// the look at the step's gates. The etcd beside it is not stopped then, the API server
-// starts again, and when the member is back the same command goes on.
+// TestMemberGoneMeanwhile checks that etcd is not stopped if another member goes down while the API
+// server beside it stops, after the step's gates were evaluated. The API server starts again, and when
+// the member is back the same command continues.
 func TestMemberGoneMeanwhile(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(*testing.T) *operator{
@@ -32,7 +32,7 @@ func TestMemberGoneMeanwhile(t *testing.T) {
 			o.world.Watch = true
 			err = o.carryOut()
 			want := "refused: etcd has 3 voters of which 2 are healthy (not host-10-0-0-12); this step would leave 1, quorum is 2."
-			if err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), "Etcd goes on here; kube-apiserver was stopped for this step and starts again as it was. The same command goes on from there") {
+			if err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), "Etcd keeps running here; kube-apiserver was stopped for this step and starts again as it was. The same command continues from there") {
 				t.Fatalf("got %v", err)
 			}
 			o.wantHeld()

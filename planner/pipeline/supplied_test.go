@@ -25,7 +25,7 @@ type holder struct {
 	cas    map[string]*pkitest.CA
 }
 
-// withoutKeys returns a configuration whose CAs have no key, and who has them.
+// withoutKeys returns the holder of the CA keys for a configuration without them.
 func withoutKeys(t *testing.T, planes, workers int) *holder {
 	t.Helper()
 	h := &holder{t: t, config: cluster(planes, workers), cas: map[string]*pkitest.CA{}}
@@ -42,7 +42,7 @@ func withoutKeys(t *testing.T, planes, workers int) *holder {
 	return h
 }
 
-// sign signs everything that has to be supplied, until a moment.
+// sign signs everything that has to be supplied, valid until the given time.
 func (h *holder) sign(until time.Time, change func(pki.Supply, *x509.Certificate)) {
 	h.t.Helper()
 	for _, s := range pki.Supplies(h.config, "prod") {
@@ -61,8 +61,8 @@ func (h *holder) files() map[string]state.Secret {
 	return h.config.Clusters[0].Certificates.SuppliedFiles
 }
 
-// TestSupplies: what has to be supplied are the files that kubeadm wants in
-// external CA mode, on the first control plane, on others and on workers.
+// TestSupplies checks that the required supplies are the files that kubeadm needs in external CA mode,
+// on the first control plane, on others and on workers.
 func TestSupplies(t *testing.T) {
 	t.Parallel()
 	h := withoutKeys(t, 2, 1)
@@ -88,12 +88,12 @@ func TestSupplies(t *testing.T) {
 	}
 	h.config.Clusters[0].Certificates.FrontProxyCA, h.config.Clusters[0].Certificates.EtcdCA = config.GivenCA{}, config.GivenCA{}
 	if n := len(pki.Supplies(h.config, "prod")); n != 2*6+1+1 {
-		t.Errorf("%d files below the cluster's CA alone", n)
+		t.Errorf("%d files of the cluster's CA alone", n)
 	}
 }
 
-// TestKeylessLife: a cluster lives from what is supplied, and no key of it is
-// ever in a plan or the state.
+// TestKeylessLife checks the life of a cluster with supplied certificates, and that no key is ever in a
+// plan or the state.
 func TestKeylessLife(t *testing.T) {
 	t.Parallel()
 	h := withoutKeys(t, 3, 1)
@@ -125,14 +125,14 @@ func TestKeylessLife(t *testing.T) {
 	o.must(o.apply())
 	o.destroy = true
 	clear(h.files())
-	o.must(o.apply()) // needs nothing of the operator's any more
+	o.must(o.apply()) // needs no supplied files any more
 	h.config.Nodes = all
 	if after := o.listings(); after != before {
-		t.Error("hosts are not as they were")
+		t.Error("hosts differ from before")
 	}
 }
 
-// wantNoKeys wants nothing of the supplied keys in what is kept or shown.
+// wantNoKeys checks that nothing that is stored or shown contains the supplied keys.
 func (h *holder) wantNoKeys(v any) {
 	h.t.Helper()
 	text := describeJSON(h.t, v)
@@ -144,8 +144,8 @@ func (h *holder) wantNoKeys(v any) {
 	}
 }
 
-// TestKeylessRenewal: supplied certificates that end soon are told of; new ones
-// under the same names are planned and taken up, and nothing else is.
+// TestKeylessRenewal checks that supplied certificates that expire soon are reported, and that new ones
+// under the same names are planned and used, and nothing else changes.
 func TestKeylessRenewal(t *testing.T) {
 	t.Parallel()
 	h := withoutKeys(t, 1, 1)
@@ -167,15 +167,15 @@ func TestKeylessRenewal(t *testing.T) {
 	p, err := o.plan()
 	o.must(err)
 	text := describe(p)
-	if len(p.Changes) != 2 || len(p.Steps) != 3 || // the third waits until the API server shows the new one
+	if len(p.Changes) != 2 || len(p.Steps) != 3 || // the third one waits until the API server serves the new certificate
 		!slices.ContainsFunc(p.Steps, func(s planner.Step) bool { return s.Impact == "loads the new certificates without a restart" }) || !strings.Contains(text, `not_after: "2027-03-02T09:00:00Z" -> "2028-03-02T09:00:00Z"`) {
-		t.Errorf("the plan is not the two files:\n%s", text)
+		t.Errorf("want a plan with the two files:\n%s", text)
 	}
 	o.must(o.carryOut())
 	o.wantNothing()
 }
 
-// TestSuppliedChecks: whatever does not fit is said at plan, all of it at once.
+// TestSuppliedChecks checks that all supplies that do not fit are reported in the plan at once.
 func TestSuppliedChecks(t *testing.T) {
 	t.Parallel()
 	h := withoutKeys(t, 1, 1)
@@ -250,8 +250,8 @@ func TestSuppliedChecks(t *testing.T) {
 	}
 }
 
-// TestSuppliedServer: a kubeconfig that names another server than kubeadm would
-// is told of, and used.
+// TestSuppliedServer checks that a supplied kubeconfig with another server than kubeadm's is reported,
+// and used.
 func TestSuppliedServer(t *testing.T) {
 	t.Parallel()
 	h := withoutKeys(t, 1, 1)
@@ -266,7 +266,7 @@ func TestSuppliedServer(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestKeylessCrash: as TestCrashAnywhere, from supplied certificates.
+// TestKeylessCrash runs TestCrashAnywhere with supplied certificates.
 func TestKeylessCrash(t *testing.T) {
 	t.Parallel()
 	crashAnywhere(t, newOperator(t, withoutKeys(t, 2, 1).config), 61)

@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestSuppliedOnce: what was brought holds without the folder's files, for as long
-// as it is there and is what the node needs.
+// TestSuppliedOnce checks that supplied files on a host stay in force without those in the folder, as
+// long as they exist and are what the node needs.
 func TestSuppliedOnce(t *testing.T) {
 	t.Parallel()
 	h := withoutKeys(t, 1, 1)
@@ -54,7 +54,7 @@ func TestSuppliedOnce(t *testing.T) {
 			t.Errorf("%s: %s", c.name, text.String())
 		}
 		if !c.errors && !r.Plan.Empty() {
-			t.Errorf("%s: there is something to do:\n%s", c.name, describe(r.Plan))
+			t.Errorf("%s: the plan is not empty:\n%s", c.name, describe(r.Plan))
 		}
 		if c.afterward != nil {
 			c.afterward()

@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestTaintThatEvicts wants a plan that sets a taint with the effect NoExecute to name
-// the pods that go, and nobody to promise that they stay.
+// TestTaintThatEvicts checks that a plan that sets a NoExecute taint names the pods that it evicts, and
+// does not say that pods keep running.
 func TestTaintThatEvicts(t *testing.T) {
 	t.Parallel()
 	const keeps = "restarts the kubelet here; pods keep running"
@@ -62,14 +62,14 @@ func TestTaintThatEvicts(t *testing.T) {
 				}
 			}
 			if got != c.want || !marked {
-				t.Errorf("mark-worker and kubelet-start say %q, want %q", got, c.want)
+				t.Errorf("mark-worker and kubelet-start have the impacts %q, want %q", got, c.want)
 			}
 		})
 	}
 }
 
-// TestTaintBehindDrain wants a plan that drains a node and sets such a taint on it to name
-// what the drain leaves there.
+// TestTaintBehindDrain checks that a plan that drains a node and sets such a taint on it names the pods
+// that the drain leaves.
 func TestTaintBehindDrain(t *testing.T) {
 	t.Parallel()
 	const evicts = "evicts 1 pod that does not tolerate the taint: shop/cart-1 (ReplicaSet); PodDisruptionBudgets are not checked"
@@ -100,8 +100,8 @@ func TestTaintBehindDrain(t *testing.T) {
 	}
 }
 
-// TestTaintBeforePodsAreLetIn wants a node that was emptied to have its new taint before
-// pods are let in again, whatever part of the plan is carried out.
+// TestTaintBeforePodsAreLetIn checks that a drained node gets its new taint before it is uncordoned,
+// whatever part of the plan is carried out.
 func TestTaintBeforePodsAreLetIn(t *testing.T) {
 	t.Parallel()
 	before := []string{"drain", "mark", "kubelet-start"}
@@ -146,7 +146,7 @@ func TestTaintBeforePodsAreLetIn(t *testing.T) {
 	o.wantNothing()
 }
 
-// tainted returns a cluster that is to be upgraded, and whose nodes are to get taints.
+// tainted returns a cluster before an upgrade that also adds taints to its nodes.
 func tainted(t *testing.T) *operator {
 	t.Helper()
 	o := founded(t, 1, 2)
@@ -158,7 +158,7 @@ func tainted(t *testing.T) *operator {
 	return o
 }
 
-// turnOf returns the phases of a plan in which a node is emptied, marked and opened again.
+// turnOf returns the phases of a plan that drain, mark and uncordon a node.
 func turnOf(p *planner.Plan, key string) []string {
 	var out []string
 	for _, s := range p.Steps {

@@ -11,10 +11,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// setAside leaves clusters out of the plan that are not well known, because a host of
-// theirs did not answer, and that -target does not reach: what is planned for
-// another one neither depends on them nor touches them. What the state has of them
-// stays as it is.
+// setAside excludes clusters from the plan that are not fully observed, because one of their hosts did
+// not answer, and that -target does not select: a plan for another cluster neither depends on them nor
+// touches them. The state of them stays as it is.
 func setAside(v *topology.Fleet, targets []planner.Selector) diag.Diagnostics {
 	if len(targets) == 0 {
 		return nil
@@ -37,7 +36,7 @@ func setAside(v *topology.Fleet, targets []planner.Selector) diag.Diagnostics {
 	return diags
 }
 
-// labelOf returns the cluster of a node, by the configuration or by the state.
+// labelOf returns the cluster of a node, according to the configuration or the state.
 func labelOf(v *topology.Fleet, t state.Target) string {
 	for _, n := range v.Config.Nodes {
 		if n.Target == t {
@@ -50,7 +49,7 @@ func labelOf(v *topology.Fleet, t state.Target) string {
 	return ""
 }
 
-// reaches reports whether a selector means something of a cluster, or that a flag does.
+// reaches reports whether a selector or a flag matches something in a cluster.
 func reaches(v *topology.Fleet, targets []planner.Selector, label string) bool {
 	all := []state.Target{state.ClusterTarget(label)}
 	if c := v.Config.Cluster(label); c != nil {
@@ -84,7 +83,7 @@ func reaches(v *topology.Fleet, targets []planner.Selector, label string) bool {
 	})
 }
 
-// without forgets in the view what belongs to clusters.
+// without removes the given clusters from the view.
 func without(v *topology.Fleet, labels map[string]bool) {
 	gone := func(t state.Target) bool {
 		return t.Type != state.TypeNode && labels[t.Name] || labels[labelOf(v, t)]

@@ -24,7 +24,7 @@ func token(text string, ttl time.Duration) config.BootstrapToken {
 	return t
 }
 
-// secretOf returns a Secret of kube-system as the API shows it; null when it is gone.
+// secretOf returns a Secret of kube-system as the API shows it; null when it does not exist.
 func (o *operator) secretOf(name string) state.Value {
 	o.t.Helper()
 	return o.observe().ClusterReports["prod"].Objects[state.ObjectRef{APIVersion: "v1", Kind: "Secret", Namespace: "kube-system", Name: name}]
@@ -35,7 +35,7 @@ func decoded(object state.Value, key string) string {
 	return string(b)
 }
 
-// wantClean wants no secret half of a token, and no certificate key, in plan and state.
+// wantClean checks that plan and state contain no secret half of a token, and no certificate key.
 func (o *operator) wantClean(secrets ...string) {
 	o.t.Helper()
 	text := describe(o.result.Plan)
@@ -56,8 +56,8 @@ func (o *operator) wantClean(secrets ...string) {
 	}
 }
 
-// TestBootstrapTokens: tokens are there as they were asked for; one that
-// expires is not made again, one that does not is; a change is made in place.
+// TestBootstrapTokens checks that tokens exist as configured; an expired one is not recreated, one
+// without an expiry is, and a change is made in place.
 func TestBootstrapTokens(t *testing.T) {
 	t.Parallel()
 	cfg := cluster(1, 1)
@@ -79,7 +79,7 @@ func TestBootstrapTokens(t *testing.T) {
 		}
 	}
 	var made string
-	for ref := range o.view.ClusterReports["prod"].Objects {
+	for ref := range o.fleet.ClusterReports["prod"].Objects {
 		if id, ok := strings.CutPrefix(ref.Name, "bootstrap-token-"); ok && id != "abcdef" && id != "ghijkl" {
 			made = id
 		}
@@ -88,7 +88,7 @@ func TestBootstrapTokens(t *testing.T) {
 		t.Fatalf("generated token %q has the second half %q", made, half)
 	}
 
-	// Another description: the generated half stays.
+	// With another description the generated half stays.
 	half := decoded(o.secretOf("bootstrap-token-"+made), "token-secret")
 	cfg.Clusters[0].BootstrapTokens[1].Description = "for the lab"
 	o.must(o.apply())
@@ -97,7 +97,7 @@ func TestBootstrapTokens(t *testing.T) {
 		t.Error("the changed token is another one")
 	}
 
-	// A day later the one is gone, and that is as it should be.
+	// A day later the token has expired, as intended.
 	o.must(o.world.Clock().Sleep(t.Context(), 25*time.Hour))
 	if !o.secretOf("bootstrap-token-" + made).IsNull() {
 		t.Fatal("the token did not expire")
@@ -106,21 +106,21 @@ func TestBootstrapTokens(t *testing.T) {
 	if n := len(o.result.Plan.Drift); n != 0 {
 		t.Errorf("%d drifts; an expired token is none", n)
 	}
-	// One that lives for ever is missed.
+	// A token without an expiry is missed.
 	o.must(sim.Edit(o.world, cfg.Nodes[0].Address, "object Secret kube-system/bootstrap-token-ghijkl delete"))
 	p, err := o.plan()
 	o.must(err)
 	if len(p.Steps) != 1 || len(p.Drift) != 1 {
-		t.Errorf("a token that lives for ever is gone, and the plan is:\n%s", describe(p))
+		t.Errorf("a token without an expiry is gone, and the plan is:\n%s", describe(p))
 	}
-	// What is asked for again is recreated.
+	// A token with changed settings is recreated.
 	cfg.Clusters[0].BootstrapTokens[1].TTL = time.Hour
 	o.must(o.apply())
 	o.wantNothing()
 	if o.secretOf("bootstrap-token-" + made).IsNull() {
 		t.Error("the token with another lifetime was not made")
 	}
-	// A block that is gone takes its token along.
+	// The token of a removed block is deleted.
 	cfg.Clusters[0].BootstrapTokens = nil
 	o.must(o.apply())
 	o.wantNothing()
@@ -129,8 +129,8 @@ func TestBootstrapTokens(t *testing.T) {
 	}
 }
 
-// TestTokensKeepTheirIDs: blocks without a value have no names, and their tokens stay in
-// use when another block goes, comes before them, or changes.
+// TestTokensKeepTheirIDs checks that tokens of blocks without a value, which have no names, stay in use
+// when another block is removed, inserted before them, or changed.
 func TestTokensKeepTheirIDs(t *testing.T) {
 	t.Parallel()
 	cfg := cluster(1, 0)
@@ -140,7 +140,7 @@ func TestTokensKeepTheirIDs(t *testing.T) {
 	o := newOperator(t, cfg)
 	o.must(o.apply())
 	o.wantNothing()
-	// ids are those of the tokens that are there, by the second half.
+	// ids are the IDs of the present tokens, by their second half.
 	ids := func() map[string]string {
 		t.Helper()
 		out := map[string]string{}
@@ -179,8 +179,7 @@ func TestTokensKeepTheirIDs(t *testing.T) {
 	stay([]config.BootstrapToken{token("abcdef."+tokenHalf, 0), lasting}, 1, 2)
 }
 
-// TestTokenDrift: a token that somebody changed is shown, without its secret,
-// and put right.
+// TestTokenDrift checks that a changed token is shown, without its secret, and corrected.
 func TestTokenDrift(t *testing.T) {
 	t.Parallel()
 	cfg := cluster(1, 0)
@@ -198,12 +197,12 @@ func TestTokenDrift(t *testing.T) {
 	o.must(o.carryOut())
 	o.wantNothing()
 	if got := decoded(o.secretOf("bootstrap-token-abcdef"), "token-secret"); got != tokenHalf {
-		t.Error("the token was not put right")
+		t.Error("the token was not corrected")
 	}
 }
 
-// TestUploadCerts: certificates are uploaded when the configuration begins to
-// ask for it, and again for another key; that they expire is no drift.
+// TestUploadCerts checks that certificates are uploaded when the configuration begins to ask for it,
+// and again for another key; that they expire is no drift.
 func TestUploadCerts(t *testing.T) {
 	t.Parallel()
 	const key = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -251,8 +250,8 @@ func TestUploadCerts(t *testing.T) {
 	}
 }
 
-// TestCrashWithSecrets stops the operator at effects of founding a cluster with
-// secrets, tokens and uploaded certificates.
+// TestCrashWithSecrets stops the operator at effects of the bootstrap of a cluster with secrets, tokens
+// and uploaded certificates.
 func TestCrashWithSecrets(t *testing.T) {
 	t.Parallel()
 	cfg := cluster(2, 0)
@@ -262,6 +261,6 @@ func TestCrashWithSecrets(t *testing.T) {
 	c.APIServer.Args = append(c.APIServer.Args, config.Arg{Name: "oidc-client-id", Value: "canary"})
 	c.Sensitive = map[string]bool{`api_server.arg["oidc-client-id"]`: true}
 	cfg.Secrets = state.NewRedactor(cfg.SecretTexts())
-	// Tokens and certificates are made at the end, where crashes begin.
+	// Tokens and certificates are created at the end, where crashes begin.
 	crashAnywhere(t, newOperator(t, cfg), 41, func(o *operator) { o.wantClean(tokenHalf, "canary") })
 }

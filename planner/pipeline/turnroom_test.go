@@ -11,9 +11,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestRoomToTurn: before a worker is emptied those of its pool count that are down by
-// now, or drained for the upgrade. Of six workers w1 and w2 are one at a time, and two of
-// the pool that the others are.
+// TestRoomToTurn checks that before a worker is drained, workers of its pool count that are down by
+// then or drained for the upgrade. Of six workers, w1 and w2 are upgraded one at a time, and the pool
+// of the others two at a time.
 func TestRoomToTurn(t *testing.T) {
 	t.Parallel()
 	o := paced(t)
@@ -43,7 +43,7 @@ func TestRoomToTurn(t *testing.T) {
 		{"nothing happened", "21", nil, "", ""},
 		{"one of the pool is down", "21", change{"22": down}, "", `max_unavailable = "1" allows 1 of the workers to be unavailable at once, and there are already, not Ready or drained for the upgrade: w2. Bring`},
 		{"one of the pool is emptied", "21", change{"22": emptied}, "", "for the upgrade: w2. Bring"},
-		{"somebody has cordoned one", "21", change{"22": closed}, "", ""},
+		{"one is cordoned by hand", "21", change{"22": closed}, "", ""},
 		{"one of another pool is down", "21", change{"23": down}, "", ""},
 		{"a control plane is down", "21", change{"11": down}, "", ""},
 		{"it is down itself", "21", change{"21": down, "22": down}, "", ""},
@@ -55,7 +55,7 @@ func TestRoomToTurn(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			nodes := maps.Clone(o.view.ClusterReports["prod"].Nodes)
+			nodes := maps.Clone(o.fleet.ClusterReports["prod"].Nodes)
 			for name, change := range tt.now {
 				n := nodes["host-10-0-0-"+name]
 				change(&n)
@@ -65,7 +65,7 @@ func TestRoomToTurn(t *testing.T) {
 			if tt.turn != "" {
 				turn[turnDrain(t, o, p, "host-10-0-0-"+tt.turn).Target] = true
 			}
-			err := drain.CheckMaxUnavailable(o.view, turnDrain(t, o, p, "host-10-0-0-"+tt.turns), nodes, turn)
+			err := drain.CheckMaxUnavailable(o.fleet, turnDrain(t, o, p, "host-10-0-0-"+tt.turns), nodes, turn)
 			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
@@ -73,8 +73,8 @@ func TestRoomToTurn(t *testing.T) {
 	}
 }
 
-// TestRoomBesideThoseThatJoin: a worker that has come back counts until it is Ready, and
-// one that has joined for the first time does not.
+// TestRoomBesideThoseThatJoin checks that a replaced worker counts until it is Ready, and a new one
+// does not.
 func TestRoomBesideThoseThatJoin(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -95,9 +95,9 @@ func TestRoomBesideThoseThatJoin(t *testing.T) {
 			tt.join(o)
 			p, err := o.plan()
 			o.must(err)
-			nodes := maps.Clone(o.view.ClusterReports["prod"].Nodes)
+			nodes := maps.Clone(o.fleet.ClusterReports["prod"].Nodes)
 			nodes["host-10-0-0-22"] = state.NodeReport{}
-			err = drain.CheckMaxUnavailable(o.view, turnDrain(t, o, p, "host-10-0-0-21"), nodes, nil)
+			err = drain.CheckMaxUnavailable(o.fleet, turnDrain(t, o, p, "host-10-0-0-21"), nodes, nil)
 			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
@@ -105,7 +105,7 @@ func TestRoomBesideThoseThatJoin(t *testing.T) {
 	}
 }
 
-// turnDrain returns the step that empties a node.
+// turnDrain returns the step that drains a node.
 func turnDrain(t *testing.T, o *operator, p *planner.Plan, name string) *planner.Step {
 	t.Helper()
 	for i := range p.Steps {

@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
-// Edits from outside, on a control plane.
+// These are manual edits on a control plane.
 const (
 	editsScheduler   = "file /etc/kubernetes/manifests/kube-scheduler.yaml set-arg profiling=true"
 	deletesScheduler = "file /etc/kubernetes/manifests/kube-scheduler.yaml delete"
@@ -24,7 +24,7 @@ const (
 	removesEtcd      = "remove_path /etc/kubernetes/manifests/etcd.yaml"
 )
 
-// raising returns a cluster of three control planes in a version, which is about to get 1.36.3.
+// raising returns a cluster of three control planes before an upgrade from a version to 1.36.3.
 func raising(t *testing.T, from string) *operator {
 	t.Helper()
 	o := running(t, 3, 0, from)
@@ -33,8 +33,8 @@ func raising(t *testing.T, from string) *operator {
 	return o
 }
 
-// cutIn carries out what is to be done until behind an effect of a step, which are
-// called as in cp2/etcd and write_file PATH; without an effect, behind the first one.
+// cutIn carries out the plan up to and including an effect of a step, such as cp2/etcd and write_file
+// PATH; without an effect, up to the step's first one.
 func (o *operator) cutIn(step, effect string) {
 	o.t.Helper()
 	_, err := o.planShown()
@@ -57,11 +57,11 @@ func (o *operator) cutIn(step, effect string) {
 	_ = o.carryOut()
 	o.around, o.world.OnEffect = nil, nil
 	if !cut {
-		o.t.Fatalf("there was no %q in %s", effect, step)
+		o.t.Fatalf("no %q in %s", effect, step)
 	}
 }
 
-// turnsOf returns the control planes in the order in which a plan comes to their static pods.
+// turnsOf returns the control planes in the order in which a plan changes their static pods.
 func turnsOf(p *planner.Plan) string {
 	var out []string
 	for _, s := range p.Steps {
@@ -72,13 +72,13 @@ func turnsOf(p *planner.Plan) string {
 	return strings.Join(out, " ")
 }
 
-// TestHalfDoneGoesFirst wants an upgrade to begin with the control plane whose static
-// pods an apply has stopped, and to go on with those that are not well otherwise.
+// TestHalfDoneGoesFirst checks that an upgrade begins with the control plane whose static pods an apply
+// has stopped, and continues with other unhealthy ones.
 func TestHalfDoneGoesFirst(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		from, step, effect string
-		// edits are by the number of the control plane, meanwhile.
+		// edits are manual edits in between, by the number of the control plane.
 		edits map[int]string
 		wait  time.Duration
 		turns string
@@ -114,8 +114,8 @@ func TestHalfDoneGoesFirst(t *testing.T) {
 	}
 }
 
-// TestLastServingGoesLast wants the only API server that serves to restart when the others
-// are back, whatever else is wrong beside it.
+// TestLastServingGoesLast checks that the only API server that serves restarts after the others are
+// back, whatever else is wrong beside it.
 func TestLastServingGoesLast(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -150,13 +150,13 @@ func TestLastServingGoesLast(t *testing.T) {
 	}
 }
 
-// TestStoppedMemberGoesFirst wants a member of etcd back that an apply has taken down, or
-// somebody else, before anything is done on a control plane that was edited meanwhile.
+// TestStoppedMemberGoesFirst checks that an etcd member that an apply or a user has stopped is restored
+// before anything is done on a control plane that was edited meanwhile.
 func TestStoppedMemberGoesFirst(t *testing.T) {
 	t.Parallel()
 	for name, stop := range map[string]func(o *operator){
-		"by an apply":      func(o *operator) { o.cutIn("cp1/etcd", removesEtcd) },
-		"by somebody else": func(o *operator) { o.edit(address(1), deletesEtcd) },
+		"by an apply": func(o *operator) { o.cutIn("cp1/etcd", removesEtcd) },
+		"by hand":     func(o *operator) { o.edit(address(1), deletesEtcd) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -175,9 +175,9 @@ func TestStoppedMemberGoesFirst(t *testing.T) {
 	}
 }
 
-// TestDisturbedUpgrade stops the operator at effects of an upgrade, and has somebody
-// disturb a control plane then: there is a plan, or a refusal that says what is wrong.
-// Every effect and disturbance is tried with KUBEWRIGHT_LONG set.
+// TestDisturbedUpgrade interrupts an upgrade at effects, and then disturbs a control plane: there is a
+// plan, or a refusal that says what is wrong. Every effect and disturbance is tried with
+// KUBEWRIGHT_LONG set.
 func TestDisturbedUpgrade(t *testing.T) {
 	t.Parallel()
 	edits := []string{editsScheduler, deletesAPI, breaksAPI, deletesEtcd, "power reboot"}
@@ -204,14 +204,14 @@ func TestDisturbedUpgrade(t *testing.T) {
 	}
 }
 
-// wantSound disturbs a control plane, at once and a minute before the plan, of which no steps may
-// wait for one another.
+// wantSound disturbs a control plane, right before the plan and a minute before it, and checks that no
+// steps of the plan wait for each other.
 func wantSound(t *testing.T, begin *operator, plane int, edit, when string) {
 	t.Helper()
 	for _, wait := range []time.Duration{0, time.Minute} {
 		o := begin.copy(t)
 		if err := sim.Edit(o.world, address(plane), edit); err != nil && strings.HasSuffix(err.Error(), "does not exist") {
-			return // it is the one that an apply has taken away
+			return // the edit would remove a file that the apply has removed already
 		} else if err != nil {
 			t.Fatal(err)
 		}

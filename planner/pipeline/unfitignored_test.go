@@ -13,14 +13,14 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// leaveToOthers returns a lifecycle with one entry of ignore_changes, written in line 7.
+// leaveToOthers returns a lifecycle with one entry of ignore_changes, in line 7.
 func leaveToOthers(path ...string) config.Lifecycle {
 	return config.Lifecycle{IgnoreChanges: []config.Ignored{{Path: path, Source: state.Source{File: "main.hcl", Line: 7, Column: 1}}}}
 }
 
-// TestUpgradeOverIgnored: what ignore_changes keeps on a host, or in the cluster, and a
-// version that comes would not start with, is refused at plan. Taken out there it is no
-// matter, and neither is it to a kubelet that stays.
+// TestUpgradeOverIgnored checks that an ignored setting on a host or in the cluster that the new
+// version would not start with is refused in the plan. It is accepted once it is removed there, and for
+// a kubelet that keeps its version.
 func TestUpgradeOverIgnored(t *testing.T) {
 	t.Parallel()
 	const summary, gone = "Ignored value does not fit the version", "Remove it there by hand, or remove that entry from ignore_changes: the value of the configuration is then written there."
@@ -44,7 +44,7 @@ func TestUpgradeOverIgnored(t *testing.T) {
 			refused(`kube-apiserver 1.37 has no feature gate "AnyVolumeDataSource", and would not start.`,
 				`It is in /etc/kubernetes/manifests/kube-apiserver.yaml of node.cp["cp1"], where ignore_changes keeps it (api_server.arg["feature-gates"]), and the version changes from 1.36.3 to 1.37.1. Remove it there by hand`),
 		},
-		"a gate that goes on the way": {
+		"a gate that an intermediate version removes": {
 			"1.35.8", "1.37.1", cluster("scheduler", "arg", "feature-gates"),
 			[]string{"file " + manifests + "kube-scheduler.yaml set-arg feature-gates=InOrderInformers=true"},
 			[]string{"file " + manifests + "kube-scheduler.yaml unset-arg feature-gates"},
@@ -95,8 +95,8 @@ func TestUpgradeOverIgnored(t *testing.T) {
 	}
 }
 
-// TestUpgradeOverIgnoredEverywhere: what several nodes keep is said once, and what
-// kube-proxy keeps is looked for in the cluster.
+// TestUpgradeOverIgnoredEverywhere checks that a setting on several nodes is reported once, and that
+// kube-proxy's is found in the cluster.
 func TestUpgradeOverIgnoredEverywhere(t *testing.T) {
 	t.Parallel()
 	o := running(t, 3, 2, "1.36.3")

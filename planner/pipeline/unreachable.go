@@ -13,15 +13,15 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Unreachable tells a finding that says nothing but that a host did not answer.
+// Unreachable reports whether a finding only says that a host did not answer.
 func Unreachable(d *diag.Diagnostic) bool {
-	return d.Summary == ownership.HostNotLookedAt || d.Summary == ownership.ControlPlaneNotLookedAt
+	return d.Summary == ownership.HostNotObserved || d.Summary == ownership.ControlPlaneNotObserved
 }
 
-// unreachable refuses a plan that would have to leave a host out: a worker, a
-// node that leaves, or in a destroy any node. What it holds is unknown, and
-// unknown is not absent: somebody has to say that the rest may go on without
-// it. A control plane that stays is situate's to refuse, and no flag helps.
+// unreachable refuses a plan that would have to skip a host: of a worker, of a departing node, or in a
+// destroy of any node. The content of such a host is unknown, and unknown is not absent: a flag has to
+// say that the rest may continue without it. Situate refuses a remaining control plane that does not
+// answer, and no flag overrides that.
 func unreachable(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, u := range leftOut(v) {
@@ -40,7 +40,8 @@ func unreachable(v *topology.Fleet) diag.Diagnostics {
 	return diags
 }
 
-// hasToBeSeen tells of a node whose cluster rotates a CA: no flag helps there.
+// hasToBeSeen reports whether a node's cluster rotates a CA or key, so that no flag lets the plan
+// continue without the node.
 func hasToBeSeen(v *topology.Fleet, t state.Target) bool {
 	label := labelOf(v, t)
 	return !v.Destroy && !v.RefreshOnly && slices.ContainsFunc(v.Clusters, func(c *topology.Cluster) bool {
@@ -48,14 +49,14 @@ func hasToBeSeen(v *topology.Fleet, t state.Target) bool {
 	})
 }
 
-// besides returns what a report that has other errors says of hosts that a plan would refer
-// to: those that are left out, and those that cannot be written to.
+// besides returns the findings about hosts that accompany other errors: hosts that are skipped, and
+// hosts that cannot be written to.
 func besides(v *topology.Fleet) diag.Diagnostics {
 	return append(stillOut(v), preflight.Unwritable(v, nil)...)
 }
 
-// stillOut returns the hosts that the flag leaves out: the plan, which would list them, is
-// not printed.
+// stillOut returns warnings for the hosts that the flag skips: the plan, which would list them, is not
+// printed.
 func stillOut(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if v.AllowUnreachable {
@@ -66,7 +67,7 @@ func stillOut(v *topology.Fleet) diag.Diagnostics {
 	return diags
 }
 
-// leftOut returns the hosts, in order, without which a plan can go on.
+// leftOut returns the hosts, in order, without which a plan can continue.
 func leftOut(v *topology.Fleet) []state.Unobserved {
 	var out []state.Unobserved
 	for _, u := range v.Unobserved {
@@ -81,9 +82,10 @@ func leftOut(v *topology.Fleet) []state.Unobserved {
 	return out
 }
 
-// couldNotLook says which host it is, why, and what to do.
+// couldNotLook returns the diagnostic for a host that could not be observed, with the reason and the
+// remedy.
 func couldNotLook(v *topology.Fleet, severity diag.Severity, u state.Unobserved) *diag.Diagnostic {
-	d := &diag.Diagnostic{Severity: severity, Summary: ownership.HostNotLookedAt, Address: u.Target.String()}
+	d := &diag.Diagnostic{Severity: severity, Summary: ownership.HostNotObserved, Address: u.Target.String()}
 	where := ", which is no longer in the configuration"
 	if n := v.Find(u.Target); n != nil {
 		where, d.Subject = " ("+n.Address+")", n.Source

@@ -15,8 +15,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestUntrustedLeaver: a worker whose block is gone and whose host another state has is not
-// reset, and keeps nothing else from being planned.
+// TestUntrustedLeaver checks that a worker whose block is gone and whose host belongs to another state
+// is not reset, and does not prevent other changes.
 func TestUntrustedLeaver(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 1, 2)
@@ -52,8 +52,8 @@ func TestUntrustedLeaver(t *testing.T) {
 	}
 }
 
-// TestForeignWorkerBeforeFounding: a worker that another state has keeps no cluster from
-// being founded when it is left out.
+// TestForeignWorkerBeforeFounding checks that a worker of another state does not prevent a bootstrap if
+// it is left out.
 func TestForeignWorkerBeforeFounding(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 1)
@@ -66,7 +66,7 @@ func TestForeignWorkerBeforeFounding(t *testing.T) {
 	v.Reports[w.Target] = seen
 	_, diags := pipeline.Plan(v, planner.Plan{}, planner.Options{})
 	if !diags.HasErrors() {
-		t.Error("it is not refused")
+		t.Error("the plan is not refused")
 	}
 	r, diags := pipeline.Plan(v, planner.Plan{}, planner.Options{Excludes: []planner.Selector{{Target: w.Target}}})
 	if diags.HasErrors() || r.Plan == nil || r.Plan.Empty() {
@@ -74,8 +74,8 @@ func TestForeignWorkerBeforeFounding(t *testing.T) {
 	}
 }
 
-// TestOlderState: a state that lacks a run is refused, unless the cluster shows that the
-// run was cut short, or a flag accepts it.
+// TestOlderState checks that a state that lacks a run is refused, unless the cluster shows that the run
+// was interrupted, or a flag accepts it.
 func TestOlderState(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 1, 2)
@@ -86,7 +86,7 @@ func TestOlderState(t *testing.T) {
 	}{
 		"refused":  {func(*topology.Fleet) {}, finding{diag.Error, "State is older than its hosts", "", "", []string{"kubewright state recover", "-allow-older-state"}}},
 		"accepted": {func(v *topology.Fleet) { v.AllowOlderState = true }, finding{diag.Warning, "State is older than its hosts", "", "", []string{"as changed outside"}}},
-		"cut short": {
+		"interrupted": {
 			func(v *topology.Fleet) {
 				v.ClusterReports["prod"].Lease = &state.RunLease{Lineage: v.Recorded.Lineage, Token: last + 1}
 			},
@@ -128,8 +128,8 @@ func TestOlderState(t *testing.T) {
 	})
 }
 
-// TestRunTokenOfState: a state that took over what a host made up counts on from what hosts
-// have really seen, and says so.
+// TestRunTokenOfState checks that a state that took over a forged run token counts on from the token
+// that hosts have really seen, and reports that.
 func TestRunTokenOfState(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 1)
@@ -148,7 +148,7 @@ func TestRunTokenOfState(t *testing.T) {
 	}
 }
 
-// TestUnreadableMark: a mark that cannot be read says neither whose the host is nor of which run.
+// TestUnreadableMark checks that an unreadable marker shows neither the host's owner nor its run.
 func TestUnreadableMark(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 1)
@@ -168,8 +168,8 @@ func TestUnreadableMark(t *testing.T) {
 	}
 }
 
-// TestForeignWorkerAndEtcd: what is done to etcd touches no worker, and none keeps it from
-// being done.
+// TestForeignWorkerAndEtcd checks that maintenance of etcd touches no worker, and that no worker
+// prevents it.
 func TestForeignWorkerAndEtcd(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 1)

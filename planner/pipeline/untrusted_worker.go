@@ -12,8 +12,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// leaveOut takes the workers out of the view whose hosts are not what the state knows, and
-// that the plan does not need, and returns a warning for each.
+// leaveOut removes workers from the view whose hosts are not those that the state knows and that the
+// plan does not need, and returns a warning for each.
 func leaveOut(v *topology.Fleet, o planner.Options) diag.Diagnostics {
 	if !v.AllowUnreachable && len(o.Targets)+len(o.Excludes) == 0 {
 		return nil
@@ -34,7 +34,7 @@ func leaveOut(v *topology.Fleet, o planner.Options) diag.Diagnostics {
 	})
 }
 
-// LeaveOutWorkers is leaveOut for what changes control planes alone.
+// LeaveOutWorkers is leaveOut for operations that only change control planes.
 func LeaveOutWorkers(v *topology.Fleet) diag.Diagnostics {
 	find := func() diag.Diagnostics {
 		resolve.Fleet(v)

@@ -26,11 +26,11 @@ func (o *operator) kubelets(version string) {
 	}
 }
 
-// wantHeld wants that nothing broke that has to hold throughout.
+// wantHeld checks that no invariant was violated in between.
 func (o *operator) wantHeld() {
 	o.t.Helper()
 	if v := o.world.Violations(); len(v) > 0 {
-		o.t.Errorf("%d moments at which something was broken:\n%s", len(v), strings.Join(v[:min(len(v), 10)], "\n"))
+		o.t.Errorf("%d violations:\n%s", len(v), strings.Join(v[:min(len(v), 10)], "\n"))
 	}
 }
 
@@ -53,7 +53,7 @@ func TestUpgrade(t *testing.T) {
 			o.world.Watch = true
 			o.must(o.apply())
 			o.wantNothing()
-			for name, n := range o.view.ClusterReports["prod"].Nodes {
+			for name, n := range o.fleet.ClusterReports["prod"].Nodes {
 				if n.KubeletVersion != "v"+c.to || n.Unschedulable || !n.Ready {
 					t.Errorf("node %s: %+v", name, n)
 				}
@@ -63,8 +63,8 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// TestUpgradeWaypoints wants the steps over several minor versions: each
-// control plane in each version, the kubelets once.
+// TestUpgradeWaypoints checks the steps over several minor versions: each control plane in each
+// version, the kubelets once.
 func TestUpgradeWaypoints(t *testing.T) {
 	t.Parallel()
 	o := running(t, 3, 1, "1.34.9")
@@ -93,9 +93,9 @@ func TestUpgradeWaypoints(t *testing.T) {
 	}
 }
 
-// TestUpgradeImagesOnTheWay: with image_pull_policy Never the images of a version on the
-// way have to be there as well. What is missing is said at plan, and which other
-// patch release there is.
+// TestUpgradeImagesOnTheWay checks that with image_pull_policy Never the images of an intermediate
+// version have to be present as well. The plan reports missing ones, and which other patch release is
+// available.
 func TestUpgradeImagesOnTheWay(t *testing.T) {
 	t.Parallel()
 	o := running(t, 3, 1, "1.34.9")
@@ -157,9 +157,8 @@ func TestUpgradeRefused(t *testing.T) {
 	}
 }
 
-// TestUpgradeCrashAnywhere stops the operator at single effects of an upgrade
-// over two minor versions:
-// the same command again ends in the same place, and nothing breaks meanwhile.
+// TestUpgradeCrashAnywhere interrupts an upgrade over two minor versions at single effects: the same
+// command again ends in the same place, and no invariant is violated in between.
 func TestUpgradeCrashAnywhere(t *testing.T) {
 	t.Parallel()
 	o := running(t, 3, 1, "1.34.9")
@@ -169,8 +168,7 @@ func TestUpgradeCrashAnywhere(t *testing.T) {
 	crashAnywhere(t, o, 41)
 }
 
-// paced returns a cluster of one control plane and six workers in two pools, about to
-// be upgraded.
+// paced returns a cluster of one control plane and six workers in two pools before an upgrade.
 func paced(t *testing.T) *operator {
 	t.Helper()
 	o := running(t, 1, 6, "1.35.8")
@@ -187,8 +185,8 @@ func paced(t *testing.T) *operator {
 	return o
 }
 
-// TestUpgradeBatches wants pools to take their turns as they are written, the
-// canaries first, and the pauses to be waited out.
+// TestUpgradeBatches checks that pools take turns in their order in the configuration, canaries first,
+// with their pauses.
 func TestUpgradeBatches(t *testing.T) {
 	t.Parallel()
 	o := paced(t)
@@ -213,7 +211,7 @@ func TestUpgradeBatches(t *testing.T) {
 			last = o.world.Now()
 		case "drain":
 			if !last.IsZero() {
-				pauses[o.view.Recorded.Nodes[s.Target].Name] = o.world.Now().Sub(last).Round(time.Minute)
+				pauses[o.fleet.Recorded.Nodes[s.Target].Name] = o.world.Now().Sub(last).Round(time.Minute)
 			}
 		}
 		return nil
@@ -228,7 +226,7 @@ func TestUpgradeBatches(t *testing.T) {
 	}
 }
 
-// TestUpgradePausesLeftOut wants a plan without the pauses to promise none.
+// TestUpgradePausesLeftOut checks that a plan without the pauses does not announce any.
 func TestUpgradePausesLeftOut(t *testing.T) {
 	t.Parallel()
 	o := paced(t)
@@ -241,8 +239,8 @@ func TestUpgradePausesLeftOut(t *testing.T) {
 	}
 }
 
-// TestUpgradePauseGoesOn cuts an upgrade short in a pause: the next one waits
-// for what is left of it, and does not ask for the canary again.
+// TestUpgradePauseGoesOn checks that after an interruption in a pause the next apply waits for the rest
+// of it, and does not repeat the canary.
 func TestUpgradePauseGoesOn(t *testing.T) {
 	t.Parallel()
 	o := paced(t)
@@ -277,9 +275,8 @@ func TestUpgradePauseGoesOn(t *testing.T) {
 	}
 }
 
-// TestTwoControlPlanes wants the restart of one of two members of etcd to be
-// refused at plan, and done one after the other when somebody accepts that the
-// API is gone meanwhile.
+// TestTwoControlPlanes checks that restarts of one of two members of etcd are refused in the plan, and
+// happen one after the other if the configuration accepts that the API is down meanwhile.
 func TestTwoControlPlanes(t *testing.T) {
 	t.Parallel()
 	o := running(t, 2, 1, "1.35.8")
@@ -304,8 +301,8 @@ func TestTwoControlPlanes(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestUpgradeOverGates wants a gate that a version on the way does not know to be
-// refused at plan: its API server would not start.
+// TestUpgradeOverGates checks that a gate that an intermediate version does not know is refused in the
+// plan: its API server would not start.
 func TestUpgradeOverGates(t *testing.T) {
 	t.Parallel()
 	o := running(t, 1, 0, "1.34.9")
@@ -333,9 +330,9 @@ func TestUpgradeOverGates(t *testing.T) {
 	}}, finding{diag.Warning, "Kubelet is not upgraded", "main.hcl:1", "", []string{`node.cp["cp1"]: the installed kubelet is 1.34.9`}})
 }
 
-// TestUpgradeOverKubeletFields: what only kubelets of the wanted version know, and only
-// objects that are written behind it, is no matter of a version that control planes go
-// through: each goes through it all the same.
+// TestUpgradeOverKubeletFields checks that settings that only kubelets of the desired version know, or
+// that are in objects that are written later, do not matter for intermediate versions of control
+// planes: each control plane goes through these.
 func TestUpgradeOverKubeletFields(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(c *config.Config){
@@ -374,9 +371,9 @@ func TestUpgradeOverKubeletFields(t *testing.T) {
 	}
 }
 
-// TestUpgradeCleansWhatIsStored wants gates that are gone from the configuration,
-// since the wanted version does not know them, and flags that it does not have,
-// to be gone from what cluster and hosts keep.
+// TestUpgradeCleansWhatIsStored checks that gates that were removed from the configuration, since the
+// desired version does not know them, and flags that it does not have, are removed from the
+// configuration that cluster and hosts store.
 func TestUpgradeCleansWhatIsStored(t *testing.T) {
 	t.Parallel()
 	cfg := cluster(1, 1)
@@ -410,12 +407,12 @@ func TestUpgradeCleansWhatIsStored(t *testing.T) {
 	removed := []string{"PublicKeysECDSA", "APIServerTracing", "pod-infra-container-image"}
 	for before, i := stored(), 0; i < len(removed); i++ {
 		if !strings.Contains(before, removed[i]) {
-			t.Fatalf("%s is nowhere to be cleaned", removed[i])
+			t.Fatalf("%s is not stored anywhere before", removed[i])
 		}
 	}
 	cl.KubernetesVersion = "1.37.1"
 	if diags := cfg.Validate(); !diags.HasErrors() {
-		t.Error("1.37 is said to know gates that it does not")
+		t.Error("1.37 accepts gates that it does not know")
 	}
 	cl.FeatureGates, cl.Kubelet.Config, cl.APIServer.Args = nil, state.Value{}, nil
 	cl.Certificates.Algorithm = "ECDSA-P256" // what the gate had meant
@@ -425,14 +422,13 @@ func TestUpgradeCleansWhatIsStored(t *testing.T) {
 	after := stored()
 	for _, gone := range removed {
 		if strings.Contains(after, gone) {
-			t.Errorf("%s is still kept somewhere", gone)
+			t.Errorf("%s is still stored somewhere", gone)
 		}
 	}
 }
 
-// TestUpgradeRenews: certificates that are due are renewed by the plan of an upgrade,
-// each once, and what reads them is restarted for its version alone: as often as
-// where nothing is due.
+// TestUpgradeRenews checks that an upgrade renews due certificates, each once, and restarts components
+// only for the version: as often as without due certificates.
 func TestUpgradeRenews(t *testing.T) {
 	t.Parallel()
 	for _, versions := range [][2]string{{"1.36.1", "1.36.3"}, {"1.35.8", "1.36.3"}, {"1.34.9", "1.36.3"}} {
@@ -453,7 +449,8 @@ func TestUpgradeRenews(t *testing.T) {
 						due++
 					}
 				}
-				// Of each control plane seven certificates and three kubeconfigs, and super-admin.conf.
+				// Each control plane has seven certificates and three kubeconfigs, and one has
+				// super-admin.conf.
 				if want := map[bool]int{true: 31}[later > 0]; len(p.Upgrades) != 1 || due != want {
 					t.Errorf("after %s the plan upgrades %q and renews %d, want %d:\n%s", later, p.Upgrades, due, want, describe(p))
 				}
@@ -472,23 +469,24 @@ func TestUpgradeRenews(t *testing.T) {
 				}
 			}
 			if !maps.Equal(started[0], started[1]) {
-				t.Errorf("started with certificates that are due:\n%v\nand without:\n%v", started[1], started[0])
+				t.Errorf("starts with due certificates:\n%v\nand without:\n%v", started[1], started[0])
 			}
 		})
 	}
 }
 
-// TestUpgradeOfMuted: a control plane whose API server or etcd does not run is not heard
-// of any more. Its upgrade brings it back, and does not wait for it to be Ready before.
+// TestUpgradeOfMuted checks the upgrade of a control plane whose API server or etcd does not run, so
+// that its kubelet cannot report. The upgrade brings it back, and does not wait for it to be Ready
+// before.
 func TestUpgradeOfMuted(t *testing.T) {
 	t.Parallel()
 	for name, disturb := range map[string]func(o *operator){
-		"cut short when etcd was stopped": func(o *operator) {
+		"interrupted when etcd was stopped": func(o *operator) {
 			o.config.Clusters[0].Etcd.Args = []config.Arg{{Name: "snapshot-count", Value: "20000"}}
 			o.cutIn("cp3/etcd", removesEtcd)
 		},
-		"cut short when the API server was stopped": func(o *operator) { o.cutIn("cp3/control-plane", "remove_path") },
-		"the API server is taken away":              func(o *operator) { o.edit(address(3), deletesAPI) },
+		"interrupted when the API server was stopped": func(o *operator) { o.cutIn("cp3/control-plane", "remove_path") },
+		"the API server is taken away":                func(o *operator) { o.edit(address(3), deletesAPI) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -498,7 +496,7 @@ func TestUpgradeOfMuted(t *testing.T) {
 			o.world.Advance(time.Minute)
 			_, err := o.plan()
 			o.must(err)
-			if o.view.ClusterReports["prod"].Nodes["host-10-0-0-13"].Ready {
+			if o.fleet.ClusterReports["prod"].Nodes["host-10-0-0-13"].Ready {
 				t.Error("its Node is Ready")
 			}
 			o.must(o.carryOut())
@@ -507,9 +505,9 @@ func TestUpgradeOfMuted(t *testing.T) {
 	}
 }
 
-// TestUpgradeAwaitsReady: a Node that is not Ready is waited for, unless the API server
-// beside its kubelet, or the etcd behind that, was last shown with another manifest: it
-// does not come up by the one that is there.
+// TestUpgradeAwaitsReady checks that the upgrade waits for a Node that is not Ready, unless the API
+// server beside its kubelet, or etcd beside that, was last shown with another manifest: it does not
+// come up with the present one.
 func TestUpgradeAwaitsReady(t *testing.T) {
 	t.Parallel()
 	o := raising(t, "1.36.0")
@@ -531,8 +529,8 @@ func TestUpgradeAwaitsReady(t *testing.T) {
 	}
 }
 
-// TestUpgradeInTheDarkBesideJoin: an upgrade that was cut short when it had stopped the
-// API goes on, although nodes are to join: their token is made when the API is back.
+// TestUpgradeInTheDarkBesideJoin checks that an upgrade that was interrupted after it had stopped the
+// API continues although nodes join: their token is created when the API is back.
 func TestUpgradeInTheDarkBesideJoin(t *testing.T) {
 	t.Parallel()
 	for planes, all := range map[int]size{1: {1, 1, "1.36.3"}, 2: {3, 1, "1.36.3"}} {
@@ -545,7 +543,7 @@ func TestUpgradeInTheDarkBesideJoin(t *testing.T) {
 			o.cutIn(fmt.Sprintf("cp%d/etcd", planes), removesEtcd)
 			p, err := o.plan()
 			o.must(err)
-			if o.view.ClusterReports["prod"] != nil {
+			if o.fleet.ClusterReports["prod"] != nil {
 				t.Error("the API answers")
 			}
 			if token, back := stepOf(p, "w1/kubelet-start"), stepOf(p, fmt.Sprintf("cp%d/control-plane", planes)); token == nil || back == nil || !waitsFor(p, token, back.ID) {

@@ -15,7 +15,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// kubernetesVersion is where kubernetes_version is.
+// kubernetesVersion is the place of kubernetes_version.
 var kubernetesVersion = state.Source{File: "main.hcl", Line: 5, Column: 1}
 
 // upgrading is an upgrade from 1.35.8.
@@ -26,7 +26,7 @@ type upgrading struct {
 	want   []finding
 }
 
-// kubeletRuns has the worker's kubelet run a version.
+// kubeletRuns changes the observed version of the worker's kubelet.
 func kubeletRuns(version string) func(*operator, *topology.Fleet) {
 	return func(_ *operator, v *topology.Fleet) {
 		n := v.ClusterReports["prod"].Nodes["host-10-0-0-21"]
@@ -35,7 +35,7 @@ func kubeletRuns(version string) func(*operator, *topology.Fleet) {
 	}
 }
 
-// upgradings are upgrades with something to say of them.
+// upgradings returns the upgrades with findings.
 func upgradings() map[string]upgrading {
 	line := kubernetesVersion.String()
 	misfit := finding{diag.Error, "Kubelet version does not fit", line, "cluster.prod", []string{`Cluster "prod", node host-10-0-0-21: kubelet `}}
@@ -105,8 +105,7 @@ func upgradings() map[string]upgrading {
 	}
 }
 
-// TestUpgradeFindings: what keeps a cluster from another version, and what somebody
-// should know before it gets there.
+// TestUpgradeFindings checks the findings about an upgrade: reasons against it, and warnings before it.
 func TestUpgradeFindings(t *testing.T) {
 	t.Parallel()
 	for name, c := range upgradings() {
@@ -132,7 +131,8 @@ func TestUpgradeFindings(t *testing.T) {
 	}
 }
 
-// TestConfigurationFits: what no file can be made of is said before a host is asked.
+// TestConfigurationFits checks that a configuration that cannot be rendered is reported before any host
+// is observed.
 func TestConfigurationFits(t *testing.T) {
 	t.Parallel()
 	cfg := places(cluster(2, 1))
@@ -149,7 +149,7 @@ func TestConfigurationFits(t *testing.T) {
 	wantFindings(t, pipeline.Check(cfg), finding{diag.Error, "Configuration does not fit the component", "main.hcl:12", `node.cp["cp2"]`, []string{"cannot apply the json patch of kube-apiserver"}})
 }
 
-// TestPatchThatDoesNotFit wants the error of a patch to be at the patch.
+// TestPatchThatDoesNotFit checks that the error about a patch has the place of the patch.
 func TestPatchThatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	at := func(line int) state.Source { return state.Source{File: "main.hcl", Line: line} }
@@ -173,8 +173,8 @@ func TestPatchThatDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestKubeletPatchOnTheWay wants a patch of what kubelets know since a version to be
-// no matter of the versions that only control planes go through.
+// TestKubeletPatchOnTheWay checks that a patch that only newer kubelets understand does not matter for
+// versions that only control planes go through.
 func TestKubeletPatchOnTheWay(t *testing.T) {
 	t.Parallel()
 	o := running(t, 1, 0, "1.34.9")
@@ -185,7 +185,7 @@ func TestKubeletPatchOnTheWay(t *testing.T) {
 	o.wantNothing()
 }
 
-// A kubelet that somebody has put back to an older version is no upgrade.
+// TestOlderKubeletIsNoUpgrade checks that a kubelet that a user has downgraded is no upgrade.
 func TestOlderKubeletIsNoUpgrade(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 1)

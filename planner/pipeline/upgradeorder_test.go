@@ -16,11 +16,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestUpgradeOrders runs the steps of upgrades in random orders that their needs
-// allow. At no moment do versions run together that may not, are more workers
-// down than allowed, or one while a control plane has the old version still, or is a
-// node touched before it was drained. Workers that are replaced are down as well, from
-// the drain until they have joined.
+// TestUpgradeOrders runs the steps of upgrades in random orders that their needs allow. At no moment do
+// incompatible versions run together, are more workers down than allowed, or one while a control plane
+// still has the old version, or is a node touched before it was drained. Replaced workers are down as
+// well, from the drain until they have joined.
 func TestUpgradeOrders(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -65,9 +64,8 @@ func TestUpgradeOrders(t *testing.T) {
 	}
 }
 
-// TestUpgradeOfAPart: a node that is left out of an upgrade holds up those alone that
-// need it: kubelets wait for all control planes, since they may not be newer, and not
-// for one another.
+// TestUpgradeOfAPart checks that a node that is left out of an upgrade only holds up those that need
+// it: kubelets wait for all control planes, since they may not be newer, but not for each other.
 func TestUpgradeOfAPart(t *testing.T) {
 	t.Parallel()
 	all := func(nodes ...string) (out []planner.Selector) {
@@ -120,18 +118,17 @@ func TestUpgradeOfAPart(t *testing.T) {
 	}
 }
 
-// upgradeWalk is a cluster on which the steps of a plan are done one by one.
+// upgradeWalk is a cluster on which the steps of a plan are executed one by one.
 type upgradeWalk struct {
 	t       *testing.T
 	v       skew.Versions
 	workers map[state.Target]bool
 	down    map[state.Target]bool
 	most    int
-	// to is the version that the control planes get, joins has the kubelets of nodes that
-	// join again.
+	// to is the version of upgraded control planes, joins the kubelet versions of nodes that rejoin.
 	to    skew.Release
 	joins map[state.Target]skew.Release
-	// running are the steps under way, of which any may end next.
+	// running are the steps in progress, of which any may end next.
 	running []*planner.Step
 	done    map[state.Address]bool
 }
@@ -151,7 +148,7 @@ func newUpgradeWalk(t *testing.T, o *operator, from string) *upgradeWalk {
 	for _, n := range o.config.Nodes {
 		name := n.Target.String()
 		if w.v.Kubelets[name] = r; slices.Contains(o.replace, n.Target) {
-			w.joins[n.Target], _ = skew.ParseRelease(o.view.Reports[n.Target].Facts.KubeletVersion)
+			w.joins[n.Target], _ = skew.ParseRelease(o.fleet.Reports[n.Target].Facts.KubeletVersion)
 		}
 		if w.workers[n.Target] = n.Role == config.Worker; !w.workers[n.Target] {
 			w.v.APIServers[name], w.v.ControllerManagers[name], w.v.Schedulers[name] = r, r, r
@@ -209,8 +206,8 @@ func (w *upgradeWalk) mayStart(p *planner.Plan, s *planner.Step) bool {
 
 var imageOf = regexp.MustCompile(`image: \S+/(kube-\S+):v(\S+)`)
 
-// start does what a step does at once: it writes manifests, replaces programs,
-// and takes a node down.
+// start does what a step does at its beginning: it writes manifests, replaces programs, and takes a
+// node down.
 func (w *upgradeWalk) start(s *planner.Step) {
 	w.t.Helper()
 	name := s.Target.String()
@@ -224,7 +221,7 @@ func (w *upgradeWalk) start(s *planner.Step) {
 				}[m[1]][name] = r
 			}
 			if strings.HasPrefix(op.Path, "/etc/kubernetes/manifests/") && !slices.ContainsFunc(s.Limits, func(l string) bool { return strings.HasSuffix(l, "/control-plane-disruption") }) {
-				w.t.Fatalf("%s restarts static pods and does not take its turn", s.ID)
+				w.t.Fatalf("%s restarts static pods without the limit", s.ID)
 			}
 		case planner.Cordon:
 			w.down[s.Target] = !op.Undo
@@ -275,14 +272,14 @@ func (w *upgradeWalk) count() {
 	}
 	for name, r := range w.v.APIServers {
 		if down > 0 && r != w.to {
-			w.t.Fatalf("a worker is down and %s has %s still", name, r)
+			w.t.Fatalf("a worker is down and %s still has %s", name, r)
 		}
 	}
 	w.most = max(w.most, down)
 }
 
-// TestWorkerIsAwayUntilItIsBack: where an apply was cut short that had taken a worker out,
-// the others take their turns when it has joined again.
+// TestWorkerIsAwayUntilItIsBack checks that after an interrupted apply that had taken out a worker, the
+// others take their turns when it has rejoined.
 func TestWorkerIsAwayUntilItIsBack(t *testing.T) {
 	t.Parallel()
 	o := running(t, 1, 2, "1.35.8")
@@ -314,8 +311,8 @@ func TestWorkerIsAwayUntilItIsBack(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestJoiningIsNotDown: a worker that rejoins in the same plan is none that is down,
-// although its Node of before is still there.
+// TestJoiningIsNotDown checks that a worker that rejoins in the same plan does not count as down,
+// although its previous Node still exists.
 func TestJoiningIsNotDown(t *testing.T) {
 	t.Parallel()
 	o := running(t, 1, 2, "1.35.8")

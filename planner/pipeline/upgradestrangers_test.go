@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// forgets has a removed block forget a control plane, which goes on as it is.
+// forgets makes a removed block forget a control plane, which continues to run.
 func (o *operator) forgets(key string) {
 	for _, n := range o.config.Nodes {
 		if n.Target.Key == key {
@@ -20,7 +20,7 @@ func (o *operator) forgets(key string) {
 	o.leave(key)
 }
 
-// serves has a node's API server seen to have a version.
+// serves changes the observed version of a node's API server.
 func serves(v *topology.Fleet, node, version string) {
 	pods := v.ClusterReports["prod"].StaticPods
 	pod := pods["kube-apiserver-"+node]
@@ -28,9 +28,8 @@ func serves(v *topology.Fleet, node, version string) {
 	pods["kube-apiserver-"+node] = pod
 }
 
-// TestLeftBehind: a control plane that no block refers to is upgraded by nobody, and an
-// upgrade that would leave it in an older minor version is refused until it has its
-// block back, or has left.
+// TestLeftBehind checks that an upgrade is refused if it would leave an unmanaged control plane in an
+// older minor version, until that one has its block back, or has left.
 func TestLeftBehind(t *testing.T) {
 	t.Parallel()
 	refused := finding{diag.Error, "Unmanaged control plane would stay behind", kubernetesVersion.String(), "cluster.prod", []string{"Restore the block of each", "kubeadm reset on its host, then kubectl delete node"}}
@@ -69,7 +68,7 @@ func TestLeftBehind(t *testing.T) {
 	}
 }
 
-// TestKubeletsAheadOfLeftBehind: kubelets that follow later do not become newer than
+// TestKubeletsAheadOfLeftBehind checks that kubelets that are upgraded later do not become newer than
 // such an API server either.
 func TestKubeletsAheadOfLeftBehind(t *testing.T) {
 	t.Parallel()
@@ -84,7 +83,8 @@ func TestKubeletsAheadOfLeftBehind(t *testing.T) {
 	wantSaid(t, diags, finding{diag.Error, "Unmanaged control plane would stay behind", "", "cluster.prod", []string{"1.36.3:\n\n  kube-apiserver 1.35.8 of node host-10-0-0-13"}})
 }
 
-// TestBlockGivenBack: with its block it is upgraded as the others are.
+// TestBlockGivenBack checks that such a control plane is upgraded like the others once it has its block
+// back.
 func TestBlockGivenBack(t *testing.T) {
 	t.Parallel()
 	o := running(t, 3, 1, "1.35.8")

@@ -10,10 +10,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestWantedAgain: a control plane whose leaving was cut short, and that is wanted again,
-// rejoins, or the plan says how it does. Its etcd is never started by what it ran by
-// before, which would found another one, or wait for members that are gone. With
-// KUBEWRIGHT_LONG set the cut is before and behind every effect, otherwise at some.
+// TestWantedAgain checks that a control plane whose removal was interrupted, and that is desired again,
+// rejoins, or that the plan says how. Its former manifest never starts its etcd, which would bootstrap
+// another etcd or wait for members that are gone. With KUBEWRIGHT_LONG set it is interrupted before and
+// after every effect, otherwise at some.
 func TestWantedAgain(t *testing.T) {
 	t.Parallel()
 	for gone := range 3 {
@@ -39,12 +39,12 @@ func TestWantedAgain(t *testing.T) {
 					p, err = o.plan()
 				}
 				o.must(err)
-				files := o.view.Reports[all[gone].Target].Files
+				files := o.fleet.Reports[all[gone].Target].Files
 				if files[etcdManifest].Exists && !files["/var/lib/etcd/member"].Exists && len(o.replace) == 0 {
-					// Whether the kubelet or the next step is faster is a matter of luck.
+					// Whether the kubelet or the next step is faster is undefined.
 					start := stepOf(p, all[gone].Target.Key+"/kubelet-start")
 					if !slices.ContainsFunc(start.Operations, func(op planner.Operation) bool { return op == planner.RemovePath{Path: etcdManifest} }) {
-						t.Errorf("its kubelet is started with the manifest of before: %+v", start.Operations)
+						t.Errorf("its kubelet is started with the previous manifest: %+v", start.Operations)
 					}
 				}
 				o.must(o.carryOut())
@@ -60,8 +60,8 @@ func TestWantedAgain(t *testing.T) {
 
 const etcdManifest = "/etc/kubernetes/manifests/etcd.yaml"
 
-// TestUnwantedAmidFounding: nodes that are taken out of the configuration while their
-// cluster is half founded are given back as soon as there is an API that can be told so.
+// TestUnwantedAmidFounding checks that nodes that are removed from the configuration during an
+// unfinished bootstrap are reset as soon as an API exists that can remove them.
 func TestUnwantedAmidFounding(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"cp2", "cp3", "w1"} {
@@ -77,7 +77,7 @@ func TestUnwantedAmidFounding(t *testing.T) {
 				return nil
 			}
 			if o.carryOut() == nil {
-				t.Fatal("hosts are prepared, and nothing else is to be done")
+				t.Fatal("the apply was not interrupted")
 			}
 			o.around = nil
 			o.leave(key)

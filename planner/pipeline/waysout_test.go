@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestWaysOut: what is refused names what works in that very case.
+// TestWaysOut checks that a refusal names a remedy that works in the very case.
 func TestWaysOut(t *testing.T) {
 	t.Parallel()
 	const etcd = "/etc/kubernetes/manifests/etcd.yaml"
@@ -47,8 +47,8 @@ func TestWaysOut(t *testing.T) {
 			t.Parallel()
 			o := founded(t, c.planes, c.workers)
 			c.spoil(o)
-			o.view = o.observe()
-			_, diags := o.planOf(o.view, planner.Options{})
+			o.fleet = o.observe()
+			_, diags := o.planOf(o.fleet, planner.Options{})
 			for _, d := range diags {
 				if d.Summary == c.summary && strings.Contains(d.Detail, c.says) {
 					show(t, d)
@@ -60,8 +60,8 @@ func TestWaysOut(t *testing.T) {
 	}
 }
 
-// A host that another cluster's node is to leave says nothing about the CA of the one
-// that claims it.
+// TestClaimedHostIsNoAuthority checks that a host whose other node is being removed from another
+// cluster says nothing about the CA of the cluster that claims the host.
 func TestClaimedHostIsNoAuthority(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 1)
@@ -83,8 +83,8 @@ func TestClaimedHostIsNoAuthority(t *testing.T) {
 	}
 }
 
-// TestWhoAnswersIsNotForgotten: that a host is forgotten is offered of one that may be gone,
-// not of one that refuses a login.
+// TestWhoAnswersIsNotForgotten checks that -forget-unreachable is recommended for a host that may be
+// gone, but not for one that refuses a login.
 func TestWhoAnswersIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]string{"a control plane that stays": "", "a worker that leaves": "w1", "one that leaves": "cp2"} {

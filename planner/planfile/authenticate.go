@@ -14,7 +14,7 @@ const macPurpose = "saved plan"
 
 // The kinds of errors of File.Authenticate.
 var (
-	// ErrEarlierFormat: a version of the tool wrote the file that authenticated none.
+	// ErrEarlierFormat: a version of the tool that did not authenticate plans wrote the file.
 	ErrEarlierFormat = errors.New("the saved plan was written by an earlier version of kubewright, which did not authenticate plans")
 	// ErrNoMAC: the file was written without a key, or its authentication code was removed.
 	ErrNoMAC = errors.New("the saved plan has no authentication code")
@@ -22,9 +22,9 @@ var (
 	ErrOtherMAC = errors.New("the saved plan's authentication code is not one of this state's key")
 )
 
-// Authenticate reports whether a file that was read is the one that was written with a
-// state's key: nil, or an error that wraps ErrEarlierFormat, ErrNoMAC or ErrOtherMAC. The
-// comparison takes the same time whatever the code of the file is. No code fits the zero Key.
+// Authenticate verifies that the file was written with a state's key: it returns nil, or an error
+// that wraps ErrEarlierFormat, ErrNoMAC or ErrOtherMAC. The comparison takes the same time whatever
+// the code of the file is. No code matches the zero Key.
 func (f File) Authenticate(key state.Key) error {
 	switch {
 	case f.read.FormatVersion < FormatVersion:
@@ -39,8 +39,8 @@ func (f File) Authenticate(key state.Key) error {
 	return nil
 }
 
-// mac returns the hex authentication code of everything else that the envelope holds;
-// empty for the zero Key.
+// mac returns the hex authentication code of everything else in the envelope; empty for the zero
+// Key.
 func (e envelope) mac(key state.Key) (string, error) {
 	e.MAC = ""
 	b, err := json.Marshal(e)

@@ -19,8 +19,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// resealed returns a file with other content and a checksum that fits it, as everybody who can
-// write the file can make it.
+// resealed returns a file with other content and a matching checksum, as anyone with write access
+// can make it.
 func resealed(t *testing.T, file map[string]any) []byte {
 	t.Helper()
 	if saved, there := file["saved"]; there {
@@ -38,8 +38,8 @@ func resealed(t *testing.T, file map[string]any) []byte {
 	return b
 }
 
-// authenticated is a tree of JSON with the code that a key makes of it: the order of its
-// fields is another one than in the file that was written.
+// authenticated returns a JSON tree with the authentication code of a key; the order of its fields
+// differs from the written file.
 func authenticated(t *testing.T, file map[string]any, key state.Key) {
 	t.Helper()
 	saved, err := json.Marshal(file["saved"])
@@ -59,7 +59,7 @@ func authenticated(t *testing.T, file map[string]any, key state.Key) {
 	file["mac"] = hex.EncodeToString(key.MAC("saved plan", content))
 }
 
-// others are values that a field of a file could have instead.
+// others returns other possible values of a field.
 func others(v any) []any {
 	switch v := v.(type) {
 	case bool:
@@ -76,7 +76,7 @@ func others(v any) []any {
 	return []any{"x"}
 }
 
-// changed calls do for each way to flip, empty, remove or add something in a tree of JSON.
+// changed calls do for each way to flip, empty, remove or add a value in a JSON tree.
 func changed(tree any, path string, do func(path string)) {
 	switch tree := tree.(type) {
 	case map[string]any:
@@ -108,7 +108,7 @@ func changed(tree any, path string, do func(path string)) {
 	}
 }
 
-// absent calls do with each field of a struct that its tree of JSON does not have set.
+// absent calls do with each field of a struct that its JSON tree does not have.
 func absent(t *testing.T, of reflect.Type, tree map[string]any, do func(name string)) {
 	t.Helper()
 	for i := range of.NumField() {
@@ -126,8 +126,8 @@ func absent(t *testing.T, of reflect.Type, tree map[string]any, do func(name str
 	}
 }
 
-// TestAuthenticate: whatever is flipped, emptied, removed or added in a file whose checksum
-// is computed again, the file is refused or is not authentic.
+// TestAuthenticate checks, for each value that is flipped, emptied, removed or added with a
+// matching checksum, that the file is refused or not authentic.
 func TestAuthenticate(t *testing.T) {
 	t.Parallel()
 	key := state.NewKey("k")
@@ -168,7 +168,7 @@ func TestAuthenticate(t *testing.T) {
 		tried++
 		whole := maps.Clone(tree)
 		if !strings.HasPrefix(what, ".sha256") && authentic(resealed(t, whole), key) == nil {
-			t.Errorf("%s: the file passes for authentic", what)
+			t.Errorf("%s: the file is accepted as authentic", what)
 		}
 	}
 	changed(tree, "", check)
@@ -182,7 +182,7 @@ func TestAuthenticate(t *testing.T) {
 	}
 }
 
-// TestAuthenticateKinds: an error says why a file is not authentic.
+// TestAuthenticateKinds checks that the error says why a file is not authentic.
 func TestAuthenticateKinds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

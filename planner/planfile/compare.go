@@ -9,51 +9,51 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Difference is one thing that is not as it was when a plan was saved.
+// Difference is one difference between a saved plan and one made later.
 type Difference struct {
-	// Address is of an item or of a step; zero for the plan as a whole.
+	// Address is the address of an item or a step; zero for the plan as a whole.
 	Address state.Address
-	// What says in a few words what became of it.
+	// What says in a few words what has changed.
 	What string
-	// Path is the attribute; empty where the whole item or step is meant. Saved
-	// and Now are its values then and now.
+	// Path is the attribute; empty for the whole item or step. Saved and Now are its values in the
+	// saved plan and now.
 	Path       string
 	Saved, Now state.Value
-	// Action is what the one plan that refers to it does to an item that is meant as a
-	// whole, because all of it has appeared or settled; empty otherwise.
+	// Action is what the only plan with a change of the item does to it, if the item as a whole has
+	// appeared or settled; empty otherwise.
 	Action planner.Action
 }
 
-// What became of an item or step.
+// The kinds of differences of an item or step.
 const (
-	// Appeared: it would be changed now, and was not to be then.
+	// Appeared: the item would be changed now, and the saved plan did not change it.
 	Appeared = "would be changed now as well"
-	// Settled: it was to be changed, and is by now as it was to become.
+	// Settled: the saved plan changed the item, which already is as planned.
 	Settled = "is already as planned"
-	// Moved: it has another value than then.
+	// Moved: the item has another value than when the plan was saved.
 	Moved = "has changed"
-	// Otherwise: something else would be done to it.
+	// Otherwise: the item would be changed in another way.
 	Otherwise = "would be changed in another way"
 )
 
-// Progress is how far a saved plan was carried out before it was cut short.
+// Progress is how far a saved plan was carried out before it was interrupted.
 type Progress struct {
-	// Begun are the steps that were begun. What they were to do may be done or not.
+	// Begun are the steps that were begun. Their operations may be done or not.
 	Begun []state.Address
-	// Touched tells of an item or a step whether those steps may have changed it.
+	// Touched reports whether those steps may have changed an item or step.
 	Touched func(state.Address) bool
-	// Recorded is what the state has of an item; nil where it has nothing.
+	// Recorded returns the recorded item; nil if the state has none.
 	Recorded func(state.Address) *state.Item
 }
 
-// touched reports whether a difference of an item or step may be the work of what was begun.
+// touched reports whether a difference of an item or step may result from the begun steps.
 func (p *Progress) touched(saved *planner.Plan, a state.Address) bool {
 	return p != nil && (p.Touched(a) || p.wrote(saved, a))
 }
 
-// wrote reports whether a step which was begun was to write or remove the item itself,
-// whichever phase it belongs to: a step that changes etcd stops the API server by
-// taking its manifest away, and brings that back.
+// wrote reports whether a begun step writes or removes the item itself, whichever phase it belongs
+// to: a step that changes etcd stops the API server by removing its manifest, and later restores
+// it.
 func (p *Progress) wrote(saved *planner.Plan, a state.Address) bool {
 	return p != nil && a.Item != "" && slices.ContainsFunc(p.Begun, func(id state.Address) bool {
 		s := saved.Step(id)
@@ -63,11 +63,11 @@ func (p *Progress) wrote(saved *planner.Plan, a state.Address) bool {
 	})
 }
 
-// undone lists what somebody has changed of a file that was brought to its goal: the
-// state has it so, and it is neither so any more nor as it was when the plan was saved.
-// The state has it only from a look at the hosts, after the steps before it were done:
-// of a step that was cut short it knows no goal, and whatever that left is its own. What
-// had drifted was recorded as its goal before anything was done, and tells nothing.
+// undone lists what was changed outside of kubewright in a file that had already reached its goal:
+// the state records the goal, and the file matches neither that nor its value when the plan was
+// saved. The state records it only from an observation after earlier steps were done: for an
+// interrupted step it records no goal, and whatever that step left is its own. A drifted item was
+// recorded with its goal before anything was done, so its record shows nothing.
 func (p *Progress) undone(was, now planner.Change) []Difference {
 	recorded := p.recorded(now.Address)
 	if recorded == nil || !slices.Contains(writtenKinds, now.Kind) || now.Action != planner.Update || was.Reason == planner.ReasonDrift {
@@ -89,8 +89,8 @@ func (p *Progress) undone(was, now planner.Change) []Difference {
 	return out
 }
 
-// writtenKinds are those of which all is as a step writes it. Of other kinds a part
-// changes by itself, as whether a unit runs, or a certificate that a kubelet renews.
+// writtenKinds are the kinds of items that only change when a step writes them. Others change by
+// themselves in part, such as whether a unit runs, or a certificate that a kubelet renews.
 var writtenKinds = []state.Kind{state.KindFile, state.KindYAMLFile, state.KindEnvFile, state.KindStaticPod}
 
 func (p *Progress) recorded(a state.Address) *state.Item {
@@ -100,22 +100,21 @@ func (p *Progress) recorded(a state.Address) *state.Item {
 	return p.Recorded(a)
 }
 
-// owes reports whether a change of which the saved plan says nothing is the saved plan's
-// own all the same: to bring back what a step has taken away and was to bring back, or
-// to have a static pod reread what was renewed for it.
+// owes reports whether a change that the saved plan does not have still belongs to it: restoring an
+// item that a step has removed and was going to restore, or making a static pod reread a renewed
+// file.
 func (p *Progress) owes(saved *planner.Plan, c planner.Change) bool {
 	return p != nil && (c.Action == planner.Create && p.wrote(saved, c.Address) ||
 		c.OnlyRereads() && saved.Step(c.Address.Step()) != nil)
 }
 
-// Compare lists what a plan made now does otherwise than a saved one; nothing
-// when it is the same plan. Of a saved plan that was carried out in part, progress
-// is how far, and nil of one that was not begun. What that part may have changed has
-// to have the same goal, however it is now; what is done of it is no difference.
-// Everything else has to be as it was when the plan was saved: what is not is
-// somebody else's.
+// Compare lists what a plan made now does differently from a saved one; nothing if it is the same
+// plan. For a saved plan that was partly carried out, progress says how far; it is nil for one that
+// was not begun. Items that the begun steps may have changed must have the same goal, whatever
+// their current value; finished work is no difference. Everything else must be as when the plan was
+// saved: any other change was made outside of the plan.
 func Compare(saved, now *planner.Plan, progress *Progress) []Difference {
-	same := *now // who applies may make an exception from a policy, and does the same
+	same := *now // overriding a policy does not change what the plan does
 	same.OverriddenPolicies = saved.OverriddenPolicies
 	if Digest(saved) == Digest(&same) || proves(saved) != proves(&same) && Digest(apartFromProofs(saved)) == Digest(apartFromProofs(&same)) {
 		return nil
@@ -141,7 +140,7 @@ func Compare(saved, now *planner.Plan, progress *Progress) []Difference {
 			out = append(out, moved(was, c, progress != nil)...)
 		}
 	}
-	leaves := progress != nil && Leaves(saved, now) // what cannot be observed is not done now, and may be later
+	leaves := progress != nil && Leaves(saved, now) // targets that cannot be observed now may be done later
 	for _, c := range saved.Changes {
 		if _, left := then[c.Address]; left && !leaves && !progress.touched(saved, c.Address) {
 			out = append(out, settled(c)...)
@@ -155,13 +154,13 @@ func Compare(saved, now *planner.Plan, progress *Progress) []Difference {
 		out = otherSteps(saved, now)
 	}
 	if len(out) == 0 {
-		out = []Difference{{What: Otherwise}} // in order, limits or what is withheld
+		out = []Difference{{What: Otherwise}} // in order, limits or withheld targets
 	}
 	return out
 }
 
-// Leaves reports whether a plan made now cannot do all of a saved one, because it leaves out
-// what could be observed then.
+// Leaves reports whether a plan made now cannot do all of a saved one, because it withholds targets
+// that could be observed then.
 func Leaves(saved, now *planner.Plan) bool {
 	return slices.ContainsFunc(now.Withheld, func(u state.Unobserved) bool { return !withheld(saved, u.Target) })
 }
@@ -170,9 +169,9 @@ func withheld(p *planner.Plan, t state.Target) bool {
 	return slices.ContainsFunc(p.Withheld, func(u state.Unobserved) bool { return u.Target == t })
 }
 
-// appeared lists what became of an item that nothing was to be done about: it was as
-// it is to be, unless nobody could look at it. In a cluster that could not be looked
-// at that may be what it has of a node as well.
+// appeared lists the differences of an item that the saved plan did not change: it was as desired,
+// unless it could not be observed. If a cluster could not be observed, that includes its view of a
+// node.
 func appeared(saved *planner.Plan, now planner.Change) []Difference {
 	whole := []Difference{{Address: now.Address, What: Appeared}}
 	if slices.ContainsFunc(saved.Withheld, func(u state.Unobserved) bool {
@@ -190,7 +189,8 @@ func appeared(saved *planner.Plan, now planner.Change) []Difference {
 	return out
 }
 
-// settled lists what became of an item that was to be changed and is as it was to become.
+// settled lists the differences of an item that the saved plan changed and that already is as
+// planned.
 func settled(was planner.Change) []Difference {
 	if was.Action != planner.Update || len(was.Attributes) == 0 {
 		return []Difference{{Address: was.Address, What: Settled, Action: was.Action}}
@@ -202,9 +202,9 @@ func settled(was planner.Change) []Difference {
 	return out
 }
 
-// moved lists the attributes in which two changes of an item differ. Once a part of
-// the plan was carried out (begun) that may have told what was not known before, and
-// may have renewed what the item is to take up.
+// moved lists the attributes in which two changes of an item differ. Once a part of the plan was
+// carried out (begun), that part may have revealed values that were unknown before, and may have
+// renewed files that the item has to pick up.
 func moved(was, now planner.Change, begun bool) []Difference {
 	var out []Difference
 	before := byPath(was)
@@ -232,9 +232,9 @@ func moved(was, now planner.Change, begun bool) []Difference {
 	return out
 }
 
-// otherGoal reports whether an item would become something else than was saved. What
-// it is now is left out, as an earlier part of the plan may have changed it, and
-// so is what only that part could tell.
+// otherGoal lists the difference if an item has another goal than in the saved plan. It ignores the
+// current value, which an earlier part of the plan may have changed, and values that only that part
+// could reveal.
 func otherGoal(was, now planner.Change) []Difference {
 	goals := byPath(was)
 	for _, a := range now.Attributes {
@@ -248,8 +248,8 @@ func otherGoal(was, now planner.Change) []Difference {
 	return nil
 }
 
-// same compares values; of a secret that had no fingerprint when the plan was
-// made, because there was no state yet, only which one it is.
+// same compares values. For a secret without a fingerprint in the saved plan, because there was no
+// state yet, it compares only the reference.
 func same(saved, now state.Value) bool {
 	if saved.Kind() == state.KindSensitive && now.Kind() == state.KindSensitive {
 		s, n := saved.AsSensitive(), now.AsSensitive()
@@ -258,7 +258,7 @@ func same(saved, now state.Value) bool {
 	return saved.Equal(now)
 }
 
-// proves lists the steps of a plan that only prove that something runs, and what.
+// proves lists the steps of a plan that only wait until components run, with their impacts.
 func proves(p *planner.Plan) string {
 	var out []string
 	for _, s := range p.Steps {
@@ -270,9 +270,9 @@ func proves(p *planner.Plan) string {
 	return strings.Join(out, " ")
 }
 
-// apartFromProofs returns what a plan changes: without the steps that only prove that
-// something runs, which may be so by now or not any more, and without what
-// follows from them for the others: their order, and who is said to serve meanwhile.
+// apartFromProofs returns what a plan changes: without the steps that only wait until components
+// run, which may have become unnecessary or necessary meanwhile, and without what they imply for
+// other steps: their order, and the control planes that serve meanwhile.
 func apartFromProofs(p *planner.Plan) *planner.Plan {
 	out, touched := *p, map[state.Target]bool{}
 	out.Steps, out.Quorum, out.Resources = nil, nil, slices.Clone(p.Resources)
@@ -298,13 +298,12 @@ func apartFromProofs(p *planner.Plan) *planner.Plan {
 	return &out
 }
 
-// strangers are steps that are not in the saved plan, but for those that only
-// prove what is there.
+// strangers returns the steps that are not in the saved plan, except those that only wait.
 func strangers(saved, now *planner.Plan) []planner.Step {
 	return slices.DeleteFunc(slices.Clone(now.Steps), func(s planner.Step) bool { return saved.Step(s.ID) != nil || s.OnlyProves() })
 }
 
-// otherGround lists what steps of both plans rest on and what is another by now.
+// otherGround lists the preconditions of steps in both plans that have changed.
 func otherGround(saved, now *planner.Plan, progress *Progress) []Difference {
 	var out []Difference
 	for _, s := range saved.Steps {
@@ -326,10 +325,10 @@ func otherGround(saved, now *planner.Plan, progress *Progress) []Difference {
 	return out
 }
 
-// otherWork names the steps that are not in a saved plan which goes on, unless they
-// are the rest of it: they do what is owed, or have what was renewed taken up by what
-// the saved plan restarts there as well, at whichever waypoint. What steps change was
-// compared before; which of them restarts what depends on how far the others came.
+// otherWork lists the steps that are not in an interrupted saved plan, except for those that belong
+// to its rest: they do what it owes, or make components pick up renewed files that the saved plan
+// restarts on the same target, at any waypoint. The changes of steps were compared before; which
+// step restarts what depends on the progress of the others.
 func otherWork(saved, now *planner.Plan, progress *Progress, owed map[state.Address]bool) []Difference {
 	var out []Difference
 	for _, s := range strangers(saved, now) {
@@ -341,7 +340,7 @@ func otherWork(saved, now *planner.Plan, progress *Progress, owed map[state.Addr
 	return out
 }
 
-// otherSteps names the steps in which two plans with the same changes differ.
+// otherSteps lists the steps in which two plans with the same changes differ.
 func otherSteps(saved, now *planner.Plan) []Difference {
 	var out []Difference
 	for _, s := range strangers(saved, now) {

@@ -10,17 +10,15 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// ShortDigest is how many characters of a digest are shown, and are enough to
-// approve a plan by.
+// ShortDigest is how many characters of a digest are shown; they are enough to approve a plan.
 const ShortDigest = 16
 
-// Digest returns the hex SHA-256 of what a plan would do. It does not depend on when
-// and by which version of the tool the plan was made, on the state's serial, on
-// where in which file the configuration says something, on how a file that is to
-// be changed was written (values are compared, never bytes), on which control plane
-// the API is reached through, or on what is only shown, such as days left, how large
-// etcd's databases are, what a change costs and how an operation is told to be done. Two
-// plans with the same digest do the same for the same reasons.
+// Digest returns the hex SHA-256 of what a plan would do. It does not depend on the time and the
+// tool version of the plan, the serial of the state, source locations in the configuration, the
+// formatting of changed files (values are compared, never bytes), the control plane through which
+// the API is reached, or information for display only, such as days left, database sizes of etcd,
+// costs and the done conditions of operations. Two plans with the same digest do the same for the
+// same reasons.
 func Digest(p *planner.Plan) string {
 	same := *p
 	same.ToolVersion, same.Serial, same.ConfigDigest = "", 0, ""
@@ -30,15 +28,14 @@ func Digest(p *planner.Plan) string {
 	for i := range same.Resources {
 		same.Resources[i].Before, same.Resources[i].After, same.Resources[i].There = nil, nil, nil
 	}
-	same.Policies = nil // when it is, and who has approved
+	same.Policies = nil // they depend on the time and the approvals
 	same.Certificates = nil
-	// A warning is about the plan. It tells where in which file, how often an API was asked
-	// and for how many days something lasts, none of which makes it another plan. What
-	// somebody has to have approved is in the plan itself: which pods end, and which budgets
-	// say no, in the impact of the step.
+	// A warning is about the plan. It contains source locations, how often an API was queried and
+	// remaining days, none of which makes another plan. What needs approval is in the plan itself:
+	// the pods that end and the budgets that block evictions are in the impact of the step.
 	same.Diagnostics = nil
 	for i := range same.Withheld {
-		same.Withheld[i].Reason, same.Withheld[i].Remedy = "", "" // what was heard, and from whom
+		same.Withheld[i].Reason, same.Withheld[i].Remedy = "", "" // error texts vary
 	}
 	for i := range same.Steps {
 		same.Steps[i].Expect, same.Steps[i].Via, same.Steps[i].Pods = nil, state.Target{}, nil
@@ -55,21 +52,21 @@ func Digest(p *planner.Plan) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// measures tells an operation whose step says how large something is by now.
+// measures reports whether the impact of the operation's step contains a current size.
 func measures(op planner.Operation) bool {
 	_, is := op.(planner.DefragmentEtcd)
 	return is
 }
 
-// bareOperation is an operation that does not say when it is done.
+// bareOperation is an operation without its done condition.
 type bareOperation struct{ planner.Operation }
 
 func (bareOperation) DoneWhen() string { return "" }
 
-// MarshalJSON writes the operation alone.
+// MarshalJSON encodes the operation itself.
 func (o bareOperation) MarshalJSON() ([]byte, error) { return json.Marshal(o.Operation) }
 
-// bare leaves out words for the reader, which may be others in the next version.
+// bare removes the done conditions, whose wording may differ in the next version.
 func bare(ops planner.Operations) planner.Operations {
 	out := slices.Clone(ops)
 	for i, op := range out {
@@ -78,8 +75,7 @@ func bare(ops planner.Operations) planner.Operations {
 	return out
 }
 
-// alone leaves of changes what they change: where the configuration says so, and what
-// follows from the rest, is left out.
+// alone reduces changes to what they change: without source locations and derived values.
 func alone(changes []planner.Change) []planner.Change {
 	out := slices.Clone(changes)
 	for i, c := range out {

@@ -1,8 +1,6 @@
-// Package planfile keeps a plan in a file, and says whether a plan that was made
-// since is still the same.
+// Package planfile saves a plan in a file, and reports whether a plan made later is still the same.
 //
-// A saved plan is not replayed. Apply observes and plans again under the lock,
-// and carries that out if it is what was saved (Compare): so a plan can be
-// trusted to be exactly what was reviewed, and to fit what is there. A plan
-// holds no secrets, so configuration and variables are needed again.
+// A saved plan is not replayed. Apply observes and plans again under the lock, and carries out that
+// plan if it equals the saved one (Compare): so what runs is exactly what was reviewed, and fits
+// the current hosts. A plan holds no secrets, so it needs the configuration and variables again.
 package planfile

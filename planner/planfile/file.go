@@ -14,33 +14,32 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// FormatVersion is the number of the format that this program writes. A file of format 1
-// is read and cannot be authenticated.
+// FormatVersion is the version of the format that this program writes. A file of format 1 can be
+// read but not authenticated.
 const FormatVersion = 2
 
-// File is a saved plan: the plan, and what of the command line it was made with
-// that is no part of it.
+// File is a saved plan: the plan, and the options of its command line that are not part of it.
 type File struct {
 	Plan *planner.Plan `json:"plan"`
 	// AllowUnreachable is the flag of that name.
 	AllowUnreachable bool `json:"allow_unreachable,omitempty"`
-	// GivenAgain are NAME=VALUE of the other flags without which the same command would
-	// plan something else, of variables with their names alone, to show that command.
+	// GivenAgain are NAME=VALUE of the other flags that affect the plan, for variables only the
+	// names, to print the command that makes the same plan.
 	GivenAgain []string `json:"given_again,omitempty"`
-	// PriorOutputs are the state's, to show how they change.
+	// PriorOutputs are the state's outputs, to show how they change.
 	PriorOutputs map[string]state.Value `json:"prior_outputs,omitempty"`
-	// Durations are the state's, and Parallelism the flag, to show how long it takes.
+	// Durations are those in the state, and Parallelism the flag, to show how long the plan takes.
 	Durations   map[string]float64 `json:"durations,omitempty"`
 	Parallelism int                `json:"parallelism,omitempty"`
-	// Key is the state's, which authenticates the file that Write makes; the zero Key
-	// leaves the file without authentication code. Read leaves Key zero.
+	// Key is the key of the state, which authenticates the file that Write creates; with the zero
+	// Key the file has no authentication code. Read leaves Key zero.
 	Key state.Key `json:"-"`
-	// read is the file that Read has read.
+	// read is the envelope that Read has read.
 	read envelope
 }
 
-// envelope is the file as it is written. Its checksum finds damage; who can write the
-// file can compute another one. Its MAC finds everything else: see File.Authenticate.
+// envelope is the file format. The checksum detects damage, but anyone with write access can
+// recompute it. The MAC detects any other change: see File.Authenticate.
 type envelope struct {
 	FormatVersion int             `json:"format_version"`
 	ToolVersion   string          `json:"kubewright_version"`
@@ -51,16 +50,16 @@ type envelope struct {
 
 // The kinds of errors of Read.
 var (
-	// ErrNoPlan: the file is something else.
+	// ErrNoPlan: the file is not a saved plan.
 	ErrNoPlan = errors.New("this is not a saved plan")
-	// ErrDamaged: it was a saved plan, and was cut off or changed.
+	// ErrDamaged: the saved plan was truncated or changed.
 	ErrDamaged = errors.New("the saved plan was cut off or changed since it was written")
 	// ErrNewer: a later version of the tool wrote it.
 	ErrNewer = errors.New("the saved plan was written by a later version of kubewright")
 )
 
-// Write puts a plan into a file that only its owner may read, in one piece, as the
-// codec has it; nil for as it is.
+// Write writes a plan atomically to a file that only its owner may read, sealed with the codec
+// unless it is nil.
 func Write(path string, f File, codec state.Codec) error {
 	saved, err := json.Marshal(f)
 	if err != nil {
@@ -86,7 +85,7 @@ func Write(path string, f File, codec state.Codec) error {
 	return nil
 }
 
-// maxFile bounds in bytes what is read of a saved plan.
+// maxFile is the maximum size in bytes of a saved plan to read.
 const maxFile = 256 << 20
 
 // Read reads a saved plan. Errors are ErrNoPlan, ErrDamaged, ErrNewer, a

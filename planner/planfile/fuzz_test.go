@@ -12,8 +12,8 @@ import (
 	"github.com/kubewright/kubewright/planner/planfile"
 )
 
-// FuzzRead: no file panics, also none whose checksum fits, and a plan that is read
-// is compared with itself.
+// FuzzRead checks that no file panics, even with a matching checksum, and that a plan that was read
+// equals itself.
 func FuzzRead(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "a.kwplan")
 	saved, err := json.Marshal(planfile.File{Plan: samplePlan()})

@@ -26,7 +26,7 @@ func address(t *testing.T, text string) state.Address {
 	return a
 }
 
-// everything may have been changed by what was carried out.
+// everything is the progress of a plan whose begun steps may have changed every item.
 var everything = &planfile.Progress{Touched: func(state.Address) bool { return true }}
 
 const (
@@ -34,7 +34,7 @@ const (
 	manifest    = `node.cp["cp1"]/control-plane/file:/etc/kubernetes/manifests/kube-apiserver.yaml`
 )
 
-// plan changes maxPods and an argument.
+// plan returns a plan that changes maxPods and an argument.
 func plan(t *testing.T) *planner.Plan {
 	t.Helper()
 	return samplePlan()
@@ -71,7 +71,7 @@ func samplePlan() *planner.Plan {
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.kwplan")
-	// Whoever can read what has the name cannot read the plan.
+	// Another user who can read the file's name cannot read the plan.
 	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chmod(path, 0o644)); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// must ends the test where a file cannot be read.
+// must fails the test if a file cannot be read.
 func must(t *testing.T) func([]byte, error) []byte {
 	return func(b []byte, err error) []byte {
 		t.Helper()
@@ -111,7 +111,7 @@ func must(t *testing.T) func([]byte, error) []byte {
 	}
 }
 
-// TestDamage: whatever is cut off or changed in a file is found.
+// TestDamage checks that any truncation or change of a file is detected.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.kwplan")
@@ -159,13 +159,13 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// worded is an operation that says in other words when it is done.
+// worded is an operation with another wording of its done condition.
 type worded struct{ planner.RemovePath }
 
 func (worded) DoneWhen() string { return "it is gone" }
 
-// TestPlanWithoutDoneWhen: a plan that was saved when operations did not say when they
-// are done is the same plan.
+// TestPlanWithoutDoneWhen checks that a plan that was saved before operations had done conditions
+// is the same plan.
 func TestPlanWithoutDoneWhen(t *testing.T) {
 	t.Parallel()
 	const earlier = `{"plan":{"format_version":1,"tool_version":"1.0.0","serial":4,"steps":[` +
@@ -181,20 +181,20 @@ func TestPlanWithoutDoneWhen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// As the version before it printed it, and reviewers have approved it.
+	// This is the digest that the previous version printed, and that reviewers have approved.
 	if got, want := planfile.Digest(saved.Plan), "c68c05e335e0f102ab23ead3af8bae7ed912c6562f8620801823d6b21bedb73e"; got != want {
-		t.Errorf("its digest is %s, was %s", got, want)
+		t.Errorf("got digest %s, want %s", got, want)
 	}
 	id := address(t, `node.w["w1"]/kubelet-start`)
 	now := &planner.Plan{FormatVersion: 1, ToolVersion: "2.0.0", Serial: 4, Steps: []planner.Step{{
 		ID: id, Phase: id.Phase, Target: id.Target, Action: planner.Update, Operations: planner.Operations{planner.RemovePath{Path: "/o"}},
 	}}}
 	if d := planfile.Compare(saved.Plan, now, nil); len(d) > 0 {
-		t.Errorf("it differs from the plan of now: %v", d)
+		t.Errorf("it differs from the current plan: %v", d)
 	}
 }
 
-// TestDigest depends on what is done, and on nothing else.
+// TestDigest checks that the digest depends only on what is done.
 func TestDigest(t *testing.T) {
 	t.Parallel()
 	want := planfile.Digest(plan(t))
@@ -293,7 +293,7 @@ func TestCompare(t *testing.T) {
 		}, []string{kubeletFile + "#x has changed", kubeletFile + "#maxPods has changed"}},
 		{"an exception from a policy", nil, func(p *planner.Plan) { p.OverriddenPolicies = []string{"calm"} }, nil},
 		{"another goal", nil, func(p *planner.Plan) { p.Changes[1].Attributes[0].After = state.Int(250) }, []string{kubeletFile + "#maxPods would be changed in another way"}},
-		{"done by somebody else", nil, func(p *planner.Plan) { p.Changes, p.Steps = p.Changes[:1], p.Steps[:1] }, []string{kubeletFile + "#maxPods is already as planned"}},
+		{"done by another user", nil, func(p *planner.Plan) { p.Changes, p.Steps = p.Changes[:1], p.Steps[:1] }, []string{kubeletFile + "#maxPods is already as planned"}},
 		{"another action", nil, func(p *planner.Plan) { p.Changes[1].Action = planner.Create }, []string{kubeletFile + "# would be changed in another way"}},
 		{"another operation", nil, func(p *planner.Plan) { p.Steps[1].Operations = planner.Operations{planner.RemovePath{Path: "false"}} }, []string{`node.w["w1"]/kubelet-start would be changed in another way`}},
 		{"another impact", nil, func(p *planner.Plan) { p.Steps[1].Impact = "2 pods to evict" }, []string{`node.w["w1"]/kubelet-start#impact has changed`}},
@@ -316,7 +316,7 @@ func TestCompare(t *testing.T) {
 		{"done, and another value since", done, found(state.KindYAMLFile, pods(9)), []string{kubeletFile + "#maxPods has changed"}},
 		{"done, and another field since", done, found(state.KindYAMLFile, x(1)), []string{kubeletFile + "#x has changed"}},
 		{"done, and as it was before", done, found(state.KindYAMLFile, pods(110)), nil},
-		{"done, and to be read anew", done, found(state.KindStaticPod, reread), nil},
+		{"done, and to be reread", done, found(state.KindStaticPod, reread), nil},
 		{"done, and not as a unit was left", recorded(200, state.KindUnit), found(state.KindUnit, pods(9)), nil},
 		{"done, and gone since", done, func(p *planner.Plan) { found(state.KindYAMLFile, pods(9))(p); p.Changes[1].Action = planner.Create }, nil},
 		{"begun, and another value than recorded", recorded(110, state.KindYAMLFile), found(state.KindYAMLFile, pods(9)), nil},
@@ -333,10 +333,10 @@ func TestCompare(t *testing.T) {
 		{"begun elsewhere, and a field more", planesOnly, func(p *planner.Plan) {
 			p.Changes[1].Attributes = append(p.Changes[1].Attributes, planner.AttributeChange{Path: "x", Before: state.Int(1), After: state.Int(2)})
 		}, []string{kubeletFile + "#x has changed"}},
-		{"begun elsewhere, and more to be read anew", planesOnly, func(p *planner.Plan) {
+		{"begun elsewhere, and more to be reread", planesOnly, func(p *planner.Plan) {
 			p.Changes[1].Attributes = append(p.Changes[1].Attributes, planner.AttributeChange{Path: planner.StaleFiles, Before: state.Strings("/x")})
 		}, nil},
-		{"begun elsewhere, and done by somebody else", planesOnly, func(p *planner.Plan) { p.Changes, p.Steps = p.Changes[:1], p.Steps[:1] }, []string{kubeletFile + "#maxPods is already as planned"}},
+		{"begun elsewhere, and done by another user", planesOnly, func(p *planner.Plan) { p.Changes, p.Steps = p.Changes[:1], p.Steps[:1] }, []string{kubeletFile + "#maxPods is already as planned"}},
 		{"begun elsewhere, and not seen", planesOnly, func(p *planner.Plan) {
 			p.Changes, p.Steps = p.Changes[:1], p.Steps[:1]
 			p.Withheld = []state.Unobserved{{Target: state.NodeKeyTarget("w", "w1")}}
@@ -373,8 +373,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestCompareDrifted: what was to be put right was recorded as its goal before anything
-// was done. That it is not so tells nothing of what was done since.
+// TestCompareDrifted checks a drifted item: it was recorded with its goal before anything was done,
+// so a difference from the goal does not show a later change.
 func TestCompareDrifted(t *testing.T) {
 	t.Parallel()
 	saved, now := plan(t), plan(t)
@@ -387,8 +387,8 @@ func TestCompareDrifted(t *testing.T) {
 	}
 }
 
-// TestCompareProvenMeanwhile: what had to be proved when a plan was saved, and is
-// well by now, is no difference.
+// TestCompareProvenMeanwhile checks that a step that had to wait for a component when the plan was
+// saved is no difference once the component runs.
 func TestCompareProvenMeanwhile(t *testing.T) {
 	t.Parallel()
 	saved, now := plan(t), plan(t)
@@ -402,7 +402,7 @@ func TestCompareProvenMeanwhile(t *testing.T) {
 	if got := planfile.Compare(saved, now, nil); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}
-	// Nor is it that something else beside it is to be proved by then.
+	// Another component that has to be waited for by now is no difference either.
 	more := saved.Steps[len(saved.Steps)-1]
 	more.Operations = append(planner.Operations{planner.Wait{For: planner.WaitStaticPod, Name: "kube-apiserver-cp2"}}, more.Operations...)
 	more.Impact = "waits until kube-apiserver, kube-scheduler run here"
@@ -412,7 +412,8 @@ func TestCompareProvenMeanwhile(t *testing.T) {
 	}
 }
 
-// What only an earlier step could tell is no difference once that step has run.
+// TestCompareWhatWasNotKnown checks that a value that only an earlier step could reveal is no
+// difference once that step has run.
 func TestCompareWhatWasNotKnown(t *testing.T) {
 	t.Parallel()
 	saved, now := plan(t), plan(t)
@@ -435,7 +436,8 @@ func TestCompareWhatWasNotKnown(t *testing.T) {
 	}
 }
 
-// TestDigestOfWithheld depends on what is left alone, and not on what was heard of it.
+// TestDigestOfWithheld checks that the digest depends on which targets are withheld, not on the
+// reason.
 func TestDigestOfWithheld(t *testing.T) {
 	t.Parallel()
 	withheld := func(u ...state.Unobserved) string {
@@ -450,6 +452,6 @@ func TestDigestOfWithheld(t *testing.T) {
 		t.Error("the reason changes the digest")
 	}
 	if of("no answer") == withheld() {
-		t.Error("what is left alone does not change the digest")
+		t.Error("a withheld target does not change the digest")
 	}
 }

@@ -13,14 +13,14 @@ import (
 type Approval struct {
 	// Digest is the digest of a plan, or enough of its beginning.
 	Digest string
-	// Name is who approves. It is what the line says: nobody proves it here.
+	// Name is the approver according to the line; it is not verified.
 	Name string
 }
 
-// shortest is how many characters of a digest are enough to approve a plan by.
+// shortest is how many characters of a digest are enough to approve a plan.
 const shortest = 16
 
-// ParseApprovals reads a file of approvals: DIGEST NAME on each line; # begins a remark.
+// ParseApprovals parses a file of approvals: DIGEST NAME on each line; # begins a comment.
 func ParseApprovals(text string) ([]Approval, error) {
 	var out []Approval
 	number := 0
@@ -67,7 +67,7 @@ func (in Input) approval(p config.Policy) []planner.PolicyFinding {
 	return []planner.PolicyFinding{finding}
 }
 
-// how returns the way in which somebody approves a plan, by the command that it is of.
+// how returns how to approve a plan, depending on its command.
 func how(p *planner.Plan, flag string) string {
 	switch {
 	case p.Command != "":

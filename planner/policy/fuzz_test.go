@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/planner/policy"
 )
 
-// FuzzParseApprovals: no file of approvals panics, and what is read of one is read
-// of what is written of it.
+// FuzzParseApprovals checks that no file of approvals panics, and that parsed approvals survive a
+// round trip.
 func FuzzParseApprovals(f *testing.F) {
 	f.Add("0123456789abcdef ada  # on Monday\n\n# nobody\n0123456789ABCDEF0 Grace  Hopper\n")
 	f.Add("0123456789abcdef\tada")

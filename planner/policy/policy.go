@@ -1,9 +1,9 @@
-// Package policy says what the configuration's policies have against a plan. It
-// is pure: time, digest and approvals come from outside.
+// Package policy evaluates the configuration's policies for a plan. It is pure: time, digest and
+// approvals come from outside.
 //
-// A plan is made and shown whatever its policies say, so that it can be read and
-// approved; they are asked again before anything is done, and before each step: by
-// then a freeze may have begun, or somebody have taken back an approval.
+// A plan is made and shown whatever its policies say, so that it can be read and approved. Policies
+// are evaluated again before an apply starts, and before each step: by then a freeze may have
+// begun, or an approval may have been withdrawn.
 package policy
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// The rules of a policy, as PolicyFinding.Rule has them.
+// The rules of a policy, as in PolicyFinding.Rule.
 const (
 	MaxDestroys = "max_destroys"
 	Protected   = "protected"
@@ -25,26 +25,26 @@ const (
 	ApprovalOf  = "approval"
 )
 
-// Input is what policies look at.
+// Input is the input of policies.
 type Input struct {
 	Policies []config.Policy
 	Config   *config.Config
 	// Recorded is nil before the first apply.
 	Recorded *state.State
 	Plan     *planner.Plan
-	// Now is what the operator's clock shows.
+	// Now is the time of the operator's clock.
 	Now time.Time
-	// Digest is the plan's.
+	// Digest is the digest of the plan.
 	Digest string
-	// Approved reports whether the digest was given on the command line, or that the plan
-	// is a saved one.
+	// Approved reports whether the digest was given on the command line, or whether the plan is a
+	// saved one.
 	Approved bool
-	// Approvals are what the files of approvals hold, by the file's name.
+	// Approvals are the contents of the approval files, by file name.
 	Approvals map[string][]Approval
 }
 
-// Evaluate is everything that policies have against a plan, in the order of
-// their names. A plan that changes no host is nobody's concern.
+// Evaluate returns all findings of policies about a plan, in the order of the policies. A plan that
+// changes no host has none.
 func Evaluate(in Input) []planner.PolicyFinding {
 	var out []planner.PolicyFinding
 	for _, p := range in.Policies {
@@ -61,8 +61,8 @@ func Evaluate(in Input) []planner.PolicyFinding {
 	return out
 }
 
-// MayChange reports whether what a policy says of a plan may be another thing while the plan
-// is carried out: by the clock, or by a file of approvals.
+// MayChange reports whether the findings of a policy may change while the plan is carried out:
+// because of the clock, or of a file of approvals.
 func MayChange(p config.Policy) bool {
 	return len(p.Freezes) > 0 || p.Approval != nil && p.Approval.File != ""
 }
@@ -72,7 +72,7 @@ func Refusals(findings []planner.PolicyFinding) []planner.PolicyFinding {
 	return slices.DeleteFunc(slices.Clone(findings), func(f planner.PolicyFinding) bool { return f.Overridden })
 }
 
-// concerns reports whether a step of the plan is one of what the policy refers to.
+// concerns reports whether a step of the plan is within the scope of the policy.
 func (in Input) concerns(p config.Policy) bool {
 	return slices.ContainsFunc(in.Plan.Steps, func(s planner.Step) bool { return in.within(p, s.Target) })
 }
@@ -93,7 +93,8 @@ func (in Input) within(p config.Policy, t state.Target) bool {
 	return in.Recorded != nil && in.Recorded.Nodes[t] != nil && in.Recorded.Nodes[t].Cluster == p.Cluster
 }
 
-// leaving returns the targets within a policy that the plan counts as destroyed or replaced.
+// leaving returns the targets within a policy's scope that the plan counts as destroyed or
+// replaced.
 func (in Input) leaving(p config.Policy) []string {
 	var out []string
 	for _, r := range in.Plan.Resources {
@@ -153,7 +154,7 @@ func (in Input) freezes(p config.Policy) []planner.PolicyFinding {
 	return out
 }
 
-// listed names as many as can be read at a glance.
+// listed lists names, up to a readable number.
 func listed(names []string) string {
 	const most = 8
 	if n := len(names); n > most {

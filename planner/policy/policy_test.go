@@ -13,8 +13,8 @@ import (
 
 const digest = "0123456789abcdef0123456789abcdef"
 
-// TestEvaluate: which policies have what against a plan that destroys one node of
-// one cluster and changes one of another.
+// TestEvaluate checks the findings of policies about a plan that destroys one node of one cluster
+// and changes one of another.
 func TestEvaluate(t *testing.T) {
 	t.Parallel()
 	gone, kept := state.NodeKeyTarget("worker", "w2"), state.NodeKeyTarget("batch", "b1")
@@ -53,7 +53,7 @@ func TestEvaluate(t *testing.T) {
 		{"not approved", config.Policy{MaxDestroys: 1, Approval: &config.Approval{Approvers: 1}}, nil, "approval"},
 		{"approved", config.Policy{MaxDestroys: 1, Approval: &config.Approval{Approvers: 1}}, func(in *policy.Input) { in.Approved = true }, ""},
 		{
-			"a digest on the command line is nobody in the file",
+			"a digest on the command line is no approver in the file",
 			config.Policy{MaxDestroys: 1, Approval: &config.Approval{Approvers: 1, File: "a"}},
 			func(in *policy.Input) { in.Approved = true }, "approval",
 		},
@@ -93,7 +93,7 @@ func TestEvaluate(t *testing.T) {
 		}
 		in.Plan.OverriddenPolicies = []string{"p"}
 		if found := policy.Evaluate(in); len(found) != len(rules) || len(policy.Refusals(found)) != 0 {
-			t.Errorf("%s: overridden, it still refuses: %+v", tt.name, found)
+			t.Errorf("%s: an overridden policy still refuses: %+v", tt.name, found)
 		}
 	}
 }
@@ -111,7 +111,7 @@ func TestParseApprovals(t *testing.T) {
 	}
 }
 
-// What keeps a plan back says what is missing, and how it comes.
+// TestWhatIsMissing checks that a finding says what is missing, and how to get it.
 func TestWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	const flag = "-approve=0123456789abcdef"

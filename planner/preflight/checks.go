@@ -4,42 +4,41 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// treatment says what becomes of a check.
+// treatment says how kubewright handles a check.
 type treatment string
 
-// What becomes of a check.
+// The treatments of checks.
 const (
 	// checked on the hosts, in preflight.
 	checked treatment = "checked"
-	// madeTrue by a phase, so that there is nothing to complain of.
+	// madeTrue by a phase, so it cannot fail.
 	madeTrue treatment = "made true"
 	// elsewhere: refused by another part of the plan, or before any host is contacted.
 	elsewhere treatment = "elsewhere"
-	// notApplicable to what kubewright does, or not done, with the reason.
+	// notApplicable to kubewright, or not done, with the reason.
 	notApplicable treatment = "not applicable"
 )
 
-// preflightCheck is a row of the table of checks: what kubeadm's init and join
-// and the kubelet's start demand of a host, and what we demand besides.
+// preflightCheck is a row of the table of checks: the requirements of kubeadm init and join and of
+// the kubelet's start, and kubewright's own.
 type preflightCheck struct {
-	// name as ignore_preflight_errors and kubeadm's --ignore-preflight-errors
-	// take it. Checks of ports and paths have the common part of their names,
-	// which ends with a hyphen.
+	// name is the name in ignore_preflight_errors and kubeadm's --ignore-preflight-errors. Checks
+	// of ports and paths have the common prefix of their names, which ends with a hyphen.
 	name string
-	// on tells which hosts: "all", "control planes", "workers".
+	// on says which hosts are checked: "all", "control planes", "workers".
 	on string
-	// by is whose check it is: kubeadm, with the source file; the kubelet; kubewright.
+	// by is the origin of the check: kubeadm, with the source file; the kubelet; kubewright.
 	by string
-	// treatment and what is to be said about it.
+	// treatment is how the check is handled, and note a remark about it.
 	treatment treatment
 	note      string
-	// always reports whether it holds on a running node as well, written that it does where
-	// the plan writes to its host.
+	// always reports whether it also applies to a running node, written whether it does if the plan
+	// writes to its host.
 	always, written bool
 	find            func(*topology.Node) []finding
 }
 
-// Where the facts are from, in the source of Kubernetes 1.34 to 1.37.
+// The origins of checks, in the source of Kubernetes 1.34 to 1.37.
 const (
 	byKubeadm       = "kubeadm, app/preflight/checks.go"
 	bySystem        = "kubeadm, k8s.io/system-validators"
@@ -52,8 +51,8 @@ const (
 	onExternal      = "control planes with an external etcd"
 )
 
-// preflightChecks is the table, in the order of the report. A test holds it
-// complete against the checks of kubeadm 1.34 to 1.37.
+// preflightChecks is the table, in the order of the report. A test checks that it is complete for
+// kubeadm 1.34 to 1.37.
 var preflightChecks = []preflightCheck{
 	{name: "IsPrivilegedUser", on: onAll, by: byKubeadm, treatment: checked, note: "root, by login or sudo", find: privileged},
 	{name: "InitSystem", on: onAll, by: ours, treatment: checked, always: true, note: "systemd is PID 1", find: initSystem},
@@ -132,8 +131,8 @@ var preflightChecks = []preflightCheck{
 // PreflightCheck is a row of the table for documentation.
 type PreflightCheck struct {
 	Name, On, By, Treatment, Note string
-	// Running says when nodes that run are told of it: always, where their hosts are
-	// written to, or not.
+	// Running says when the check applies to running nodes: always, when their hosts are written
+	// to, or never.
 	Running string
 }
 
@@ -146,7 +145,7 @@ func PreflightChecks() []PreflightCheck {
 	return out
 }
 
-// ofControlPlanes reports whether the check is one of control planes alone.
+// ofControlPlanes reports whether the check applies only to control planes.
 func (c preflightCheck) ofControlPlanes() bool { return c.on == onControlPlanes || c.on == onExternal }
 
 func (c preflightCheck) running() string {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// RegistryPrefix returns what the API server's keys begin with.
+// RegistryPrefix returns the prefix of the API server's keys.
 func RegistryPrefix(c *config.Cluster) string {
 	prefix := "/registry"
 	for _, a := range c.APIServer.Args {
@@ -23,12 +23,12 @@ func RegistryPrefix(c *config.Cluster) string {
 	return strings.TrimRight(prefix, "/") + "/"
 }
 
-// minExternalEtcd is the oldest etcd that kubeadm takes (app/constants:
-// MinExternalEtcdVersion of 1.34 to 1.37).
+// minExternalEtcd is the oldest etcd that kubeadm accepts (app/constants: MinExternalEtcdVersion of
+// 1.34 to 1.37).
 const minExternalEtcd = "3.5.24"
 
-// seenExternalEtcd returns what was seen through the node, before the cluster's API has
-// served anything; nil when it is not the one through which it was asked.
+// seenExternalEtcd returns the observation through the node, before the cluster's API has used the
+// etcd; nil if another node was used for the query.
 func seenExternalEtcd(n *topology.Node) *topology.ExternalEtcd {
 	c := n.Cluster
 	if c.Etcd.External == nil || !c.Founding || c.ControlPlanes()[0] != n {
@@ -37,7 +37,7 @@ func seenExternalEtcd(n *topology.Node) *topology.ExternalEtcd {
 	return c.Fleet.ExternalEtcds[c.Label]
 }
 
-// externalEtcdVersion finds an external etcd that is too old, or does not answer.
+// externalEtcdVersion reports an external etcd that is too old, or does not answer.
 func externalEtcdVersion(n *topology.Node) []finding {
 	seen := seenExternalEtcd(n)
 	switch {
@@ -59,7 +59,7 @@ func externalEtcdVersion(n *topology.Node) []finding {
 			})
 		}
 	}
-	if seen.Err != nil && len(etcdClientFiles(n)) == 0 { // which would be the cause, and is told by itself
+	if seen.Err != nil && len(etcdClientFiles(n)) == 0 { // missing files would be the cause, and are reported separately
 		out = append(out, finding{
 			text:   fmt.Sprintf("the external etcd was queried from this host: %v", seen.Err),
 			remedy: "check the endpoints of etcd { external }, that etcd runs and is reachable from the control planes, and that it trusts the client certificate",
@@ -68,8 +68,8 @@ func externalEtcdVersion(n *topology.Node) []finding {
 	return out
 }
 
-// externalEtcdData finds keys of another cluster in an external etcd. Once an API
-// server of this one may have run they may be its own.
+// externalEtcdData reports keys of another cluster in an external etcd. Once an API server of this
+// cluster may have run, the keys may be its own.
 func externalEtcdData(n *topology.Node) []finding {
 	seen := seenExternalEtcd(n)
 	if seen == nil || seen.Keys == 0 || slices.ContainsFunc(n.Cluster.ControlPlanes(), hasAPIServer) {

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// The answers to Query.Preflight that the checks read. A host that was not
-// asked, or that could not tell, gives none, and nothing is found then.
+// The answers to Query.Preflight that the checks read. A host that was not queried, or could not
+// find out, has none, and the checks then report nothing.
 const (
 	answerRoot        = "root"
 	answerEtcWritable = "etc_writable"
@@ -52,7 +52,7 @@ func initSystem(n *topology.Node) []finding {
 	}}
 }
 
-// architectures are those that Kubernetes is released for.
+// architectures are the architectures for which Kubernetes is released.
 var architectures = []string{"amd64", "arm64", "ppc64le", "s390x"}
 
 func architecture(n *topology.Node) []finding {
@@ -82,7 +82,8 @@ func clockOffset(n *topology.Node) []finding {
 	return nil
 }
 
-// What a control plane needs (kubeadm, app/constants: ControlPlaneNumCPU, ControlPlaneMem).
+// The requirements of a control plane (kubeadm, app/constants: ControlPlaneNumCPU,
+// ControlPlaneMem).
 const (
 	minCPUs        = 2
 	minMemoryBytes = 1700 << 20
@@ -103,15 +104,15 @@ func memory(n *topology.Node) []finding {
 }
 
 const (
-	// minFree is the space below which not even the images fit: etcd would stop
-	// with NOSPACE, the kubelet would evict what it starts.
+	// minFree is the space without which not even the images fit: etcd would stop with NOSPACE, and
+	// the kubelet would evict the pods that it starts.
 	minFree = 256 << 20
-	// minFreeEtc is room for what is written below /etc, where that is a disk of its own.
+	// minFreeEtc is the space for the files below /etc, if that is a separate disk.
 	minFreeEtc = 1 << 20
 )
 
-// diskSpace asks for room for what is sent as well: artifacts lie below /var/lib
-// until they are unpacked or loaded, which takes at least as much again.
+// diskSpace also requires space for copied artifacts: they are stored below /var/lib until they are
+// unpacked or loaded, which takes at least as much again.
 func diskSpace(n *topology.Node) []finding {
 	need, what := int64(minFree), ""
 	for _, a := range sent(n) {
@@ -134,14 +135,14 @@ func diskSpace(n *topology.Node) []finding {
 	return nil
 }
 
-// freeBytes returns the space that the host has told of.
+// freeBytes returns the free space that the host has reported.
 func freeBytes(n *topology.Node, answer string) (free int64, told bool) {
 	kib, err := strconv.ParseInt(n.Report.Preflight[answer], 10, 64)
 	return kib << 10, err == nil
 }
 
-// sent returns the artifacts that are sent to the node: to a new one all, later those of
-// the plan.
+// sent returns the artifacts that are copied to the node: to a new one all, later those of the
+// plan.
 func sent(n *topology.Node) []config.Artifact {
 	if isNew(n) {
 		return host.Artifacts(n)
@@ -178,8 +179,8 @@ func kernelLog(n *topology.Node) []finding {
 	}}
 }
 
-// KernelDefault are the sysctls that the kubelet sets, or with
-// protectKernelDefaults demands (component-helpers, node/util/sysctl).
+// KernelDefault are the sysctls that the kubelet sets, or with protectKernelDefaults requires
+// (component-helpers, node/util/sysctl).
 var KernelDefault = map[string]string{
 	"vm.overcommit_memory": "1", "vm.panic_on_oom": "0", "kernel.panic": "10", "kernel.panic_on_oops": "1",
 	"kernel.keys.root_maxkeys": "1000000", "kernel.keys.root_maxbytes": "25000000",
@@ -220,7 +221,7 @@ func commandsExist(n *topology.Node) []finding {
 	return append(out, unpackCommands(n)...)
 }
 
-// FirewalldUnit is asked for before a host joins.
+// FirewalldUnit is the unit that is queried before a host joins.
 const FirewalldUnit = "firewalld.service"
 
 func firewalld(n *topology.Node) []finding {
@@ -250,10 +251,11 @@ func hostName(n *topology.Node) []finding {
 	}}
 }
 
-// KubeadmTemporary is where kubeadm puts what it sets aside.
+// KubeadmTemporary is the folder for files that kubeadm sets aside.
 const KubeadmTemporary = "/etc/kubernetes/tmp"
 
-// ContentsGo are folders of every node that stay when they were there before, but empty.
+// ContentsGo are folders of every node that a reset empties if they existed before, and removes
+// otherwise.
 var ContentsGo = map[string]bool{
 	"/etc/kubernetes/manifests": true, KubeadmTemporary: true,
 	"/var/lib/kubelet": true, "/var/lib/cni": true,

@@ -14,12 +14,11 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// InstallCommands unpack archives on a host; runc is looked up because a
-// containerd from the artifacts may rest on the host's.
+// InstallCommands unpack archives on a host; runc is included because a containerd from the
+// artifacts may use the host's.
 var InstallCommands = []string{"tar", "gzip", "runc"}
 
-// nodeArtifactsFit reports whether the artifacts, where there are any, are for the
-// host's architecture.
+// nodeArtifactsFit reports whether the artifacts, if any, match the host's architecture.
 func nodeArtifactsFit(n *topology.Node) bool {
 	catalog := n.Cluster.Install.Catalog
 	return catalog == nil || n.Facts().Arch == "" || len(catalog.Architectures()) == 0 || slices.Contains(catalog.Architectures(), n.Facts().Arch)
@@ -36,7 +35,7 @@ func artifactsFit(n *topology.Node) []finding {
 	}}
 }
 
-// SoftwareFolders returns those into which install writes, and those that they are in.
+// SoftwareFolders returns the folders that install writes to, and their parents.
 func SoftwareFolders(n *topology.Node) []string {
 	var out []string
 	for _, f := range host.Software(n) {
@@ -48,9 +47,9 @@ func SoftwareFolders(n *topology.Node) []string {
 	return out
 }
 
-// foreignFolders finds those in which others than root could exchange what root runs: of
-// archives that were unpacked with the owners of then, or of a group that may install. A
-// host refuses to write there.
+// foreignFolders reports folders in which users other than root could replace programs that root
+// runs: from archives unpacked with their original owners, or of a group that may install software.
+// A host refuses to write there.
 func foreignFolders(n *topology.Node) []finding {
 	var out []finding
 	for _, p := range SoftwareFolders(n) {
@@ -79,12 +78,12 @@ func foreignFolders(n *topology.Node) []finding {
 	return out
 }
 
-// otherRuntime reports whether the host has a runtime which is not containerd.
+// otherRuntime reports whether the host has a runtime other than containerd.
 func otherRuntime(n *topology.Node) bool {
 	return slices.ContainsFunc(n.Facts().CRISockets, func(s string) bool { return !strings.Contains(s, "containerd") })
 }
 
-// sockets returns those on which runtimes listen, and that of the node block.
+// sockets returns the sockets on which runtimes listen, and the one of the node block.
 func sockets(n *topology.Node) []string {
 	out := slices.Clone(n.Facts().CRISockets)
 	if n.CRISocket != "" && !slices.Contains(out, n.CRISocket) {
@@ -108,7 +107,7 @@ func broughtRuntime(n *topology.Node) []finding {
 	return out
 }
 
-// imagesAtHand checks that all images can be had, also those of versions on the way.
+// imagesAtHand checks that all images are available, including those of intermediate versions.
 func imagesAtHand(n *topology.Node) []finding {
 	if !nodeArtifactsFit(n) {
 		return nil
@@ -144,7 +143,7 @@ func imagesAtHand(n *topology.Node) []finding {
 	return out
 }
 
-// hops returns the versions on the way to the wanted one that the node goes through.
+// hops returns the intermediate versions that the node goes through.
 func hops(n *topology.Node) []skew.Release {
 	if up := n.Cluster.Up; n.IsControlPlane() && n.Upgrades() && len(up.Hops) > 1 {
 		return up.Hops[:len(up.Hops)-1]
@@ -152,13 +151,13 @@ func hops(n *topology.Node) []skew.Release {
 	return nil
 }
 
-// imagesAt returns the images that a control plane needs to go through a version: those
-// of its static pods.
+// imagesAt returns the images that a control plane needs to go through a version: those of its
+// static pods.
 func imagesAt(n *topology.Node, version skew.Release) []string {
 	return slices.DeleteFunc(imagesOf(n, version), func(image string) bool { return !slices.Contains(n.StaticPods(), path.Base(host.Repository(image))) })
 }
 
-// imagesOf returns the images that kubeadm wants on the node in a version.
+// imagesOf returns the images of kubeadm that the node needs in a version.
 func imagesOf(n *topology.Node, version skew.Release) []string {
 	in := n.Input()
 	there := *in.Cluster
@@ -167,9 +166,9 @@ func imagesOf(n *topology.Node, version skew.Release) []string {
 	return kubeadm.Images(in)
 }
 
-// otherWay returns what else somebody can do who has not the images of a version on the way:
-// go to a patch release beside it whose images are there. Where API servers run the
-// version already, the others follow to no other.
+// otherWay returns an alternative for missing images of an intermediate version: another patch
+// release of it whose images are available. If API servers already run the version, the others have
+// to use the same.
 func otherWay(c *topology.Cluster, hop skew.Release) string {
 	if c.Up.Newest == hop {
 		return ""
@@ -188,13 +187,13 @@ func otherWay(c *topology.Cluster, hop skew.Release) string {
 	return ", or upgrade first to " + best.String() + ", whose images are there"
 }
 
-// hasImagesOf reports whether every node which is upgraded has what it needs in a version.
+// hasImagesOf reports whether every upgraded node has the images of a version.
 func hasImagesOf(c *topology.Cluster, version skew.Release) bool {
 	return !slices.ContainsFunc(c.Nodes, func(n *topology.Node) bool { return n.Upgrades() && len(nodeMissing(n, imagesOf(n, version))) > 0 })
 }
 
-// apiServersAtHand returns the versions of the API server whose images the node has, or
-// can be sent.
+// apiServersAtHand returns the versions of the API server whose images the node has, or can get
+// from the artifacts.
 func apiServersAtHand(n *topology.Node) []skew.Release {
 	var images []string
 	if n.Report != nil {
@@ -215,12 +214,12 @@ func apiServersAtHand(n *topology.Node) []skew.Release {
 
 func hasImage(n *topology.Node, image string) bool { return slices.Contains(n.Report.Images, image) }
 
-// nodeMissing are images that the host does not have, and can be sent by nobody.
+// nodeMissing returns the images that neither the host nor the artifacts have.
 func nodeMissing(n *topology.Node, images []string) []string {
 	return slices.DeleteFunc(slices.Clone(images), func(image string) bool { return hasImage(n, image) || host.ArchiveOf(n, image) != nil })
 }
 
-// named lists images that are missing, and what archives hold of the kind.
+// named lists missing images, and similar images in the archives.
 func named(n *topology.Node, missing []string) string {
 	text := strings.Join(missing, ", ")
 	var elsewhere []string
@@ -233,7 +232,7 @@ func named(n *topology.Node, missing []string) string {
 	return text
 }
 
-// likeIn names images of the archives that differ from one in their registry only.
+// likeIn returns the images of the archives that differ from an image only in the registry.
 func likeIn(n *topology.Node, image string) []string {
 	var out []string
 	for _, a := range host.Artifacts(n) {
@@ -260,7 +259,7 @@ func orPut(n *topology.Node, name string) string {
 	return ", or put " + name + " into " + n.Cluster.Install.Artifacts
 }
 
-// unpackCommands checks that the host can unpack what is sent to it.
+// unpackCommands checks that the host can unpack the artifacts.
 func unpackCommands(n *topology.Node) []finding {
 	var out []finding
 	archives := slices.ContainsFunc(host.Artifacts(n), func(a config.Artifact) bool {

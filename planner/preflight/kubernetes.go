@@ -20,7 +20,7 @@ func kubeletVersion(n *topology.Node) []finding {
 	have, want := n.Facts().KubeletVersion, n.Cluster.KubernetesVersion
 	switch {
 	case bringsKubelet(n) || !nodeArtifactsFit(n) || n.Upgrades() && n.Cluster.Up.Raises:
-		return nil // in an upgrade it is held against all versions on the way
+		return nil // an upgrade checks it against all intermediate versions
 	case have == "":
 		return []finding{{
 			text:   "there is no kubelet" + norArtifacts(n, "kubelet"),
@@ -91,8 +91,8 @@ func runtimeSocket(n *topology.Node) []finding {
 	return withoutCRI(n)
 }
 
-// withoutCRI finds a containerd that listens and has nobody who answers the kubelet, as
-// Docker's package configures it: it is asked on hosts that join.
+// withoutCRI reports a containerd that listens but does not serve the CRI, as configured by
+// Docker's package. It is checked on hosts that join.
 func withoutCRI(n *topology.Node) []finding {
 	const why = "containerd is running but does not serve the CRI, without which the kubelet does not start: "
 	answer := n.Report.Preflight[answerCRI]
@@ -118,8 +118,8 @@ func foundSockets(found []string) string {
 	return ": the host has " + strings.Join(found, ", ")
 }
 
-// listens reports whether a runtime can be expected behind the socket. Those of
-// kubeadm's list are seen to listen; of others it is known whether they exist.
+// listens reports whether a runtime can be expected behind the socket. Sockets of kubeadm's list
+// are observed to listen; for others only their existence is known.
 func listens(n *topology.Node, socket string) bool {
 	file := SocketPath(socket)
 	if known := slices.ContainsFunc(runtimeNames, func(name string) bool { return path.Base(file) == name }); known {
@@ -129,12 +129,12 @@ func listens(n *topology.Node, socket string) bool {
 	return !asked || f.Exists
 }
 
-// runtimeNames are the sockets that an observation looks for.
+// runtimeNames are the sockets that an observation checks.
 var runtimeNames = []string{"containerd.sock", "crio.sock", "cri-dockerd.sock"}
 
 func SocketPath(socket string) string { return strings.TrimPrefix(socket, "unix://") }
 
-// sameRun returns a path with /var/run, which leads to /run, written as that.
+// sameRun returns a path below /var/run, which is a link to /run, as a path below /run.
 func sameRun(file string) string { return strings.TrimPrefix(file, "/var") }
 
 // runtimeVersion warns of runtimes without the CRI method RuntimeConfig, which
@@ -165,20 +165,20 @@ const (
 	kubeletPort       = 10250
 )
 
-// The ports that must be free on a control plane that joins, beside the API server's.
+// The ports that must be free on a joining control plane, besides the API server's.
 var (
 	controlPlanePorts = []int{10257, 10259}
 	etcdPorts         = []int{2379, 2380}
 )
 
-// Ports returns those that the node's components listen on.
+// Ports returns the ports on which the node's components listen.
 func Ports(n *topology.Node) []int {
 	ports := append(nodeControlPlanePorts(n), kubeletHealthPort, kubeletPort)
 	sort.Ints(ports)
 	return ports
 }
 
-// nodeControlPlanePorts returns those of the components of a control plane; none on workers.
+// nodeControlPlanePorts returns the ports of control plane components; none on workers.
 func nodeControlPlanePorts(n *topology.Node) []int {
 	if !n.IsControlPlane() {
 		return nil
@@ -199,7 +199,7 @@ func joinPorts(ports []int) string {
 	return strings.Join(words, ", ")
 }
 
-// busyPorts finds those of the ports that somebody has.
+// busyPorts reports ports that another process uses.
 func busyPorts(ports ...int) func(*topology.Node) []finding {
 	return func(n *topology.Node) []finding {
 		var out []finding
@@ -230,8 +230,8 @@ func etcdFolder(n *topology.Node) []finding {
 	}}
 }
 
-// linkedFolders finds links in the place of folders that a reset empties. Links are
-// followed where something is written, and never where something is taken away.
+// linkedFolders reports links in place of folders that a reset empties. kubewright follows links
+// when it writes, and never when it removes.
 func linkedFolders(n *topology.Node) []finding {
 	emptied := slices.DeleteFunc(slices.Clone(host.FoldersBefore(n)), func(p string) bool { return !ContentsGo[p] && p != n.EtcdFolder() })
 	if len(host.Software(n)) > 0 {
@@ -249,8 +249,7 @@ func linkedFolders(n *topology.Node) []finding {
 	return out
 }
 
-// advertiseAddress wants the address that a stacked etcd listens on to be one
-// of the host's.
+// advertiseAddress checks that the address on which a stacked etcd listens is one of the host's.
 func advertiseAddress(n *topology.Node) []finding {
 	own := n.Facts().Addresses
 	a, err := netip.ParseAddr(n.AdvertiseAddress())
@@ -272,8 +271,8 @@ func etcdListensElsewhere(n *topology.Node) bool {
 	})
 }
 
-// EtcdClientPaths returns the files by which the API server knows an external etcd
-// and is known to it, as far as the configuration does not bring them.
+// EtcdClientPaths returns the files with which the API server authenticates an external etcd and
+// itself, unless the configuration provides them.
 func EtcdClientPaths(n *topology.Node) []string {
 	e := n.Cluster.Etcd.External
 	if e == nil || !n.IsControlPlane() {
@@ -358,7 +357,7 @@ func proxiedSubnets(n *topology.Node) []finding {
 	return out
 }
 
-// addressURL returns a request to the address; the port does not matter to proxies.
+// addressURL returns the URL of a request to the address; the port does not matter to proxies.
 func addressURL(a netip.Addr) *url.URL {
 	return &url.URL{Scheme: "https", Host: netip.AddrPortFrom(a, 443).String()}
 }

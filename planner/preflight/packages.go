@@ -24,7 +24,7 @@ func packagesFit(n *topology.Node) []finding {
 	}
 	var out []finding
 	switch {
-	case r.Locked != "": // and what is there in part may be so for the moment
+	case r.Locked != "": // and a partial installation may be temporary
 		out = append(out, finding{
 			text:   fmt.Sprintf("%s is using the package manager, which does nothing else meanwhile", r.Locked),
 			remedy: "nothing, if it finishes by itself: an apply waits five minutes for it", warning: true,
@@ -38,8 +38,8 @@ func packagesFit(n *topology.Node) []finding {
 	return append(append(out, repositoryFits(n)...), shadowed(n)...)
 }
 
-// packagesBegun reports whether an apply has begun to install packages: it is then
-// for the next one to complete them.
+// packagesBegun reports whether an apply has begun to install packages: the next one completes
+// them.
 func packagesBegun(n *topology.Node) bool {
 	return n.Report.Marks != nil && n.Report.Marks.Before[host.PackageManager] != ""
 }
@@ -63,8 +63,8 @@ func repositoryFits(n *topology.Node) []finding {
 	return nil
 }
 
-// shadowed finds units of an earlier installation from artifacts, or of
-// somebody's own, which systemd takes instead of those of the packages.
+// shadowed reports units of an earlier installation from artifacts, or of an administrator, which
+// systemd uses instead of those of the packages.
 func shadowed(n *topology.Node) []finding {
 	units := []string{host.Units + topology.KubeletUnit}
 	if n.Cluster.Install.Packages.Runtime != "" {

@@ -14,20 +14,18 @@ import (
 
 // finding is one result of a preflight check.
 type finding struct {
-	// check is the name by which it is ignored; empty for that of the table's row.
+	// check is the name by which it is ignored; empty for the name of the table's row.
 	check string
-	// text says what is wrong and why it matters, remedy what to do. Neither ends
-	// with a full stop. They name no host, so that hosts with the same finding
-	// share a line of the report.
+	// text says what is wrong and why it matters, remedy what to do. Neither ends with a full stop,
+	// nor names a host, so that hosts with the same finding share a line of the report.
 	text    string
 	remedy  string
 	warning bool
 }
 
-// Preflight checks every host, and gives all findings of all hosts at once. A
-// check is left out by name with ignore_preflight_errors; its findings are then
-// warnings. The phase as a whole is skipped as others are; that two nodes are
-// not one host is checked all the same.
+// Preflight checks every host, and reports all findings of all hosts at once.
+// ignore_preflight_errors turns the findings of a check into warnings. The phase as a whole is
+// skipped like others; that two nodes are not the same host is checked anyway.
 func Preflight(v *topology.Fleet) diag.Diagnostics {
 	if v.Destroy || v.RefreshOnly {
 		return nil
@@ -54,21 +52,20 @@ func skipsPreflight(n *topology.Node) bool {
 	return slices.Contains(n.Cluster.Fleet.Skipped, topology.PreflightPhase) || host.SkipsPhase(n, topology.PreflightPhase)
 }
 
-// isNew reports whether nothing was done to the node's host yet: every check is due then.
+// isNew reports whether the node's host is still unchanged: every check is due then.
 func isNew(n *topology.Node) bool { return n.Report.Marks == nil && topology.Blank(n.Report) }
 
-// BecomesControlPlane reports whether the node is recorded as a worker and is to be a control plane:
-// nobody has asked yet whether its host can be one. Once it has left, or joins as one, it
-// is not recorded as a worker any more.
+// BecomesControlPlane reports whether the node is recorded as a worker and becomes a control plane:
+// its host has not been checked for that yet. Once it was removed, or joins as one, it is no longer
+// recorded as a worker.
 func BecomesControlPlane(n *topology.Node) bool {
 	v := n.Cluster.Fleet
 	return n.IsControlPlane() && v.RecordedNode(n.Target) && v.Recorded.Nodes[n.Target].Role != string(n.Role)
 }
 
-// Unwritable returns the findings of what a host needs that is written to, of nodes that
-// run: errors where the plan writes to the host, so that it does not stop at it halfway.
-// Elsewhere, and everywhere without a plan, they are warnings, for the next change;
-// what is to be ignored is not referred to then.
+// Unwritable returns the findings about running nodes for what a host needs to be written to:
+// errors if the plan writes to the host, so that the apply does not stop halfway. Otherwise, and
+// without a plan, they are warnings for the next change, except ignored ones.
 func Unwritable(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	if v.Destroy || v.RefreshOnly {
 		return nil
@@ -94,8 +91,8 @@ func Unwritable(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	return diags
 }
 
-// hostWrites returns the operations of a plan that write to hosts, but for those that give
-// a host back: they make room.
+// hostWrites returns the operations of a plan that write to hosts, except those that reset a host:
+// they free space.
 func hostWrites(p *planner.Plan) map[state.Target]planner.Operations {
 	out := map[state.Target]planner.Operations{}
 	if p == nil {
@@ -138,7 +135,7 @@ type report struct {
 	groups map[findingKey]*group
 }
 
-// findingKey is what two findings have in common that are told once.
+// findingKey is what findings have in common that are reported once.
 type findingKey struct {
 	finding
 	ignored bool
@@ -163,7 +160,7 @@ func (r *report) diagnostics() diag.Diagnostics {
 	return diags
 }
 
-// diagnose returns the finding as it is shown.
+// diagnose returns the finding as a diagnostic.
 func (f findingKey) diagnose(nodes []*topology.Node) *diag.Diagnostic {
 	var hosts []string
 	for _, n := range nodes {
@@ -197,8 +194,8 @@ func ignores(n *topology.Node, check string) bool {
 	return false
 }
 
-// Duplicates finds two blocks that reach the same host, of whichever clusters, and
-// two hosts with one name in a cluster.
+// Duplicates reports two blocks that reach the same host, in any clusters, and two hosts with the
+// same name in a cluster.
 func Duplicates(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
 	machines := map[string]*topology.Node{}

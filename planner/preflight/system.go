@@ -11,11 +11,10 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// What Kubernetes needs of the kernel, by cgroup version (k8s.io/system-validators
-// v1.10.2 and v1.12.1, validators/types_unix.go). Options that are only
-// recommended there are only printed by kubeadm, and not asked for here. A
-// folder of processes can be frozen, and devices are controlled without a
-// controller of that name, in cgroup v2 since Linux 5.2.
+// The kernel requirements of Kubernetes, by cgroup version (k8s.io/system-validators v1.10.2 and
+// v1.12.1, validators/types_unix.go). Options that are only recommended there are printed by
+// kubeadm, but not checked here. Since Linux 5.2, cgroup v2 can freeze a folder of processes, and
+// controls devices, without a controller of that name.
 var (
 	kernelOptions = []string{
 		"NAMESPACES", "NET_NS", "PID_NS", "IPC_NS", "UTS_NS", "CPUSETS", "MEMCG", "INET", "EXT4_FS", "PROC_FS",
@@ -30,7 +29,7 @@ var (
 	recommendedV2 = []string{"hugetlb", "io"}
 )
 
-// supportedKernel are the releases that the validators know as good.
+// supportedKernel matches the kernel releases that the validators support.
 var supportedKernel = regexp.MustCompile(`^(5\.4|5\.10|5\.15|([6-9]|[1-9]\d+)\.\d+)(\D|$)`)
 
 func systemVerification(n *topology.Node) []finding {
@@ -89,8 +88,8 @@ func kernelModules(n *topology.Node) []finding {
 	}}
 }
 
-// cgroupVersion returns what the kubelet says of cgroup v1: it refuses it from 1.35
-// on, unless failCgroupV1 is off.
+// cgroupVersion reports cgroup v1, which the kubelet refuses from 1.35 on unless failCgroupV1 is
+// off.
 func cgroupVersion(n *topology.Node) []finding {
 	if n.Facts().CgroupV2 {
 		return nil
@@ -140,7 +139,8 @@ func cgroupControllers(n *topology.Node) []finding {
 	return out
 }
 
-// limitedSwap is refused by the kubelet on cgroup v1 (cmd/kubelet/app/server.go).
+// limitedSwap reports limited swap, which the kubelet refuses on cgroup v1
+// (cmd/kubelet/app/server.go).
 func limitedSwap(n *topology.Node) []finding {
 	behaviour := n.Cluster.Kubelet.Config.Get("memorySwap.swapBehavior").AsString()
 	if own := n.Kubelet.Config.Get("memorySwap.swapBehavior").AsString(); own != "" {

@@ -12,14 +12,13 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// seenAs is what an observation calls that which a volume's path_type demands.
-// The kubelet does not start a static pod without it; of the other types it
-// makes what is missing, or demands nothing.
+// seenAs maps a volume's path_type to the file type in an observation. The kubelet does not start a
+// static pod without such a path; for other types it creates what is missing, or requires nothing.
 var seenAs = map[string]string{
 	"Directory": "directory", "File": "file", "Socket": "other", "CharDevice": "other", "BlockDevice": "other",
 }
 
-// DemandedVolumes returns the extra volumes whose path has to be on a control plane already.
+// DemandedVolumes returns the extra volumes whose path must already exist on a control plane.
 func DemandedVolumes(n *topology.Node) []config.Volume {
 	if !n.IsControlPlane() {
 		return nil
@@ -27,14 +26,14 @@ func DemandedVolumes(n *topology.Node) []config.Volume {
 	c := n.Cluster
 	all := slices.Concat(c.APIServer.Volumes, c.ControllerManager.Volumes, c.Scheduler.Volumes)
 	for i, v := range all {
-		all[i].HostPath = path.Clean(v.HostPath) // a slash at its end is the kubelet's affair
+		all[i].HostPath = path.Clean(v.HostPath) // the kubelet accepts a trailing slash
 	}
 	return slices.DeleteFunc(all, func(v config.Volume) bool { return seenAs[v.PathType] == "" })
 }
 
-// volumesExist finds extra volumes without which the kubelet would leave the
-// component down, on a running control plane as well. What a symbolic link
-// leads to is not known, and is left to the kubelet.
+// volumesExist reports missing extra volumes, without which the kubelet would not start the
+// component, on a running control plane as well. The target of a symbolic link is unknown, and left
+// to the kubelet.
 func volumesExist(n *topology.Node) []finding {
 	var out []finding
 	var own []state.Item
@@ -66,7 +65,7 @@ func volumesExist(n *topology.Node) []finding {
 	return out
 }
 
-// makes reports whether one of the items is the path, or lies below it.
+// makes reports whether one of the items is the path, or is below it.
 func makes(items []state.Item, path string) bool {
 	return slices.ContainsFunc(items, func(it state.Item) bool {
 		return it.Address.ID() == path || strings.HasPrefix(it.Address.ID(), path+"/")

@@ -6,8 +6,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// ObjectItem returns a desired object: only the leaves that we set are ours, but of
-// a document inside a ConfigMap all of it.
+// ObjectItem returns a desired object: kubewright owns only the leaves that it sets, but every
+// document inside a ConfigMap as a whole.
 func ObjectItem(t state.Target, phase string, ref state.ObjectRef, object state.Value) state.Item {
 	it := state.Item{
 		Address: topology.ItemAddress(t, phase, "object", ref.String()), Kind: state.KindObject, Partial: true,
@@ -19,8 +19,8 @@ func ObjectItem(t state.Target, phase string, ref state.ObjectRef, object state.
 	return it
 }
 
-// ObjectAttributes returns the object as it is compared: without what the address
-// says already, and with the documents of a ConfigMap as trees.
+// ObjectAttributes returns the object in the form in which it is compared: without what the address
+// already contains, and with the documents of a ConfigMap as trees.
 func ObjectAttributes(ref state.ObjectRef, object state.Value) state.Value {
 	m := map[string]state.Value{}
 	for k, e := range object.AsMap() {
@@ -65,12 +65,12 @@ func document(v state.Value) state.Value {
 	return v
 }
 
-// SystemConfigMap names a ConfigMap of kube-system.
+// SystemConfigMap returns the reference to a ConfigMap of kube-system.
 func SystemConfigMap(name string) state.ObjectRef {
 	return state.ObjectRef{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-system", Name: name}
 }
 
-// DocumentIn returns a document inside a ConfigMap; null when it is not there.
+// DocumentIn returns a document inside a ConfigMap; null if it is missing.
 func DocumentIn(object state.Value, key string) state.Value {
 	return document(object.Get("data").AsMap()[key])
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// settingsIn returns the settings that stand in a block, by the first key, sorted.
+// settingsIn returns the settings in a block by their first key, sorted.
 func settingsIn(origins config.Origins) map[string][]topology.Written {
 	const separator = "\x00"
 	enclosing := map[string]bool{}
@@ -33,7 +33,7 @@ func settingsIn(origins config.Origins) map[string][]topology.Written {
 	return out
 }
 
-// fill adds the origins of the values of settings; what is there already counts.
+// fill adds the origins of the values of settings; existing origins take precedence.
 func fill(out map[string]state.Source, rows []topology.Placing, settings map[string][]topology.Written) {
 	for _, row := range rows {
 		for _, s := range settings[row.Setting[0]] {
@@ -50,7 +50,7 @@ func fill(out map[string]state.Source, rows []topology.Placing, settings map[str
 	}
 }
 
-// match tells whether the row is about a setting, and what its "*" and "**" are.
+// match reports whether the row applies to a setting, and returns the keys for its "*" and "**".
 func match(p topology.Placing, s topology.Written) (one string, rest []string, ok bool) {
 	for i, key := range p.Setting {
 		switch {
@@ -67,7 +67,7 @@ func match(p topology.Placing, s topology.Written) (one string, rest []string, o
 	return one, nil, len(s.Keys) == len(p.Setting)
 }
 
-// filled returns a path with keys in the place of "*" and "**".
+// filled returns a path with keys in place of "*" and "**".
 func filled(keys []string, one string, rest []string) string {
 	path := ""
 	for _, key := range keys {
@@ -85,7 +85,7 @@ func filled(keys []string, one string, rest []string) string {
 	return path
 }
 
-// sharedOrigins returns those of an item that are the cluster's settings.
+// sharedOrigins returns the origins of an item that come from the cluster's settings.
 func sharedOrigins(c *topology.Cluster, p *topology.Placings) map[string]state.Source {
 	m, key := c.Fleet.Cache, topology.SharedKey{Cluster: c, Placings: p}
 	if _, ok := m.Shared[key]; !ok {
@@ -108,7 +108,8 @@ func ownSettings(n *topology.Node) map[string][]topology.Written {
 	return m.Settings[n.Target]
 }
 
-// FileOrigins are those of a file of the node, whose settings count before the cluster's.
+// FileOrigins sets the origins of a file of the node, whose settings take precedence over the
+// cluster's.
 func FileOrigins(n *topology.Node, it *state.Item, p *topology.Placings) {
 	it.Origin = map[string]state.Source{}
 	if n.Cluster.Fleet.PathsOnly {
@@ -124,14 +125,14 @@ func FileOrigins(n *topology.Node, it *state.Item, p *topology.Placings) {
 	complete(n.Cluster, it, p)
 }
 
-// PodOrigins are those of the static pod of a component.
+// PodOrigins sets the origins of the static pod of a component.
 func PodOrigins(n *topology.Node, it *state.Item, component string, render func(kubeadm.Input) ([]byte, error)) {
 	FileOrigins(n, it, podPlacings[component])
 	override(it, patchedFile(n, it, component, render))
 }
 
-// KubeletOrigins are those of the kubelet's configuration. What patches make of it is
-// the same on all nodes that have no settings of their own.
+// KubeletOrigins sets the origins of the kubelet's configuration. The effect of patches is the same
+// on all nodes without settings of their own.
 func KubeletOrigins(n *topology.Node, it *state.Item) {
 	FileOrigins(n, it, kubeletPlacings)
 	if n.Cluster.Fleet.PathsOnly {
@@ -148,7 +149,7 @@ func KubeletOrigins(n *topology.Node, it *state.Item) {
 	override(it, patched)
 }
 
-// patchedFile returns the paths of a file that its patches made others.
+// patchedFile returns the paths of a file that its patches have changed.
 func patchedFile(n *topology.Node, it *state.Item, target string, render func(kubeadm.Input) ([]byte, error)) []topology.PatchedPath {
 	if n.Cluster.Fleet.PathsOnly {
 		return nil
@@ -163,7 +164,7 @@ func patchedFile(n *topology.Node, it *state.Item, target string, render func(ku
 	})
 }
 
-// ObjectOrigins are those of an object that the cluster's primary renders.
+// ObjectOrigins sets the origins of an object that the cluster's primary renders.
 func ObjectOrigins(c *topology.Cluster, it *state.Item, ref state.ObjectRef) {
 	if c.Fleet.PathsOnly {
 		return
@@ -191,7 +192,7 @@ func ObjectOrigins(c *topology.Cluster, it *state.Item, ref state.ObjectRef) {
 	}
 }
 
-// complete adds the origins of images, and that the rest is kubeadm's default.
+// complete adds the origins of images, and kubeadm's default as the origin of the rest.
 func complete(c *topology.Cluster, it *state.Item, p *topology.Placings) {
 	for _, i := range p.Images {
 		fillImage(c, it.Origin, i, it.Attributes.Get(i.Value).AsString())
@@ -212,13 +213,13 @@ func fillImage(c *topology.Cluster, out map[string]state.Source, p topology.Imag
 	out[state.JoinPath(p.At, image[colon:])] = ClusterOrigin(c, p.Tag...)
 }
 
-// Usual returns the origin of what the configuration says nothing of.
+// Usual returns the origin of values that the configuration does not set.
 func Usual(c *topology.Cluster) state.Source {
 	return state.DefaultSource("kubeadm " + minor(c.KubernetesVersion))
 }
 
-// ClusterOrigin returns where the configuration refers to one of some paths of the cluster block,
-// the first that it has, or the default that kubeadm of this version has.
+// ClusterOrigin returns where the configuration sets the first of some paths of the cluster block
+// that it has, or else kubeadm's default for this version.
 func ClusterOrigin(c *topology.Cluster, paths ...string) state.Source {
 	for _, p := range paths {
 		if s, ok := c.Origins[p]; ok {
@@ -228,7 +229,7 @@ func ClusterOrigin(c *topology.Cluster, paths ...string) state.Source {
 	return Usual(c)
 }
 
-// NodeOrigin returns the first of the paths that the node block refers to.
+// NodeOrigin returns the origin of the first of the paths that the node block sets.
 func NodeOrigin(n *topology.Node, paths ...string) state.Source {
 	for _, p := range paths {
 		if s, ok := n.Origins[p]; ok {
@@ -238,8 +239,8 @@ func NodeOrigin(n *topology.Node, paths ...string) state.Source {
 	return n.Source
 }
 
-// patchedPaths returns those of the patches of a target, in their order: what they set or
-// take away is what comes out otherwise without them. Render renders the item.
+// patchedPaths returns the paths that the patches of a target change, in order: those that differ
+// without the patch. render renders the item.
 func patchedPaths(it *state.Item, target string, in kubeadm.Input, render func(kubeadm.Input) (state.Item, error)) []topology.PatchedPath {
 	patches := kubeadm.Patches(in, target)
 	if len(patches) == 0 {
@@ -251,7 +252,7 @@ func patchedPaths(it *state.Item, target string, in kubeadm.Input, render func(k
 		after := *it
 		if i+1 < len(patches) {
 			if after, err = render(withPatches(in, target, i+1)); err != nil {
-				break // a patch mends what the one before it leaves
+				break // a later patch corrects the result of this one
 			}
 		}
 		for _, path := range pathsBetween(after, before) {
@@ -262,7 +263,7 @@ func patchedPaths(it *state.Item, target string, in kubeadm.Input, render func(k
 	return out
 }
 
-// override puts the patches over the origins of an item.
+// override replaces the origins of patched paths of an item.
 func override(it *state.Item, patched []topology.PatchedPath) {
 	for _, o := range patched {
 		maps.DeleteFunc(it.Origin, func(p string, _ state.Source) bool {
@@ -272,7 +273,7 @@ func override(it *state.Item, patched []topology.PatchedPath) {
 	}
 }
 
-// withPatches returns an input with only so many of the patches of a target.
+// withPatches returns an input with only the first count patches of a target.
 func withPatches(in kubeadm.Input, target string, count int) kubeadm.Input {
 	keep := func(patches []config.Patch) []config.Patch {
 		var out []config.Patch
@@ -294,7 +295,7 @@ func withPatches(in kubeadm.Input, target string, count int) kubeadm.Input {
 	return in
 }
 
-// pathsBetween returns the paths at which an item is not as it was.
+// pathsBetween returns the paths at which two versions of an item differ.
 func pathsBetween(want, have state.Item) []string {
 	var snapshots [3]state.Snapshot
 	snapshots[0].Items, snapshots[1].Items = []state.Item{want}, []state.Item{have}
@@ -314,19 +315,19 @@ func KubeletKey(n *topology.Node) topology.KubeletKey {
 	return topology.KubeletKey{Cluster: n.Settings, Resolved: n.Facts().SystemdResolved, Socket: n.RuntimeSocket()}
 }
 
-// Plain reports whether the node block has no part in what components are configured
-// with but arguments, which always fit.
+// Plain reports whether the node block does not affect the configuration of components, except for
+// arguments, which always fit.
 func Plain(n *topology.Node) bool { return n.Kubelet.Config.IsNull() && len(n.Patches) == 0 }
 
-// PrimaryInput returns what the objects in the cluster are rendered of.
+// PrimaryInput returns the input from which the objects in the cluster are rendered.
 func PrimaryInput(c *topology.Cluster) kubeadm.Input {
 	in := c.PrimaryNode().Input()
 	in.Cluster = c.Shared
 	return in
 }
 
-// FileAttributes parses a file's content in the way of the item's kind. The
-// desired side goes through it as well, so that equal files have equal attributes.
+// FileAttributes parses a file's content according to the item's kind. The desired side uses it as
+// well, so that equal files have equal attributes.
 func FileAttributes(v *topology.Fleet, kind state.Kind, content []byte, mode, owner string) (state.Value, error) {
 	tree, err := v.Cache.Tree(kind, content)
 	if err != nil {
@@ -337,7 +338,7 @@ func FileAttributes(v *topology.Fleet, kind state.Kind, content []byte, mode, ow
 	return state.Map(m), nil
 }
 
-// minor cuts 1.36.3 to 1.36.
+// minor returns 1.36 for 1.36.3.
 func minor(version string) string {
 	parts := strings.SplitN(version, ".", 3)
 	if len(parts) < 2 {
@@ -346,5 +347,5 @@ func minor(version string) string {
 	return parts[0] + "." + parts[1]
 }
 
-// GivenCertificate is where the configuration gives the cluster's CA.
+// GivenCertificate is the path of the cluster's CA in the configuration.
 const GivenCertificate = "certificates.ca.certificate"

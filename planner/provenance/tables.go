@@ -7,7 +7,7 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// componentRows returns those of a static pod whose block of the cluster is that one.
+// componentRows returns the rows of a static pod that a block of the cluster configures.
 func componentRows(block string) []topology.Placing {
 	return []topology.Placing{
 		topology.Place(block+".arg.*", "args.*"),
@@ -21,7 +21,7 @@ func componentRows(block string) []topology.Placing {
 	}
 }
 
-// controlPlaneRows returns those of a component of the control plane, behind its own.
+// controlPlaneRows returns the rows of a control plane component, its own ones first.
 func controlPlaneRows(block string, more ...topology.Placing) []topology.Placing {
 	return slices.Concat(componentRows(block), more, []topology.Placing{
 		topology.Place("proxy_env.*", "env.*"),
@@ -33,20 +33,20 @@ func controlPlaneRows(block string, more ...topology.Placing) []topology.Placing
 	})
 }
 
-// probesAt are the addresses that the probes of a static pod ask.
+// probesAt are the paths of the addresses of a static pod's probes.
 var probesAt = []string{"probes.liveness.httpGet.host", "probes.readiness.httpGet.host", "probes.startup.httpGet.host"}
 
-// advertised returns the rows of values that have a node's address in them.
+// advertised returns the rows of values that contain a node's address.
 func advertised(values ...string) []topology.Placing {
 	return []topology.Placing{topology.Place("advertise_addresses", values...), topology.Place("address", values...)}
 }
 
-// coreImage is the image of a static pod that has the version of Kubernetes.
+// coreImage is the image of a static pod with the version of Kubernetes.
 var coreImage = []topology.ImagePlacing{{
 	Value: "image", At: "image", Repository: []string{"image_repository"}, Tag: []string{"kubernetes_version"},
 }}
 
-// podPlacings are those of the static pods.
+// podPlacings are the placings of the static pods.
 var podPlacings = map[string]*topology.Placings{
 	"kube-apiserver": {
 		Cluster: controlPlaneRows("api_server",
@@ -98,7 +98,7 @@ var podPlacings = map[string]*topology.Placings{
 	},
 }
 
-// kubeletRows returns those of a KubeletConfiguration, whose fields are below a path.
+// kubeletRows returns the rows of a KubeletConfiguration whose fields are below a path.
 func kubeletRows(at string) []topology.Placing {
 	return []topology.Placing{
 		topology.Place("kubelet.config.**", at+"**"),
@@ -131,7 +131,7 @@ var (
 	}
 )
 
-// storedRows returns those of kubeadm's ClusterConfiguration, as the cluster keeps it.
+// storedRows returns the rows of kubeadm's ClusterConfiguration, as stored in the cluster.
 func storedRows() []topology.Placing {
 	const at = "data.ClusterConfiguration."
 	rows := []topology.Placing{
@@ -180,14 +180,14 @@ func storedRows() []topology.Placing {
 	return rows
 }
 
-// hashNote is the annotation of a configuration that is kubeadm's own: that it goes, the
-// user's configuration wants.
+// hashNote is the annotation of a configuration that kubeadm generated. The user's configuration
+// removes it.
 const hashNote = `metadata.annotations["kubeadm.kubernetes.io/component-config.hash"]`
 
 const podSpec = "spec.template.spec.containers."
 
-// objectPlacings are those of kubeadm's objects, by kind and name; the others are all
-// kubeadm's.
+// objectPlacings are the placings of kubeadm's objects, by kind and name; all other objects are
+// kubeadm's defaults.
 var objectPlacings = map[string]*topology.Placings{
 	"ConfigMap/kubeadm-config": {Cluster: storedRows()},
 	"ConfigMap/kubelet-config": {Cluster: append(kubeletRows("data.kubelet."), topology.Place("kubelet.config", hashNote))},
@@ -220,8 +220,8 @@ var objectPlacings = map[string]*topology.Placings{
 	"RoleBinding/kubeadm:kubeadm-certs": {Cluster: []topology.Placing{topology.Place("upload_certs", "")}},
 }
 
-// kubeadmsOwn are the placings of objects that no setting is in.
+// kubeadmsOwn are the placings of objects without settings.
 var kubeadmsOwn = &topology.Placings{}
 
-// patchTargets are the objects that patches may be of, by kind and name.
+// patchTargets are the targets of patches for objects, by kind and name.
 var patchTargets = map[string]string{"Deployment/coredns": "corednsdeployment", "DaemonSet/kube-proxy": "kubeproxydaemonset"}

@@ -11,15 +11,15 @@ import (
 
 // Alarms of etcd (etcd: api/etcdserverpb, AlarmType).
 const (
-	// AlarmNoSpace: a member's database has reached its quota. Etcd takes no
-	// writes until space was given back and the alarm disarmed.
+	// AlarmNoSpace: a member's database has reached its quota. Etcd accepts no writes until space
+	// is freed and the alarm disarmed.
 	AlarmNoSpace = "NOSPACE"
-	// AlarmCorrupt: a member's data differs from that of the others. Etcd takes
-	// neither reads nor writes until the alarm is disarmed.
+	// AlarmCorrupt: a member's data differs from that of the others. Etcd serves neither reads nor
+	// writes until the alarm is disarmed.
 	AlarmCorrupt = "CORRUPT"
 )
 
-// Alarmed names the members with an alarm and what to do; empty for none.
+// Alarmed lists the members with an alarm and says what to do; empty for none.
 func Alarmed(members []state.EtcdMember) string {
 	var who []string
 	kinds := map[string]bool{}
@@ -45,14 +45,14 @@ func Alarmed(members []state.EtcdMember) string {
 	return text
 }
 
-// HasAlarm reports whether some member has raised the alarm.
+// HasAlarm reports whether any member has raised the alarm.
 func HasAlarm(members []state.EtcdMember, alarm string) bool {
 	return slices.ContainsFunc(members, func(m state.EtcdMember) bool { return slices.Contains(m.Alarms, alarm) })
 }
 
-// AlarmsAllow is part of the gate etcd-quorum: nothing is done to members of an
-// etcd with an alarm but what helps against it. Against the one for corrupt data nothing
-// of ours does: which of the members are right has to be settled first.
+// AlarmsAllow is a part of the gate etcd-quorum: on an etcd with an alarm it allows only operations
+// that help against it. Against CORRUPT none does: it first has to be found out which members have
+// the right data.
 func AlarmsAllow(step *planner.Step, members []state.EtcdMember) error {
 	text := Alarmed(members)
 	helps := slices.ContainsFunc(step.Operations, func(op planner.Operation) bool {

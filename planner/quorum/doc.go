@@ -1,7 +1,6 @@
-// Package quorum says what may be done to the members of etcd as they are observed: a step
-// that would leave no majority of healthy voters, or that touches an etcd with an alarm, is
-// refused.
+// Package quorum decides what may be done to the observed members of etcd: it refuses a step that
+// would leave no majority of healthy voters, or that changes an etcd with an alarm.
 //
-// It looks at members and at what one step does to them, and knows neither a configuration
-// nor the rest of a plan.
+// It only considers the members and the effect of one step on them, not the configuration or the
+// rest of the plan.
 package quorum

@@ -11,31 +11,30 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Allows is both gates about etcd: it refuses a step that would leave
-// fewer healthy voters than a majority, as a fresh observation shows them.
-// Unknown counts as unhealthy. own is the peer URL of the member on the step's own
-// node: one that is down already is not lost by a step that mends or removes it. By
-// the name nobody is told apart: a member has none before it has started, and
-// somebody may have given it another node's.
-// A step that takes out nobody, because etcd does not count its node as a voter, is
-// allowed: it changes nothing of etcd. A list without voters says that of nobody.
+// Allows evaluates both etcd gates: it refuses a step that would leave fewer healthy voters than a
+// majority, according to a fresh observation. Unknown counts as unhealthy. own is the peer URL of
+// the member on the step's own node: a step that repairs or removes a member that is already down
+// does not lose it. Members are not identified by name: a member has none before it has started,
+// and an administrator may have given it another node's name. A step that removes no voter, because
+// etcd does not list its node as one, is allowed: it does not change etcd. A list without voters
+// does not prove that.
 //
-// Beyond the majority it is as strict as putting right what is broken leaves room for:
+// Beyond the majority it is as strict as possible without preventing a repair:
 //
-//   - A member that is well restarts, or is defragmented, only while all others are
-//     well: with one of five down a majority would hold, but one that does not come
-//     back, or fails in these seconds, would be one too many, and nothing forces
-//     anybody to begin now. A member that is down already restarts as long as there is
-//     a majority without it, however many others are down: this mends it.
-//   - A member is added only where there is no learner but its own, left by an apply
-//     that was cut short: etcd takes one at a time, and a second one is an error behind
-//     minutes of trying. Of voters a majority of one more has to be well, the newcomer
-//     taken for dead; etcd 3.6 takes nobody either while one is down, newer ones do.
-//   - A voter is removed beside a learner, too. A learner has no vote, so that a
-//     majority neither gains nor loses by it, and a dead one, left by a join that was
-//     cut short, must not keep a dead voter in. A learner itself may always go.
-//   - The last but one voter may go where both are well: one control plane of two is
-//     what the configuration then asks for, and the plan says what quorum is behind it.
+//   - A healthy member restarts, or is defragmented, only while all others are healthy: with one of
+//     five down a majority would hold, but a member that does not return, or another failure in
+//     these seconds, would be one too many, and nothing requires the step to begin now. A member
+//     that is already down restarts as long as there is a majority without it, however many others
+//     are down: the restart repairs it.
+//   - A member is added only where there is no learner but its own, left by an interrupted apply:
+//     etcd accepts one at a time, and a second one fails after minutes of retries. A majority of
+//     one voter more has to be healthy, with the added member counted as dead. etcd 3.6 accepts no
+//     member either while one is down; newer versions do.
+//   - A voter may be removed beside a learner. A learner has no vote, so a majority neither gains
+//     nor loses by it, and a dead learner, left by an interrupted join, must not prevent the removal
+//     of a dead voter. A learner itself may always be removed.
+//   - One of two voters may be removed while both are healthy: the configuration then asks for a
+//     single control plane, and the plan says what quorum is afterwards.
 func Allows(step *planner.Step, own string, members []state.EtcdMember) error {
 	if err := AlarmsAllow(step, members); err != nil {
 		return err
@@ -48,7 +47,7 @@ func Allows(step *planner.Step, own string, members []state.EtcdMember) error {
 		own = url
 	}
 	voters, healthy := 0, 0
-	lost, well := 1, false // the member on the step's own node restarts or goes; it is well
+	lost, well := 1, false // the member on the step's own node restarts or is removed; whether it is healthy
 	var sick []state.EtcdMember
 	for _, m := range members {
 		if m.Learner {
@@ -88,10 +87,10 @@ func Allows(step *planner.Step, own string, members []state.EtcdMember) error {
 			need = 1
 		}
 	case voters == 2 && planner.RestartsMember(step) && slices.Contains(step.Gates, planner.DowntimeGate):
-		need = 1 // the other one has to be well, so that quorum comes back with this one
+		need = 1 // the other one has to be healthy, so that quorum returns with this one
 		left -= lost
 	case voters == 1:
-		return nil // a single member: the plan said that it is down meanwhile
+		return nil // a single member: the plan has announced the downtime
 	case removesMember(step):
 		need = (voters-1)/2 + 1
 		left -= lost
@@ -107,7 +106,7 @@ func Allows(step *planner.Step, own string, members []state.EtcdMember) error {
 	return nil
 }
 
-// quorumLost refuses a step that would leave fewer members than are needed.
+// quorumLost returns the refusal of a step that would leave fewer members than needed.
 func quorumLost(voters, healthy, left, need int, sick []state.EtcdMember) error {
 	down, are := "", "are"
 	if healthy == 1 {
@@ -120,7 +119,7 @@ func quorumLost(voters, healthy, left, need int, sick []state.EtcdMember) error 
 		voters, healthy, are, down, left, need, backToQuorum(sick, voters))
 }
 
-// allWell refuses what takes a member out for a while where others do not answer.
+// allWell refuses a step that takes a member down temporarily while others do not answer.
 func allWell(sick []state.EtcdMember, what string, voters int) error {
 	if len(sick) == 0 {
 		return nil
@@ -132,7 +131,7 @@ func allWell(sick []state.EtcdMember, what string, voters int) error {
 	return fmt.Errorf("refused: a member is %s only while all others answer, and %s %s not. %s", what, namesOf(sick), verb, backToQuorum(sick, voters))
 }
 
-// namesOf lists members by name, or by address where they have never started.
+// namesOf lists members by name, or by address if they have never started.
 func namesOf(members []state.EtcdMember) string {
 	var out []string
 	for _, m := range members {
@@ -141,9 +140,9 @@ func namesOf(members []state.EtcdMember) string {
 	return strings.Join(out, ", ")
 }
 
-// backToQuorum says what comes before a step that was refused. Beside a member that
-// is down none can be added, but one that is lost can be taken out as long as there
-// is a majority without it: with its node, or by hand where it is on none.
+// backToQuorum returns the remedy for a refused step. While a member is down none can be added, but
+// a lost one can be removed as long as there is a majority without it: with its node, or by hand if
+// it is on none.
 func backToQuorum(sick []state.EtcdMember, voters int) string {
 	switch names := namesOf(sick); {
 	case len(sick) == 0:
@@ -156,7 +155,7 @@ func backToQuorum(sick []state.EtcdMember, voters int) string {
 	}
 }
 
-// oneLearner refuses to add a member beside a learner that is another one.
+// oneLearner refuses to add a member beside another learner.
 func oneLearner(step *planner.Step, members []state.EtcdMember) error {
 	for _, m := range members {
 		own := slices.ContainsFunc(step.Operations, func(op planner.Operation) bool {
@@ -178,7 +177,7 @@ func defragments(step *planner.Step) bool {
 	})
 }
 
-// removesVoter reports whether the member which the step removes is a voter by the list.
+// removesVoter reports whether the member that the step removes is listed as a voter.
 func removesVoter(step *planner.Step, members []state.EtcdMember) bool {
 	url := planner.RemovedMember(step)
 	return slices.ContainsFunc(members, func(m state.EtcdMember) bool { return !m.Learner && slices.Contains(m.PeerURLs, url) })

@@ -12,9 +12,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestAllows walks all memberships of up to seven voters, with and without a
-// learner, against the rule said another way: what stays healthy has to be a majority,
-// one that is well restarts only while all are, and there is one learner at a time.
+// TestAllows checks all memberships of up to seven voters, with and without a learner, against an
+// independent wording of the rule: what stays healthy has to be a majority, a healthy member
+// restarts only while all are healthy, and there is one learner at a time.
 func TestAllows(t *testing.T) {
 	t.Parallel()
 	peer := func(i int) string { return fmt.Sprintf("https://10.0.0.%d:2380", i) }
@@ -36,13 +36,13 @@ func TestAllows(t *testing.T) {
 		for i := range voters {
 			members = append(members, state.EtcdMember{Name: fmt.Sprint(i), PeerURLs: []string{peer(i)}, Healthy: i < healthy})
 		}
-		// The newcomer may turn out dead: the others alone are then a majority of one more.
+		// The added member may turn out dead: the others are then a majority of one more.
 		adds := voters == 1 && healthy == 1 || voters > 1 && 2*healthy > voters+1
 		for _, tt := range []struct {
 			name string
 			step *planner.Step
-			// own is the member on the step's node: the first is healthy when any is,
-			// the last only when all are.
+			// own is the member on the step's node: the first is healthy if any is, the last only
+			// if all are.
 			own  int
 			want bool
 		}{
@@ -64,7 +64,7 @@ func TestAllows(t *testing.T) {
 	}
 }
 
-// membership is how many voters there are, and how many of them are healthy.
+// membership is the number of voters and of healthy ones.
 type membership struct {
 	voters, healthy int
 	learner         bool
@@ -80,8 +80,8 @@ func everyMembership() []membership {
 	return out
 }
 
-// Who a step takes out is told by the address, which is the member's own: names are
-// what somebody has given, or none before a member has started.
+// TestQuorumGoesByAddress checks that the member to be removed is identified by its address: an
+// administrator may have changed names, and a member has none before it has started.
 func TestQuorumGoesByAddress(t *testing.T) {
 	t.Parallel()
 	a, b, c, d := "https://10.0.0.1:2380", "https://10.0.0.2:2380", "https://10.0.0.3:2380", "https://10.0.0.4:2380"
@@ -89,7 +89,7 @@ func TestQuorumGoesByAddress(t *testing.T) {
 		return &planner.Step{Operations: planner.Operations{planner.RemoveEtcdMember{PeerURL: url}}}
 	}
 	restart := &planner.Step{Operations: planner.Operations{planner.Wait{For: planner.WaitStaticPod, Name: "etcd-a"}}}
-	// The members of a and b have each other's names, and b is down.
+	// The members of a and b have swapped names, and b is down.
 	exchanged := []state.EtcdMember{
 		{Name: "b", PeerURLs: []string{a}, Healthy: true}, {Name: "a", PeerURLs: []string{b}}, {Name: "c", PeerURLs: []string{c}, Healthy: true},
 	}
@@ -114,14 +114,14 @@ func TestQuorumGoesByAddress(t *testing.T) {
 			t.Errorf("%s: allowed is %v, want %v (%v)", tt.name, err == nil, tt.want, err)
 		}
 	}
-	// The plan's walk goes by the same.
+	// The simulation of the plan uses the same rule.
 	if sizes, err := quorum.Walk(unstarted, []quorum.Act{{PeerURL: c}}); err != nil || len(sizes) != 1 || sizes[0] != 2 {
-		t.Errorf("one that never started leaves: %v, %v", sizes, err)
+		t.Errorf("removal of a member that never started: %v, %v", sizes, err)
 	}
 }
 
-// A refusal says who stands in the way, and what to do: something that is not refused
-// in its turn.
+// TestQuorumRefusals checks that a refusal names the members that block the step, and a remedy that
+// is not refused itself.
 func TestQuorumRefusals(t *testing.T) {
 	t.Parallel()
 	etcd := func(healthy string, dead ...string) (members []state.EtcdMember) {
@@ -174,7 +174,7 @@ func TestQuorumRefusals(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
 	}
-	// Who is lost can be taken out where that is said, and nobody be added before.
+	// A lost member can be removed where the refusal says so, and no member be added before.
 	if err := quorum.Allows(step(planner.RemoveEtcdMember{PeerURL: "https://c:2380"}), url("c"), etcd("ab", "c")); err != nil {
 		t.Error(err)
 	}
@@ -183,7 +183,7 @@ func TestQuorumRefusals(t *testing.T) {
 	}
 }
 
-// What a refusal offers as the way round is allowed by the same gate.
+// TestQuorumWaysRound checks that the same gate allows the remedy that a refusal names.
 func TestQuorumWaysRound(t *testing.T) {
 	t.Parallel()
 	peer := func(i int) string { return fmt.Sprintf("https://10.0.0.%d:2380", i) }
@@ -198,7 +198,7 @@ func TestQuorumWaysRound(t *testing.T) {
 		for i := range c.voters {
 			members = append(members, state.EtcdMember{Name: fmt.Sprint(i), PeerURLs: []string{peer(i)}, Healthy: i < c.healthy})
 		}
-		last := c.voters - 1 // down when anybody is
+		last := c.voters - 1 // down if any member is
 		for _, step := range []*planner.Step{add, remove(0), restart} {
 			own := peer(0)
 			if step == add {
@@ -210,12 +210,12 @@ func TestQuorumWaysRound(t *testing.T) {
 			case strings.Contains(refusal.Error(), "Add another control plane first"):
 				offers["add"]++
 				if err := quorum.Allows(add, peer(9), members); err != nil {
-					t.Errorf("%d of %d: a member is to be added: %v", c.healthy, c.voters, err)
+					t.Errorf("%d of %d: a member has to be added: %v", c.healthy, c.voters, err)
 				}
 			case strings.Contains(refusal.Error(), "is removed with -forget-unreachable"):
 				offers["take out"]++
 				if err := quorum.Allows(remove(last), peer(last), members); err != nil {
-					t.Errorf("%d of %d: who is down is to be taken out: %v", c.healthy, c.voters, err)
+					t.Errorf("%d of %d: the member that is down has to be removed: %v", c.healthy, c.voters, err)
 				}
 			case strings.Contains(refusal.Error(), " back first; if so many are lost for good"):
 				offers["bring back"]++
@@ -227,7 +227,8 @@ func TestQuorumWaysRound(t *testing.T) {
 	}
 }
 
-// A member that is defragmented has to be the only one that does not answer.
+// TestDefragmentationWantsAllOthers checks that a member is defragmented only while all others
+// answer.
 func TestDefragmentationWantsAllOthers(t *testing.T) {
 	t.Parallel()
 	step := &planner.Step{Operations: planner.Operations{planner.DefragmentEtcd{}}}
@@ -244,7 +245,7 @@ func TestDefragmentationWantsAllOthers(t *testing.T) {
 	}
 }
 
-// helpAgainst is what is said of an alarm.
+// helpAgainst maps an alarm to its remedy.
 var helpAgainst = map[string]string{
 	quorum.AlarmNoSpace: "A database has reached its quota, and etcd accepts no writes. Delete what filled it, such as events, then run kubewright etcd defragment, " +
 		"which frees the space and disarms the alarm. If all of it is needed, raise --quota-backend-bytes in /etc/kubernetes/manifests/etcd.yaml " +
@@ -254,8 +255,8 @@ var helpAgainst = map[string]string{
 		"disarm the alarm (etcdctl alarm disarm), and have its node removed and joined again (kubewright apply -replace=NODE).",
 }
 
-// With an alarm nothing is done to etcd but what helps against it, which is nothing of
-// ours where data is corrupt.
+// TestAlarmsAllow checks that during an alarm only operations that help against it are allowed,
+// which for CORRUPT is none.
 func TestAlarmsAllow(t *testing.T) {
 	t.Parallel()
 	helps := map[string]planner.Operation{"compact": planner.CompactEtcd{}, "defragment": planner.DefragmentEtcd{}, "disarm": planner.DisarmEtcd{}}

@@ -8,22 +8,21 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Act is one change of etcd's membership: a member comes or goes.
+// Act is one change of etcd's membership: a member is added or removed.
 type Act struct {
-	// Step makes it.
+	// Step is the step that makes the change.
 	Step state.Address
-	// Name and PeerURL are the member's.
+	// Name and PeerURL identify the member.
 	Name    string
 	PeerURL string
 	Add     bool
 }
 
-// Walk makes the acts one by one on the members as they were seen, and holds
-// the gate etcd-quorum before each: as long as it allows each, no prefix of the
-// acts loses quorum. A member that was added counts as healthy from then on,
-// since its act ends when it is. What was done before is no act any more. It
-// returns how many voters there are after each act; the error says which act
-// cannot be, and why.
+// Walk simulates the acts one by one on the observed members, and evaluates the gate etcd-quorum
+// before each: if it allows all of them, no prefix of the acts loses quorum. A member counts as
+// healthy once it was added, since its act ends when it is. Acts that were already done change
+// nothing. It returns the number of voters after each act; the error names the act that is not
+// possible, and the reason.
 func Walk(members []state.EtcdMember, acts []Act) ([]int, error) {
 	at := slices.Clone(members)
 	var sizes []int
@@ -50,8 +49,8 @@ func Walk(members []state.EtcdMember, acts []Act) ([]int, error) {
 	return sizes, nil
 }
 
-// IsLearner reports whether the member at the URL is a learner: one that an apply has
-// added, and did not live to promote.
+// IsLearner reports whether the member at the URL is a learner: one that an apply has added and,
+// being interrupted, not promoted.
 func IsLearner(members []state.EtcdMember, peerURL string) bool {
 	return slices.ContainsFunc(members, func(m state.EtcdMember) bool { return m.Learner && slices.Contains(m.PeerURLs, peerURL) })
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestWalk: on any members and any acts, a walk that is allowed never has fewer
-// healthy voters than a majority, and one that is refused ends at an act behind
-// which there would be none: a newcomer is taken for dead until its act is done.
+// TestWalk checks, for any members and acts, that an allowed walk never has fewer healthy voters
+// than a majority, and that a refused one ends at an act after which it would: an added member
+// counts as dead until its act is done.
 func TestWalk(t *testing.T) {
 	t.Parallel()
 	peer := func(i int) string { return fmt.Sprintf("https://10.0.0.%d:2380", i) }
@@ -37,7 +37,7 @@ func TestWalk(t *testing.T) {
 			_, _ = fmt.Sscan(a.Name, &i)
 			if a.Add == voters[i] {
 				if a.Add {
-					healthy[i] = true // an act on a member that is there ends when it is healthy
+					healthy[i] = true // an act on an existing member ends when it is healthy
 				}
 			} else {
 				alive, all := 0, 0
@@ -50,7 +50,7 @@ func TestWalk(t *testing.T) {
 					}
 				}
 				if a.Add && len(voters) > 1 {
-					all++ // the newcomer may be dead
+					all++ // the added member may be dead
 				}
 				possible := all > 0 && 2*alive > all
 				if n >= len(sizes) {

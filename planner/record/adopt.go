@@ -19,10 +19,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Adopt returns what the state has to learn so that clusters which somebody else
-// made, by their labels, are ours: their identities, and their nodes with what
-// each does without. It reads what was observed and nothing else; a blank host is
-// a node to come. Errors among the diagnostics mean that there is nothing to adopt.
+// Adopt returns what the state has to record to adopt existing clusters, by their labels: their
+// identities, and their nodes with the optional items that each lacks. It only uses the
+// observation; a blank host is a node that has yet to join. Errors among the diagnostics mean that
+// the clusters cannot be adopted.
 func Adopt(v *topology.Fleet, labels []string) (state.Learned, diag.Diagnostics) {
 	resolve.Fleet(v)
 	l := state.Learned{Nodes: map[state.Target]*state.RecordedNode{}, Clusters: map[string]*state.RecordedCluster{}}
@@ -53,8 +53,8 @@ func Adopt(v *topology.Fleet, labels []string) (state.Learned, diag.Diagnostics)
 	return l, diags
 }
 
-// Imports returns what the state has to learn of the clusters that import blocks refer
-// to and that it does not know yet, in all or in part.
+// Imports returns what the state has to record for the clusters of import blocks that it does not
+// record yet, completely or in part.
 func Imports(v *topology.Fleet) (state.Learned, diag.Diagnostics) {
 	var labels, known []string
 	for _, i := range v.Config.Imports {
@@ -70,7 +70,7 @@ func Imports(v *topology.Fleet) (state.Learned, diag.Diagnostics) {
 	l, diags := Adopt(v, labels)
 	for _, c := range v.Clusters {
 		others := clusterOthers(c)
-		if len(others) == 0 || !slices.Contains(known, c.Label) || pipeline.SituateCluster(c).HasErrors() { // the plan says them
+		if len(others) == 0 || !slices.Contains(known, c.Label) || pipeline.SituateCluster(c).HasErrors() { // the plan reports the errors
 			continue
 		}
 		var refused refusals
@@ -84,8 +84,8 @@ func Imports(v *topology.Fleet) (state.Learned, diag.Diagnostics) {
 	return l, diags
 }
 
-// clusterOthers are nodes of a cluster that the state knows without them, and whose hosts have
-// no mark: their blocks came later, or the state was made to forget them.
+// clusterOthers returns unrecorded nodes of a recorded cluster whose hosts have no marker: their
+// blocks were added later, or they were removed from the state.
 func clusterOthers(c *topology.Cluster) []*topology.Node {
 	if c.Report == nil || c.RecordedCA() == "" {
 		return nil
@@ -96,15 +96,14 @@ func clusterOthers(c *topology.Cluster) []*topology.Node {
 	})
 }
 
-// adopted returns what is remembered of a node that was there before kubewright.
+// adopted returns the record of a node that existed before kubewright.
 func adopted(n *topology.Node) *state.RecordedNode {
 	r := nodeRecord(n)
 	r.Adopted = &state.Adoption{Without: without(n)}
 	return r
 }
 
-// adoptable checks that the hosts of a cluster are those of one running cluster
-// that is nobody's.
+// adoptable checks that the hosts of a cluster belong to one running cluster that no state records.
 func adoptable(c *topology.Cluster) diag.Diagnostics {
 	const summary = "Cluster cannot be adopted"
 	var diags diag.Diagnostics
@@ -141,18 +140,18 @@ func adoptable(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// refusals are the hosts that keep a cluster from being adopted, by why.
+// refusals are the hosts that prevent a cluster from being adopted, by reason.
 type refusals struct{ dark, owned, unknown, roles []string }
 
-// role refuses a host that is something else in its cluster than the node's block says:
-// its member of etcd would be nobody's business, or one be missed that it never had.
+// role refuses a host whose role in the cluster differs from the node's block: its etcd member
+// would be unmanaged, or a member expected that never existed.
 func (r *refusals) role(n *topology.Node) {
 	if there := n.OtherRole(); there != "" {
 		r.roles = append(r.roles, fmt.Sprintf("  %s (%s): a %s", n.Target, n.Address, there))
 	}
 }
 
-// findings returns one for each reason, with its hosts.
+// findings returns a finding for each reason, with its hosts.
 func (r refusals) findings(c *topology.Cluster) diag.Diagnostics {
 	var diags diag.Diagnostics
 	say := func(hosts []string, format string, args ...any) {
@@ -179,7 +178,7 @@ func knows(c *topology.Cluster, n *topology.Node) bool {
 
 func nodeNames(c *topology.Cluster) []string { return host.SortedNames(c.Report.Nodes) }
 
-// without returns the items that the node does without, when it is adopted.
+// without returns the optional items that the node lacks when it is adopted.
 func without(n *topology.Node) []string {
 	var out []string
 	for _, it := range phases.Desired(n) {

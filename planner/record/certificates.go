@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// CertificateQueries says what to look at to list the certificates of all nodes
-// of the configuration.
+// CertificateQueries returns the queries to list the certificates of all nodes of the
+// configuration.
 func CertificateQueries(cfg *config.Config, recorded *state.State) map[state.Target]state.Query {
 	v := &topology.Fleet{Config: cfg, Recorded: recorded, PathsOnly: true}
 	resolve.Fleet(v)
@@ -27,8 +27,8 @@ func CertificateQueries(cfg *config.Config, recorded *state.State) map[state.Tar
 	return out
 }
 
-// Certificates lists the certificates that hosts hold, by node in the order of
-// the configuration. Files that are not there are left out.
+// Certificates lists the certificates on the hosts, by node in the order of the configuration. It
+// skips missing files.
 func Certificates(v *topology.Fleet) []pki.HeldCertificate {
 	resolve.Fleet(v)
 	var out []pki.HeldCertificate

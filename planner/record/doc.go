@@ -1,5 +1,5 @@
-// Package record says what the state learns of a plan that was applied, of clusters that are
-// adopted, and of states that are rebuilt from hosts.
+// Package record returns what the state has to record: after an apply, for adopted clusters, and
+// for states that are rebuilt from hosts.
 //
 // It writes nothing: the caller stores what it returns.
 //

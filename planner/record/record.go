@@ -14,8 +14,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Identify returns what a step's node is remembered by from before its first
-// change, so that a node whose block goes away can still be reached and reset.
+// Identify returns the record of a step's node from before its first change, so that a node whose
+// block is removed later can still be reached and reset.
 func Identify(v *topology.Fleet, s *planner.Step) state.Learned {
 	c := v.ClusterOf(s.Target)
 	if s.Target.Type != state.TypeNode || c == nil || s.Phase == topology.DrainPhase || s.Phase == topology.ResetPhase {
@@ -32,8 +32,8 @@ func Identify(v *topology.Fleet, s *planner.Step) state.Learned {
 	return l
 }
 
-// withoutEtcdID returns what is recorded of the cluster without the ID of its etcd: it was
-// recreated, and as soon as the restore has ended nothing else tells of that.
+// withoutEtcdID returns the record of the cluster without the ID of its etcd, which was recreated:
+// once the restore has ended nothing else shows that.
 func withoutEtcdID(c *topology.Cluster) map[string]*state.RecordedCluster {
 	if c.Fleet.Recorded == nil || c.Fleet.Recorded.Clusters[c.Label] == nil {
 		return nil
@@ -52,7 +52,7 @@ func nodeRecord(n *topology.Node) *state.RecordedNode {
 	}
 }
 
-// connection returns how the host is reached; the address stands in for the host.
+// connection returns how to connect to the host; the address is the default for the host.
 func connection(n *topology.Node) state.Value {
 	c := n.Connection
 	if c.Host == "" {
@@ -61,8 +61,8 @@ func connection(n *topology.Node) state.Value {
 	return c.ToValue()
 }
 
-// TakenApart returns what a destroy leaves of the clusters that its plan took apart, once
-// the state has none of their nodes any more: nothing.
+// TakenApart returns what the state drops after a destroy: the clusters of the plan of which it
+// records no nodes any more.
 func TakenApart(p *planner.Plan, st *state.State) state.Learned {
 	var l state.Learned
 	for _, r := range p.Resources {
@@ -73,11 +73,10 @@ func TakenApart(p *planner.Plan, st *state.State) state.Learned {
 	return l
 }
 
-// Record returns what the state has to learn from a round of observation: the
-// desired items that are seen to be so, and the identities of clusters. It is
-// the difference to what is recorded; zero when there is none. What a restricted
-// plan has left undone is not recorded, nor is what a host that never joined has
-// by itself: nobody has put it there, and nothing of it is to be taken away.
+// Record returns what the state has to record after an observation: the desired items that are
+// observed to be as desired, and the identities of clusters. It is the difference to the current
+// record; zero if there is none. It does not record what a restricted plan has not done, nor items
+// of a host that never joined: kubewright has not created them, so it must not remove them.
 func Record(v *topology.Fleet, r topology.Result) state.Learned {
 	var l state.Learned
 	l.Gone = slices.Clone(r.Plan.Forgotten)
@@ -113,7 +112,7 @@ func Record(v *topology.Fleet, r topology.Result) state.Learned {
 	return l
 }
 
-// deserted are recorded clusters whose block is gone and whose last node has left.
+// deserted returns recorded clusters whose block is gone and whose last node has been removed.
 func deserted(v *topology.Fleet) []state.Target {
 	var out []state.Target
 	for _, label := range pipeline.GoneClusters(v) {
@@ -124,9 +123,9 @@ func deserted(v *topology.Fleet) []state.Target {
 	return out
 }
 
-// knownAgain adds a node that the state has forgotten and whose host is marked as
-// its own: nothing has to be done there, and without this a block that goes away
-// later would leave the node behind.
+// knownAgain adds a node that the state does not record and whose host is marked as this state's:
+// the host needs no change, but without the record the node would be left running when its block is
+// removed later.
 func knownAgain(v *topology.Fleet, t state.Target, nodes map[state.Target]*state.RecordedNode) map[state.Target]*state.RecordedNode {
 	c := v.ClusterOf(t)
 	if c == nil || c.Node(t) == nil || c.Node(t).Report == nil {
@@ -139,9 +138,8 @@ func knownAgain(v *topology.Fleet, t state.Target, nodes map[state.Target]*state
 	return nodes
 }
 
-// remembered returns the recorded nodes of which something else is to be remembered:
-// their hosts have other programs or are reached in another way, or they are protected
-// or no longer so.
+// remembered returns the recorded nodes whose record changes: their hosts have other programs or
+// another connection, or their protection has changed.
 func remembered(v *topology.Fleet) map[state.Target]*state.RecordedNode {
 	if v.Recorded == nil {
 		return nil
@@ -164,9 +162,9 @@ func remembered(v *topology.Fleet) map[state.Target]*state.RecordedNode {
 	return out
 }
 
-// joined reports whether what was seen at the other end of the node's connection is the host
-// that joined as this node: by that way it is reached when its block is gone. One that
-// is replaced, or rejoins, is recorded with its first step.
+// joined reports whether the host at the node's connection is the one that joined as this node: the
+// record is needed to reach it when its block is gone. A node that is replaced or rejoins is
+// recorded with its first step.
 func joined(n *topology.Node, was *state.RecordedNode) bool {
 	return n.Report != nil && !topology.Blank(n.Report) && !topology.OtherMachine(was, n.Report) &&
 		was.Cluster == n.Node.Cluster && !n.Cluster.Fleet.Replaces(n.Target) && topology.AnotherNodeReason(n.Node, was) == ""
@@ -175,10 +173,10 @@ func joined(n *topology.Node, was *state.RecordedNode) bool {
 func clusterRecord(c *topology.Cluster) *state.RecordedCluster {
 	ca := c.Cas[c.Certificates.Dir+"/ca"]
 	if r := c.ClusterCA(); r != nil {
-		ca = r.Old // until the new one is in its place
+		ca = r.Old // until the new one has replaced it
 	}
 	if old, ok := c.AtOnce[c.CABase()]; ok {
-		ca = old // likewise
+		ca = old // until the new one has replaced it
 	}
 	if ca == "" {
 		return nil

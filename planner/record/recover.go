@@ -20,10 +20,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Recover makes the beginning of a state that was lost from the marks on the
-// hosts: lineage, run token, and the nodes by which hosts are found again. What
-// is observed to be as the configuration wants it is Record's to add. Errors
-// among the diagnostics mean that the marks do not allow it.
+// Recover rebuilds a lost state from the markers on the hosts: lineage, run token, and the nodes
+// that identify the hosts. Record adds the items that are observed to be as desired. Errors among
+// the diagnostics mean that the markers do not allow it.
 func Recover(v *topology.Fleet) (*state.State, diag.Diagnostics) {
 	resolve.Fleet(v)
 	if diags := ownership.NewerMarks(v); diags.HasErrors() {
@@ -48,10 +47,10 @@ func Recover(v *topology.Fleet) (*state.State, diag.Diagnostics) {
 	return st, r.diags
 }
 
-// Relearn compares what Recover has found with the configuration, for Record to add
-// the items. What would keep a change from being made is no matter here: the next plan
-// says it, and may need the state to say what to do. But another value of what stays
-// for a cluster's life would be remembered as its own.
+// Relearn compares the result of Recover with the configuration, so that Record can add the items.
+// Reasons that prevent a change do not matter here: the next plan reports them, and may need the
+// state to do so. But it does check immutable settings, because a wrong value would be recorded as
+// the cluster's own.
 func Relearn(v *topology.Fleet, header planner.Plan) (topology.Result, diag.Diagnostics) {
 	v.RefreshOnly = true
 	r, diags := pipeline.Plan(v, header, planner.Options{})
@@ -61,7 +60,7 @@ func Relearn(v *topology.Fleet, header planner.Plan) (topology.Result, diag.Diag
 	return r, diags
 }
 
-// recovery collects what the marks say.
+// recovery collects what the markers say.
 type recovery struct {
 	state *state.State
 	// lineages has the hosts of each lineage.
@@ -86,12 +85,13 @@ func (r *recovery) node(n *topology.Node) {
 	switch {
 	case m == nil && topology.Blank(n.Report):
 		if staticpod.MembersKnown(n.Cluster) && staticpod.MemberName(n) != "" {
-			// Its host was reinstalled: a node that can be replaced, as etcd has to be told.
+			// Its host was reinstalled: record the node so that it can be replaced, because etcd
+			// still lists it.
 			r.state.Nodes[n.Target] = recovered(n)
-		} // else a node to come
+		} // otherwise the node has yet to join
 	case unchanged(n.Report) && sharesCA(n) && (n.Cluster.Report == nil || knows(n.Cluster, n)):
-		// Adopted, and nothing was done there since: a node of the cluster by its CA. That
-		// nobody can ask for nodes now is said of the cluster.
+		// Adopted and unchanged since: its CA makes it a node of the cluster. If the nodes cannot
+		// be queried now, a finding about the cluster says so.
 		r.state.Nodes[n.Target] = recovered(n)
 		if m != nil {
 			r.lineage(n, m)
@@ -107,23 +107,23 @@ func (r *recovery) node(n *topology.Node) {
 	}
 }
 
-// recovered returns what is remembered of a node by its host: another role than that of its
-// block is a change, which the next plan shows.
+// recovered returns the record of a node according to its host: if its block has another role, that
+// is a change which the next plan shows.
 func recovered(n *topology.Node) *state.RecordedNode {
 	r := nodeRecord(n)
 	r.Role = string(cmp.Or(n.OtherRole(), n.Role))
 	return r
 }
 
-// lineage takes up of which state's runs a host has seen the last.
+// lineage records the lineage and the last run that a host has seen.
 func (r *recovery) lineage(n *topology.Node, m *state.Marks) {
 	r.lineages[m.Lineage] = append(r.lineages[m.Lineage], fmt.Sprintf("  %s: %s (%s)", m.Lineage, n.Target, n.Address))
 	r.state.Lineage = m.Lineage
 	r.seen = append(r.seen, state.SeenRun{Target: n.Target, ControlPlane: n.IsControlPlane(), Token: m.Token})
 }
 
-// cluster checks that a cluster's identity can be told: one CA on all control
-// planes, and an API that answers where there is data to serve.
+// cluster checks that a cluster can be identified: one CA on all control planes, and an API that
+// answers if there is data to serve.
 func (r *recovery) cluster(c *topology.Cluster) {
 	cas := map[string][]string{}
 	data := false
@@ -131,7 +131,7 @@ func (r *recovery) cluster(c *topology.Cluster) {
 		if n.Report == nil || n.Report.Marks == nil && !sharesCA(n) {
 			continue
 		}
-		data = data || n.Report.Files["/var/lib/etcd/member"].Exists || c.Etcd.External != nil && n.Report.Files[topology.AdminConf].Exists
+		data = data || n.Report.Files[n.EtcdData()].Exists || c.Etcd.External != nil && n.Report.Files[topology.AdminConf].Exists
 		if certs := n.Report.Files[c.Certificates.Dir+"/ca.crt"].Certificates; len(certs) > 0 {
 			ca := certs[0].KeyDigest
 			cas[ca] = append(cas[ca], fmt.Sprintf("  %s: %s (%s)", topology.Short(ca), n.Target, n.Address))
@@ -150,13 +150,14 @@ func (r *recovery) cluster(c *topology.Cluster) {
 	r.unmanaged(c)
 }
 
-// unchanged reports whether a host of some cluster carries no node of ours: at most the token
-// of a run that was cut short before it marked the host.
+// unchanged reports whether a host of some cluster has no node of kubewright's: at most the token
+// of a run that was interrupted before it marked the host.
 func unchanged(r *state.Report) bool {
 	return !topology.Traceless(r) && (r.Marks == nil || r.Marks.Cluster == "")
 }
 
-// sharesCA reports whether the host is of the cluster of which others carry our marks.
+// sharesCA reports whether the host belongs to the cluster of other hosts with kubewright's
+// markers.
 func sharesCA(n *topology.Node) bool {
 	return slices.ContainsFunc(n.Cluster.Nodes, func(o *topology.Node) bool {
 		m := topology.MarksOf(o.Report)
@@ -164,8 +165,8 @@ func sharesCA(n *topology.Node) bool {
 	})
 }
 
-// adopted notes what nodes do without that were there before kubewright. Their hosts have
-// no mark yet, or one from when a kubelet ran there already.
+// adopted records what nodes lack that existed before kubewright. Their hosts have no marker yet,
+// or one that was written while a kubelet was already running there.
 func (r *recovery) adopted(c *topology.Cluster) {
 	nodes := slices.DeleteFunc(slices.Clone(c.Nodes), func(n *topology.Node) bool {
 		return r.state.Nodes[n.Target] == nil || !unchanged(n.Report) && !ranBefore(n.Report.Marks)
@@ -188,8 +189,8 @@ func ranBefore(m *state.Marks) bool {
 	return active == "active"
 }
 
-// unmanaged warns of nodes that the cluster has and the configuration has not:
-// a state made here does not know their hosts.
+// unmanaged warns of nodes in the cluster that the configuration does not have: the recovered state
+// does not record their hosts.
 func (r *recovery) unmanaged(c *topology.Cluster) {
 	if names := upgrade.UnmanagedNodes(c); len(names) > 0 {
 		r.diags.Append(diag.Warningf(unconfigured, "Cluster %q has unmanaged nodes: %s. The new state does not record their hosts, "+
@@ -199,7 +200,7 @@ func (r *recovery) unmanaged(c *topology.Cluster) {
 
 const unconfigured = "Cluster has unmanaged nodes"
 
-// agree checks that there are marks and that all are of one lineage.
+// agree checks that there are markers and that all have the same lineage.
 func (r *recovery) agree() {
 	switch {
 	case len(r.lineages) > 1:
@@ -210,7 +211,7 @@ func (r *recovery) agree() {
 	}
 }
 
-// lines joins the texts of a map, in order.
+// lines joins the texts of a map, sorted by key.
 func lines(texts map[string][]string) string {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(texts)) {

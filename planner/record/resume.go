@@ -9,9 +9,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Unreplaced leaves of what -replace was given for a plan what is still to be replaced
-// once some of its steps were begun: a node that has left has only to join, and a CA
-// that has taken its place, of which the second copy is being taken away, stays there.
+// Unreplaced returns the addresses given to -replace that still have to be replaced after some
+// steps of the plan were begun: a node that was removed only has to join, and a CA that has
+// replaced the old one, whose second copy is being removed, is done.
 func Unreplaced(cfg *config.Config, addresses []string, begun []state.Address) []string {
 	ended := func(r topology.Rotation) bool {
 		return slices.ContainsFunc(begun, func(b state.Address) bool {
@@ -20,7 +20,7 @@ func Unreplaced(cfg *config.Config, addresses []string, begun []state.Address) [
 			})
 		})
 	}
-	joins := func(node string) bool { // what makes a node join again waits for its reset
+	joins := func(node string) bool { // the steps that rejoin a node wait for its reset
 		return slices.ContainsFunc(begun, func(b state.Address) bool {
 			return b.Target.String() == node && b.Phase != topology.DrainPhase && b.Phase != topology.ResetPhase
 		})

@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// networkOperations take away the configurations of networks that were not there
-// before us and are no container engine's; what install brought goes with its software.
+// networkOperations removes network configurations that did not exist before kubewright and belong
+// to no container engine; the files of install are removed with its software.
 func networkOperations(l topology.Departure, before map[string]string) []planner.Operation {
 	list, known := before[host.BeforeEntries+topology.CNIConfigs]
 	if !known {
@@ -29,7 +29,7 @@ func networkOperations(l topology.Departure, before map[string]string) []planner
 	return ops
 }
 
-// brought reports whether install has put a file on the host.
+// brought reports whether install has created a file on the host.
 func brought(l topology.Departure, p string) bool {
 	return slices.Contains(l.Report.Marks.Owned, p)
 }

@@ -1,5 +1,5 @@
-// Package reset plans how hosts are given back: what kubewright and kubeadm have put there
-// is removed, and what was there before is put back.
+// Package reset plans the reset of hosts: it removes what kubewright and kubeadm have installed
+// there, and restores what was there before.
 //
 // It removes no member from etcd and no Node: those steps come before it.
 //

@@ -23,16 +23,16 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// departurePKI lists the certificates and keys that are the cluster's or were brought for it:
-// recorded ones, and those of the configuration in case that an apply was cut
-// short. What else lies beside them is the user's.
+// departurePKI lists the certificates and keys that are the cluster's or were copied for it: the
+// recorded ones, and those of the configuration in case an apply was interrupted. Other files
+// beside them are the user's.
 func departurePKI(l topology.Departure) []string {
 	out := pki.KeyMaterialFiles(topology.RecordedItems(l.Recorded, l.Target))
 	if l.Cluster != nil && l.Cluster.Node(l.Target) != nil {
 		out = append(out, pki.KeyMaterialPaths(l.Cluster.Node(l.Target))...)
 	}
 	if l.Cluster != nil && l.Report != nil {
-		// What a rotation left that was cut short.
+		// The files of an interrupted rotation.
 		left := rotation.KeyRotationPaths(l.Cluster.Certificates.Dir + "/sa")
 		for _, a := range l.Cluster.Authorities {
 			left = append(append(left, pki.RotationPaths(a)...), pki.ExpiredFile(a))
@@ -42,8 +42,8 @@ func departurePKI(l topology.Departure) []string {
 	return slices.Compact(topology.Sorted(out))
 }
 
-// ResetStep gives the host back. In a cluster that stays, the API server goes first,
-// then the etcd member behind it, and the Node object when its kubelet has stopped.
+// ResetStep returns the step that resets the host. In a cluster that stays, it removes the API
+// server first, then its etcd member, and the Node object after its kubelet has stopped.
 func ResetStep(l topology.Departure) planner.Step {
 	s := planner.Step{ID: topology.StepAddress(l.Target, topology.ResetPhase), Phase: topology.ResetPhase, Target: l.Target, Action: planner.Delete, RestsOn: drain.ResetPreconditions(l)}
 	if !l.Whole {
@@ -87,10 +87,10 @@ func ResetStep(l topology.Departure) planner.Step {
 	return s
 }
 
-// closeAPI has the kubelet stop the API server while the etcd beside it is still a
-// member: without it that API server would go on taking requests until its pod is
-// removed, and fail them. What it serves is done then, and nobody is sent to it any
-// more. Without a kubelet nobody stops it, and nothing is waited for.
+// closeAPI makes the kubelet stop the API server while the local etcd is still a member: without
+// that member the API server would keep accepting requests until its pod is removed, and fail them.
+// This way it completes its requests, and clients are sent elsewhere. Without a kubelet nothing can
+// stop it, and the step does not wait.
 func closeAPI(l topology.Departure) []planner.Operation {
 	if l.HostGone || l.Report.Units[topology.KubeletUnit].Active != "active" {
 		return nil
@@ -99,7 +99,7 @@ func closeAPI(l topology.Departure) []planner.Operation {
 	c := l.Cluster
 	host, port := l.Address, strconv.Itoa(immutable.WantedPort(c.Cluster))
 	if f := l.Report.Files[path]; f.Exists {
-		// As it runs, which its file alone tells.
+		// Use the values with which it runs, which only its manifest has.
 		if tree, err := c.Fleet.Cache.Tree(state.KindStaticPod, f.Content); err == nil {
 			args := tree.Get("args")
 			host = cmp.Or(args.Get("advertise-address").AsString(), host)
@@ -112,8 +112,8 @@ func closeAPI(l topology.Departure) []planner.Operation {
 	}
 }
 
-// cleanOperations remove what kubeadm's reset removes and what it leaves
-// behind, and put settings back to what they were.
+// cleanOperations removes what kubeadm reset removes and what it leaves behind, and restores
+// settings.
 func cleanOperations(l topology.Departure) []planner.Operation {
 	before := map[string]string{}
 	if l.Report != nil && l.Report.Marks != nil {
@@ -125,7 +125,7 @@ func cleanOperations(l topology.Departure) []planner.Operation {
 		planner.RemoveNetwork{Links: []string{"cni0", "flannel.1", "kube-ipvs0", "nodelocaldns"}},
 	}
 	for _, p := range RemovedPaths(l) {
-		// No host lets a folder at its root be removed.
+		// A folder at the root of the file system is never removed, only emptied.
 		emptied := (preflight.ContentsGo[p] || p == etcdFolder(l)) && (before[host.BeforeFolder+p] != "" || state.AtRoot(p))
 		ops = append(append(ops, planner.RemovePath{Path: p, ContentsOnly: emptied}), host.RestoreFolder(before, p)...)
 	}
@@ -133,7 +133,7 @@ func cleanOperations(l topology.Departure) []planner.Operation {
 	if !l.Replaced {
 		ops = append(ops, host.UninstallOperations(l)...)
 	}
-	// The modes of folders that were there before were ours meanwhile.
+	// kubewright managed the modes of folders that existed before.
 	for _, dir := range pki.FoldersOf(departurePKI(l)) {
 		ops = append(ops, host.RestoreFolder(before, dir)...)
 	}
@@ -144,8 +144,7 @@ func cleanOperations(l topology.Departure) []planner.Operation {
 	return append(ops, planner.Mark{Remove: true})
 }
 
-// reset returns what the configuration says of how hosts are given back. Nothing is said
-// once the block of the cluster is gone.
+// reset returns the configured reset options; none once the cluster's block is gone.
 func reset(l topology.Departure) config.Reset {
 	if l.Cluster == nil {
 		return config.Reset{}
@@ -153,9 +152,9 @@ func reset(l topology.Departure) config.Reset {
 	return l.Cluster.Reset
 }
 
-// socket returns the endpoint of the runtime that has the departing node's pods: the one that its
-// kubelet was given. Which one a host has beside it says nothing; one whose joining was
-// cut short is the block's.
+// socket returns the endpoint of the runtime with the departing node's pods: the one that its
+// kubelet was configured with. Other runtimes on the host do not matter. After an interrupted join
+// it is the block's.
 func socket(l topology.Departure) string {
 	var flag, instance, block, found string
 	for _, it := range topology.RecordedItems(l.Recorded, l.Target) {
@@ -175,10 +174,10 @@ func socket(l topology.Departure) string {
 	return cmp.Or(flag, instance, block, found, "unix:///var/run/containerd/containerd.sock")
 }
 
-// etcdFolder returns where the departing node's etcd has its data, or empty where no etcd of ours runs.
-// What the state knows counts before the block, which a destroy does not compare with it:
-// data of an etcd that is not ours is nothing to take away. Before an API has answered the
-// state knows it of the pod alone.
+// etcdFolder returns the data folder of the departing node's etcd, or "" if it runs no stacked
+// etcd. The state takes precedence over the block, which a destroy does not compare with it: data
+// of another etcd must not be removed. Until an API has answered, the state has the folder only in
+// the recorded pod.
 func etcdFolder(l topology.Departure) string {
 	if l.Role != string(config.ControlPlane) {
 		return ""
@@ -203,7 +202,8 @@ func etcdFolder(l topology.Departure) string {
 	return ""
 }
 
-// RemovedPaths returns what goes: the files that we own, in the folders of Kubernetes and beside.
+// RemovedPaths returns the paths to remove: the files that kubewright owns, in the folders of
+// Kubernetes and elsewhere.
 func RemovedPaths(l topology.Departure) []string {
 	set := map[string]bool{}
 	for _, p := range []string{topology.AdminConf, pki.SuperAdminConf, topology.KubeletConf, topology.BootstrapConf, pki.ControllerConf, pki.SchedulerConf, host.LogindFile} {
@@ -212,12 +212,12 @@ func RemovedPaths(l topology.Departure) []string {
 	for p := range preflight.ContentsGo {
 		set[p] = true
 	}
-	// What the host was set to stays with a node that joins again.
+	// A node that joins again keeps the settings of its host.
 	set[host.SysctlFile], set[host.ModulesFile] = !l.Replaced, !l.Replaced && listsModules(l)
-	// What was in it before us stays, unless it is to go as well.
+	// Content from before kubewright stays, unless it is configured to be removed.
 	set[preflight.KubeadmTemporary] = reset(l).CleanupTmpDir || !keeps(l, "folder:"+preflight.KubeadmTemporary)
 	if dir := etcdFolder(l); dir != "" {
-		// Data of a member that was removed keeps its host from joining again.
+		// The data of a removed member prevents its host from joining again.
 		set[dir] = true
 	}
 	for _, p := range departurePKI(l) {
@@ -229,8 +229,8 @@ func RemovedPaths(l topology.Departure) []string {
 		}
 	}
 	set[topology.KubeadmPKI], set[topology.FlannelState] = !keeps(l, "folder:"+topology.KubeadmPKI), !keeps(l, "folder:"+topology.FlannelState)
-	// Folders that were not there before go whole; the others keep what is not ours. So do
-	// all of a node that joins again: what its block refers to may lie there.
+	// Folders that did not exist before are removed as a whole; others keep foreign files. On a
+	// node that joins again they all stay, because its block may refer to files in them.
 	for _, p := range []string{"/etc/kubernetes", "/usr/libexec/kubernetes", topology.LogindFolder} {
 		set[p] = !l.Replaced && !keeps(l, "folder:"+p)
 	}
@@ -240,13 +240,13 @@ func RemovedPaths(l topology.Departure) []string {
 			out = append(out, p)
 		}
 	}
-	// Files go before the folders that hold them.
+	// Files come before the folders that contain them.
 	sort.Slice(out, func(i, j int) bool { return out[i] > out[j] })
 	return out
 }
 
-// listsModules reports whether a list of kernel modules may be on the host: the mark
-// remembers modules, or is one of an adopted node, which remembers nothing.
+// listsModules reports whether a list of kernel modules may be on the host: the marker records
+// modules, or belongs to an adopted node and records nothing.
 func listsModules(l topology.Departure) bool {
 	if l.Report == nil || l.Report.Marks == nil || l.Report.Marks.Before == nil {
 		return true
@@ -261,14 +261,14 @@ func listsModules(l topology.Departure) bool {
 
 func keeps(l topology.Departure, what string) bool {
 	if l.Report != nil && (l.Report.Marks == nil || l.Report.Marks.Before == nil) {
-		// An adopted node: what was there before nobody knows.
+		// The node was adopted: what existed before is unknown.
 		return what == "folder:"+topology.LogindFolder
 	}
 	return l.Report != nil && l.Report.Marks != nil && l.Report.Marks.Before[what] != ""
 }
 
-// madeFolders returns the folders around certificates that the mark remembers as not there
-// before us.
+// madeFolders returns the folders around certificates that did not exist before, according to the
+// marker.
 func madeFolders(l topology.Departure) []string {
 	if l.Report == nil || l.Report.Marks == nil {
 		return nil
@@ -282,7 +282,7 @@ func madeFolders(l topology.Departure) []string {
 	return out
 }
 
-// restoreOperations put sysctls, modules, swap and the kubelet's unit back.
+// restoreOperations restores sysctls, modules, swap and the kubelet's unit.
 func restoreOperations(l topology.Departure, before map[string]string) []planner.Operation {
 	var ops []planner.Operation
 	var names []string

@@ -7,7 +7,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// caBlocks are the blocks of the CAs by kubeadm's names of them.
+// caBlocks are the blocks of the CAs, by kubeadm's names for them.
 var caBlocks = map[string]string{"ca": "ca", "front-proxy-ca": "front_proxy_ca", "etcd-ca": "etcd_ca"}
 
 // authoritiesOf returns the cluster's CAs in kubeadm's order.

@@ -2,7 +2,7 @@
 // topology: the clusters with their CAs and nodes, and in place of settings that
 // ignore_changes leaves to others what is there.
 //
-// It judges nothing: what is wrong, and what is to be done, the packages above say.
+// It reports no findings and plans nothing; the packages above do.
 //
 // The package is pure: no clock, files, network or goroutines.
 package resolve

@@ -10,9 +10,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// nodeIgnore puts in place of values that a node's lifecycle, or its
-// cluster's, ignores what is on its host: what is rendered of them equals what
-// is there, whatever else of the same file changes.
+// nodeIgnore replaces values that the lifecycle of a node or its cluster ignores with those on its
+// host: rendering then reproduces the observed values, whatever else changes in the same file.
 func nodeIgnore(n *topology.Node) {
 	own, shared := n.Lifecycle, n.Cluster.Lifecycle
 	if n.Report == nil || n.Cluster.Fleet.Replaces(n.Target) || !n.Cluster.Fleet.RecordedNode(n.Target) || len(own.IgnoreChanges)+len(shared.IgnoreChanges) == 0 {
@@ -23,15 +22,15 @@ func nodeIgnore(n *topology.Node) {
 	ignoreKubelet(n, append(own.Below("kubelet", "config"), shared.Below("kubelet", "config")...))
 	flags := own.Below("kubelet", "arg")
 	if !n.IsControlPlane() && own.Ignores("taints") {
-		// They are a flag of its kubelet as well.
+		// They are also a flag of its kubelet.
 		flags, n.Taints = append(flags, []string{"register-with-taints"}), nil
 	}
 	n.Kubelet.Args = ignoreArgs(n.Kubelet.Args, n.Seen(state.KindEnvFile, topology.KubeletFlags), flags)
 	n.Ignored = ignoredArgs(n, ComponentArgs(&settings))
 }
 
-// ignoredArgs returns the arguments of static pods that are ignored. They are not put into the
-// settings: a patch may refer to where an argument stands, and of the value that it has.
+// ignoredArgs returns the ignored arguments of static pods. They do not become settings: a patch
+// may refer to the index of an argument, and to its configured value.
 func ignoredArgs(n *topology.Node, components []Component) *kubeadm.Kept {
 	out := kubeadm.Kept{}
 	for _, c := range components {
@@ -46,7 +45,7 @@ func ignoredArgs(n *topology.Node, components []Component) *kubeadm.Kept {
 		there, values := groupArgs(seen.Get("args").AsArgs()), map[string][]string{}
 		for _, name := range names {
 			configured := slices.ContainsFunc(*c.Args, func(a config.Arg) bool { return a.Name == name[0] })
-			// One of kubeadm's own that is not there is rendered all the same.
+			// A missing argument of kubeadm's own is rendered anyway.
 			if there[name[0]] != nil || configured {
 				values[name[0]] = there[name[0]]
 			}
@@ -77,13 +76,13 @@ func ignoreKubelet(n *topology.Node, paths [][]string) {
 	n.Settings.Kubelet.Config = withoutPaths(n.Settings.Kubelet.Config, paths)
 }
 
-// Component is where the arguments of a static pod stand in the model.
+// Component locates the arguments of a static pod in the model.
 type Component struct {
 	Block, Component, field string
 	Args                    *[]config.Arg
 }
 
-// ComponentArgs returns where the arguments of each static pod stand.
+// ComponentArgs returns the location of the arguments of each static pod.
 func ComponentArgs(c *config.Cluster) []Component {
 	return []Component{
 		{"api_server", "kube-apiserver", "apiServer", &c.APIServer.Component.Args},
@@ -93,8 +92,8 @@ func ComponentArgs(c *config.Cluster) []Component {
 	}
 }
 
-// ignoreArgs takes the named arguments from what is there: as often, and with
-// the values, that it has. Those that are wanted keep their places.
+// ignoreArgs takes the named arguments from the observed ones: with the same number and values.
+// Arguments that are also desired keep their places.
 func ignoreArgs(wanted []config.Arg, seen state.Value, names [][]string) []config.Arg {
 	if seen.IsNull() {
 		return wanted
@@ -119,7 +118,7 @@ func ignoreArgs(wanted []config.Arg, seen state.Value, names [][]string) []confi
 	return wanted
 }
 
-// ignoreTree takes what lies at the paths from what is there.
+// ignoreTree takes the values at the paths from the observed tree.
 func ignoreTree(wanted, seen state.Value, paths [][]string) state.Value {
 	for _, path := range paths {
 		if len(path) > 0 {
@@ -145,7 +144,7 @@ func withoutPaths(v state.Value, paths [][]string) state.Value {
 	return v
 }
 
-// clusterIgnore does for what is kept in the cluster what nodeIgnore does for hosts.
+// clusterIgnore does the same as nodeIgnore for the configuration that is stored in the cluster.
 func clusterIgnore(c *topology.Cluster) {
 	planes := c.ControlPlanes()
 	if c.Report == nil || len(planes) == 0 || len(c.Lifecycle.IgnoreChanges) == 0 || c.RecordedCA() == "" {
@@ -189,8 +188,8 @@ func clusterIgnore(c *topology.Cluster) {
 	c.Shared = &copied
 }
 
-// differing returns the paths where what is there is not what is rendered without a
-// word of the configuration: what nobody sets is marked as a default in the cluster.
+// differing returns the paths where the observed value differs from the one rendered without
+// configuration: values that no setting sets are marked as defaults in the cluster.
 func differing(rendered, seen state.Value, paths [][]string) [][]string {
 	var out [][]string
 	for _, path := range paths {

@@ -8,7 +8,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Fleet joins the configuration with what was observed. It is done once per plan.
+// Fleet joins the configuration with the observation. It is called once per plan.
 func Fleet(v *topology.Fleet) {
 	v.Clusters, v.RecordedItems, v.Cache = nil, &state.Snapshot{}, topology.NewCache()
 	if v.Recorded != nil {

@@ -20,13 +20,13 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// rotatedPhases have what the stages of a rotation change, or have restart: who has
-// lost something of it would not come up in the midst of them.
+// rotatedPhases are the phases whose items the stages of a rotation change, or whose components
+// they restart: a component that has lost one of those items would not come up during the rotation.
 var rotatedPhases = []string{topology.CertsPhase, topology.KubeconfigPhase, topology.EtcdPhase, topology.ControlPlanePhase, topology.KubeletStartPhase, topology.WaitBootstrapPhase, topology.FinalizePhase}
 
-// RefuseDamaged refuses to begin a rotation while something that it changes is not as
-// an apply has left it: its stages go before every other step, so that what they stop
-// at would never be put right.
+// RefuseDamaged refuses to begin a rotation while something that it changes differs from what an
+// apply has left: its stages come before every other step, so a stage that stops at it would
+// prevent the repair.
 func RefuseDamaged(v *topology.Fleet, desired, observed *state.Snapshot) diag.Diagnostics {
 	if v.RefreshOnly || !slices.ContainsFunc(v.Clusters, beginsRotation) {
 		return nil
@@ -47,10 +47,10 @@ func RefuseDamaged(v *topology.Fleet, desired, observed *state.Snapshot) diag.Di
 	return diags
 }
 
-// beginsRotation reports whether this plan takes the first step of a rotation.
+// beginsRotation reports whether this plan begins a rotation.
 func beginsRotation(c *topology.Cluster) bool { return c.Rotates() && !staticpod.RotationBegun(c) }
 
-// clusterDamage says what of the changes puts right something that a rotation touches, a line each.
+// clusterDamage lists the changes that repair something that a rotation affects, one per line.
 func clusterDamage(c *topology.Cluster, changes []planner.Change) []string {
 	var out []string
 	for _, ch := range changes {
@@ -65,8 +65,8 @@ func clusterDamage(c *topology.Cluster, changes []planner.Change) []string {
 	return out
 }
 
-// damaged says what has become of the item of a change; empty when the change is for
-// another reason, such as a renewal that is due or another configuration.
+// damaged describes the damage of a changed item; empty if the change has another reason, such as a
+// renewal that is due or a new configuration.
 func damaged(n *topology.Node, ch planner.Change) string {
 	class := ch.Address.Class()
 	if ch.Kind == state.KindKubeconfig {
@@ -101,16 +101,16 @@ func damaged(n *topology.Node, ch planner.Change) string {
 	return fmt.Sprintf("%s was changed (%s)", id, strings.Join(changed, ", "))
 }
 
-// neverNew are the kinds of which every node that is in the cluster has all, recorded or not.
+// neverNew are the kinds of items that every node of the cluster has, recorded or not.
 var neverNew = []state.Kind{state.KindStaticPod, state.KindKubeconfig, state.KindCertificate, state.KindKey}
 
-// mends reports whether a stage writes a kubeconfig again that was lost since the rotation has
-// begun, and that no stage before it in this plan does: there is nothing in it to change.
+// mends reports whether a stage rewrites a kubeconfig that was lost since the rotation has begun,
+// and that no earlier stage of this plan rewrites: there is no file to modify.
 func mends(s *topology.RotationStage, r *topology.CARotation, n *topology.Node, path string) bool {
 	return r.Begun && n.Report.Files[path].Kubeconfig == nil && (s.Name == topology.TrustBoth || s.Name == topology.DropOld && r.Dropping)
 }
 
-// issuer signs what is issued in a stage: as long as not all trust the new CA, the old one.
+// issuer returns the CA that signs in a stage: the old one until all components trust the new one.
 func issuer(s *topology.RotationStage, r *topology.CARotation) planner.Signer {
 	if s.Name == topology.TrustBoth {
 		return pki.Signer(s.Cluster(), r.Base)
@@ -118,8 +118,8 @@ func issuer(s *topology.RotationStage, r *topology.CARotation) planner.Signer {
 	return signer(r)
 }
 
-// revive gives a kubelet that has lost its kubeconfig another one in a stage, behind
-// the operations that bring it what it is to trust.
+// revive issues a new kubeconfig to a kubelet that has lost its own, in a stage, after the
+// operations that bring the CAs to trust.
 func revive(s *topology.RotationStage, n *topology.Node, ops []planner.Operation) planner.Step {
 	c := s.Cluster()
 	ops = append(ops, pki.ReplaceKubeletCertificate(n, issuer(s, c.ClusterCA()), c.CAFile(), n.Report.Files[topology.KubeletClientCert].Exists)...)
@@ -129,25 +129,25 @@ func revive(s *topology.RotationStage, n *topology.Node, ops []planner.Operation
 	}
 }
 
-// lostConf reports whether a control plane has lost a kubeconfig of its controllers, so that
-// who reads it does not run before a stage rewrites it.
+// lostConf reports whether a control plane has lost a kubeconfig of its controllers, so that its
+// readers do not run until a stage rewrites it.
 func lostConf(n *topology.Node) bool {
 	return n.Report.Files[pki.ControllerConf].Kubeconfig == nil || n.Report.Files[pki.SchedulerConf].Kubeconfig == nil
 }
 
-// restarted is the waypoint at which static pods that were lost since a rotation has begun
-// start again, and what reads certificates that were: its stages would wait for them.
+// restarted is the waypoint at which static pods that were lost since a rotation has begun start
+// again, and so do the readers of lost certificates: the stages would wait for them.
 const restarted = "restarted"
 
-// restarting brings back lost static pods of a cluster, as waypoints do. A controller
-// manager comes back in the first stage that tells it with what to sign.
+// restarting returns the waypoint that restores lost static pods of a cluster. The controller
+// manager is restored in the first stage that sets its signing CA.
 func restarting(v *topology.Fleet, place int) *topology.Waypoint {
-	w := &topology.Waypoint{Version: restarted, View: v, Place: place, Missing: planner.ReasonDrift}
-	twin := upgrade.WithTwinSecrets(v)
+	w := &topology.Waypoint{Version: restarted, Fleet: v, Place: place, Missing: planner.ReasonDrift}
+	swapped := upgrade.WithOtherSecrets(v)
 	for j, n := range w.Cluster().Nodes {
 		items := lostPods(n)
-		if twin != nil {
-			sensitive.Seal(v, items, lostPods(twin.Clusters[place].Nodes[j]))
+		if swapped != nil {
+			sensitive.Seal(v, items, lostPods(swapped.Clusters[place].Nodes[j]))
 		}
 		w.Items = append(w.Items, items...)
 	}
@@ -155,7 +155,7 @@ func restarting(v *topology.Fleet, place int) *topology.Waypoint {
 }
 
 // lostPods returns the static pods of a control plane whose manifests are gone. Without its
-// kubeconfig a component does not run, so that they come back behind the stages then.
+// kubeconfig a component does not run, so such a pod is restored after the stages.
 func lostPods(n *topology.Node) []state.Item {
 	if !n.IsControlPlane() || lostConf(n) {
 		return nil
@@ -166,8 +166,8 @@ func lostPods(n *topology.Node) []state.Item {
 	})
 }
 
-// restart adds the steps by which lost certificates are issued and lost static pods start,
-// one control plane after the other.
+// restart adds the steps that issue lost certificates and start lost static pods, one control plane
+// after the other.
 func restart(b *topology.Builder, c *topology.Cluster) []state.Address {
 	var done []state.Address
 	for _, n := range etcd.PrimaryFirst(c) {
@@ -186,7 +186,7 @@ func restart(b *topology.Builder, c *topology.Cluster) []state.Address {
 			}
 			s := takesUp(n, w, id.Phase, staticpod.CertReload{Beyond: func(string) bool { return true }})
 			if id == member && !n.Report.Files[topology.Manifest("kube-apiserver")].Exists {
-				// Its pod is shown when the API server, which starts behind it, is.
+				// Its pod is visible only through the API server, which starts after it.
 				s.Operations = append(host.FileOperations(w), staticpod.HealthWaits(n, "etcd")...)
 			}
 			addUpdate(b, id, s, done)
@@ -196,11 +196,11 @@ func restart(b *topology.Builder, c *topology.Cluster) []state.Address {
 	return done
 }
 
-// DropMended drops from what fails the components that do not run before a rotation goes
-// on, so that a proof ahead of its stages would never come. A controller manager does not
-// start beside a file of both CAs before a stage tells it with what to sign. In one that has
-// begun, what has not read its files is restarted by a stage, or behind the last; and who
-// shows or holds what is not valid any more is trusted when a stage has issued another.
+// DropMended drops from c.Failed the components that the rotation repairs, so that no stage waits
+// for a proof that cannot come before. A controller manager does not start with a file of both CAs
+// until a stage sets its signing CA. In a rotation that has begun, a component that has not read
+// its files is restarted by a stage, or after the last one; and an expired certificate is replaced
+// when a stage issues another.
 func DropMended(c *topology.Cluster, changes []planner.Change) {
 	if len(c.Stages) == 0 {
 		return
@@ -213,7 +213,7 @@ func DropMended(c *topology.Cluster, changes []planner.Change) {
 	}
 }
 
-// toldToSign reports whether a stage tells a control plane's controller manager with what to sign.
+// toldToSign reports whether a stage sets the signing CA of a control plane's controller manager.
 func toldToSign(c *topology.Cluster, n *topology.Node, changes []planner.Change) bool {
 	a := topology.ItemAddress(n.Target, topology.ControlPlanePhase, "file", topology.Manifest("kube-controller-manager"))
 	return slices.ContainsFunc(c.Stages, func(s *topology.RotationStage) bool {
@@ -222,15 +222,15 @@ func toldToSign(c *topology.Cluster, n *topology.Node, changes []planner.Change)
 	})
 }
 
-// unreadBy reports whether a component has not read a file as it is now.
+// unreadBy reports whether a component has not read the current version of a file.
 func unreadBy(n *topology.Node, component string) bool {
 	return slices.ContainsFunc(staticpod.ReadersOf(n, ""), func(r topology.CertConsumer) bool {
 		return r.Component == component && slices.ContainsFunc(staticpod.FilesRead(r, n), func(path string) bool { return n.Report.Outdated(component, path) })
 	})
 }
 
-// expired reports whether something by which the components of a control plane are known, or
-// know each other, is not valid any more: it has ended, or the CA that has signed it.
+// expired reports whether a certificate by which the components of a control plane identify
+// themselves or trust each other has expired, or the CA that has signed it.
 func expired(n *topology.Node) bool {
 	now, cas := n.Cluster.Fleet.ObservedAt, map[string]bool{}
 	for _, a := range n.Cluster.Authorities {
@@ -250,8 +250,8 @@ func expired(n *topology.Node) bool {
 	return slices.ContainsFunc(shown, func(c state.CertificateInfo) bool { return pki.HasExpired(c, now) || cas[c.IssuerKeyDigest] })
 }
 
-// issueLost issues the certificates of a control plane that are not there, or without
-// their keys, by those CAs that all trust at this point of a rotation.
+// issueLost issues the certificates of a control plane that are missing, or lack their keys, from
+// the CAs that all components trust at this point of the rotation.
 func issueLost(n *topology.Node) []planner.Operation {
 	var ops []planner.Operation
 	for _, leaf := range pki.Leaves(n) {

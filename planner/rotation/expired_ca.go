@@ -11,20 +11,19 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// A CA that has ended is replaced at once: nobody trusts anything that it has
-// signed any more, so there is no trust to keep while a new one is made known.
-// Everything goes over SSH, as when all certificates have ended: the new CA takes
-// the old one's place on the first control plane, and what the old one has signed
-// counts as due, on every host. Cut short, it goes on by itself, since nothing
-// then fits to the CA that is there; that it goes on, and that the cluster has not been told,
-// shows by the old CA's certificate, which is kept until then. The front proxy's CA is
-// another matter: without it the API answers, so it is rotated as if it had not ended.
+// An expired CA is replaced at once: no component trusts its certificates any more, so there is no
+// trust to preserve while a new one is distributed. Everything happens over SSH, as when all
+// certificates have expired: the new CA replaces the old one on the first control plane, and every
+// certificate signed by the old one counts as due, on every host. If interrupted, the replacement
+// continues by itself, since no certificate matches the new CA then. The old CA's certificate is
+// kept until the cluster has been told: it shows that the replacement is not complete. The front
+// proxy's CA is different: the API answers without it, so it is rotated as if it had not expired.
 
-// replacedCA is the waypoint at which the cluster is told of a CA that was replaced at once.
+// replacedCA is the waypoint at which a CA that was replaced at once is published in the cluster.
 const replacedCA = "replaced"
 
-// ExpiredCAs returns the identities of the CAs that are replaced at once, by base path;
-// none when what has ended keeps nobody from answering.
+// ExpiredCAs returns the identities of the CAs that are replaced at once, by base path; none if the
+// expired ones do not keep the API from answering.
 func ExpiredCAs(c *topology.Cluster) map[string]string {
 	if c.Founding || c.Fleet.Destroy {
 		return nil
@@ -42,12 +41,12 @@ func ExpiredCAs(c *topology.Cluster) map[string]string {
 	return out
 }
 
-// replacing reports whether there are such: the command that asked for it goes on, and asks
-// for no other one.
+// replacing reports whether an expired CA is being replaced: the command that requested it
+// continues, and does not request another replacement.
 func replacing(c *topology.Cluster) bool { return len(pki.CAsReplacedHalfway(c)) > 0 }
 
-// replaceAtOnce tells the cluster, once it answers, of its CA that was replaced, and takes
-// away those that have ended.
+// replaceAtOnce publishes a replaced CA in the cluster, once it answers, and removes the expired
+// CAs.
 func replaceAtOnce(b *topology.Builder, c *topology.Cluster) {
 	ended := pki.CAsReplacedHalfway(c)
 	maps.Copy(ended, c.AtOnce)
@@ -73,10 +72,9 @@ func replaceAtOnce(b *topology.Builder, c *topology.Cluster) {
 	addUpdate(b, end, planner.Step{Operations: ops, Impact: "removes the expired CA"}, before)
 }
 
-// tellReplaced tells nodes that join, and pods, of the CA that has taken an old one's place,
-// and returns what that takes.
+// tellReplaced publishes the new CA to joining nodes and pods, and returns the last step.
 func tellReplaced(b *topology.Builder, c *topology.Cluster, old string, before []state.Address) []state.Address {
-	s := &topology.RotationStage{Name: topology.TrustBoth, View: c.Fleet, Place: slices.Index(c.Fleet.Clusters, c)}
+	s := &topology.RotationStage{Name: topology.TrustBoth, Fleet: c.Fleet, Place: slices.Index(c.Fleet.Clusters, c)}
 	r := &topology.CARotation{CA: c.Authority(c.CABase()), Old: old}
 	info, pods := topology.StepAddress(c.Target, topology.TokenPhase), topology.StepAddress(c.Target, topology.AddonPhase)
 	info.Waypoint, pods.Waypoint = replacedCA, replacedCA

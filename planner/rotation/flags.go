@@ -15,21 +15,21 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// A rotation writes the files that kubeadm has components use, and has those read
-// them. What the configuration has a component use instead nobody brings the new CA
-// or key: it is left behind, and distrusted from the last stage on.
+// A rotation writes the files that kubeadm makes components use, and makes the components read
+// them. It does not bring the new CA or key to other files that the configuration makes a component
+// use: the component would keep the old one, and not be trusted from the last stage on.
 
-// fileFlag is a flag of a component, or a field of the kubelet's configuration, by
-// which it uses a file of what is rotated.
+// fileFlag is a flag of a component, or a field of the kubelet's configuration, that names a file
+// which a rotation changes.
 type fileFlag struct {
 	component, name string
-	// file is the one that it names as a rotation begins; one below the folder of
-	// certificates is without that. Empty is for a flag that has to be left out.
+	// file is the expected path when a rotation begins, relative to the certificates folder or
+	// absolute. It is empty for a flag that must not be set.
 	file string
 }
 
-// fileFlags are those of all that can be rotated, after the sources of Kubernetes 1.34
-// to 1.37 and etcd 3.6 and 3.7.
+// fileFlags are the flags of everything that can be rotated, according to the sources of Kubernetes
+// 1.34 to 1.37 and etcd 3.6 and 3.7.
 var fileFlags = map[string][]fileFlag{
 	"ca": {
 		{"kube-apiserver", "client-ca-file", "ca.crt"},
@@ -42,7 +42,7 @@ var fileFlags = map[string][]fileFlag{
 		{"kube-controller-manager", "authorization-kubeconfig", pki.ControllerConf},
 		{"kube-controller-manager", "cluster-signing-cert-file", "ca-old.crt"}, // ca.crt is a bundle by then
 		{"kube-controller-manager", "cluster-signing-key-file", "ca.key"},
-		// Those of one signer each count instead of the two.
+		// The flags of single signers take precedence over the two.
 		{"kube-controller-manager", "cluster-signing-kubelet-serving-cert-file", ""},
 		{"kube-controller-manager", "cluster-signing-kubelet-serving-key-file", ""},
 		{"kube-controller-manager", "cluster-signing-kubelet-client-cert-file", ""},
@@ -80,7 +80,7 @@ var fileFlags = map[string][]fileFlag{
 	},
 }
 
-// isField reports whether it is a field, and no flag.
+// isField reports whether it is a field of the configuration, not a flag.
 func (f fileFlag) isField() bool { return strings.Contains(f.name, ".") }
 
 func (f fileFlag) String() string {
@@ -90,7 +90,7 @@ func (f fileFlag) String() string {
 	return f.component + "'s --" + f.name
 }
 
-// item returns the path of the file that has the flag.
+// item returns the path of the file that contains the flag.
 func (f fileFlag) item() string {
 	switch {
 	case f.isField():
@@ -101,7 +101,7 @@ func (f fileFlag) item() string {
 	return topology.Manifest(f.component)
 }
 
-// wanted returns the whole path of the file.
+// wanted returns the absolute path of the expected file.
 func (f fileFlag) wanted(c *config.Cluster) string {
 	if f.file == "" || strings.HasPrefix(f.file, "/") {
 		return f.file
@@ -109,7 +109,7 @@ func (f fileFlag) wanted(c *config.Cluster) string {
 	return c.Certificates.Dir + "/" + f.file
 }
 
-// strayFlag is a flag that names another file, on a node.
+// strayFlag is a flag that names another file on a node.
 type strayFlag struct {
 	fileFlag
 	value string
@@ -117,7 +117,8 @@ type strayFlag struct {
 	at    state.Source
 }
 
-// strayIn returns those of an item: of a flag that is given several times each value.
+// strayIn returns the stray values of the flag in an item; a flag that is given several times has
+// several values.
 func (f fileFlag) strayIn(n *topology.Node, it state.Item) []strayFlag {
 	var out []strayFlag
 	add := func(value, path string) {
@@ -141,15 +142,15 @@ func (f fileFlag) strayIn(n *topology.Node, it state.Item) []strayFlag {
 	return out
 }
 
-// strayFlags returns the flags by which the configuration has components use other files
-// than those of a CA, or of the service account keys, each value once. Patches count
-// as well: what is observed is what the files say in the first stage.
+// strayFlags returns the flags with which the configuration makes components use other files than
+// those of a CA, or of the service account keys, each value once. It includes the effect of
+// patches, because it checks the rendered files of the first stage.
 func strayFlags(c *topology.Cluster, rotated string) []strayFlag {
 	var out []strayFlag
 	place := slices.Index(c.Fleet.Clusters, c)
 	for _, n := range signingWith(c.Fleet, place, topology.SigningAt(c, topology.TrustBoth)).Clusters[place].Nodes {
 		if n.Report == nil || kubeadm.Check(n.Input()) != nil {
-			continue // refused for that
+			continue // refused elsewhere
 		}
 		for _, it := range slices.Concat(staticpod.Etcd.NodeItems(n), staticpod.ControlPlane.NodeItems(n), kubelet.KubeletStart.NodeItems(n)) {
 			for _, f := range fileFlags[rotated] {
@@ -167,7 +168,7 @@ func strayFlags(c *topology.Cluster, rotated string) []strayFlag {
 	return out
 }
 
-// checkFlags refuses to begin where a component would be left behind.
+// checkFlags refuses to begin a rotation that would leave a component behind.
 func checkFlags(c *topology.Cluster) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, r := range c.Rotating {

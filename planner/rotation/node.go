@@ -38,7 +38,7 @@ func rotationStageCertificates(s *topology.RotationStage, n *topology.Node) []pl
 	return ops
 }
 
-// cARotationTrust makes the new CA, or brings it, and puts it behind the old one.
+// cARotationTrust issues or copies the new CA, and appends it to the trust file after the old one.
 func cARotationTrust(r *topology.CARotation, n *topology.Node) []planner.Operation {
 	crt, next := r.Base+".crt", r.NextBase()+".crt"
 	bundle := n.CADigestsIn(crt)
@@ -50,7 +50,7 @@ func cARotationTrust(r *topology.CARotation, n *topology.Node) []planner.Operati
 	switch {
 	case present:
 	case r.X509 != nil:
-		// Before the certificate: one that exists means that the pair is whole.
+		// The key comes before the certificate, whose existence means that the pair is complete.
 		ops = append(ops, planner.ImportSecrets{Files: []planner.SecretFile{
 			pki.BringFile(n.Cluster, r.NextBase()+".key", pki.KeyMode, r.Block+".key"), pki.BringFile(n.Cluster, next, "0644", r.Block+".certificate"),
 		}})
@@ -66,7 +66,7 @@ func cARotationTrust(r *topology.CARotation, n *topology.Node) []planner.Operati
 		planner.BundleTrust{To: crt, Of: []string{r.OldFile(), next}})
 }
 
-// reissue has the new CA sign what the old one has signed.
+// reissue issues the certificates of the old CA again with the new one.
 func reissue(r *topology.CARotation, n *topology.Node) []planner.Operation {
 	var ops []planner.Operation
 	if r.Begun && len(n.CADigestsIn(r.Base+".crt")) == 0 { // lost since all trust both
@@ -83,7 +83,7 @@ func reissue(r *topology.CARotation, n *topology.Node) []planner.Operation {
 	return ops
 }
 
-// drop puts the new CA in the old one's place.
+// drop replaces the old CA with the new one.
 func drop(r *topology.CARotation, n *topology.Node) []planner.Operation {
 	if r.Begun && slices.Equal(n.CADigestsIn(r.Base+".crt"), []string{r.New}) {
 		return nil
@@ -97,7 +97,7 @@ func drop(r *topology.CARotation, n *topology.Node) []planner.Operation {
 		planner.BundleTrust{To: r.Base + ".crt", Of: []string{r.NextBase() + ".crt"}})
 }
 
-// bringNext brings the new CA from the control plane that has it.
+// bringNext copies the new CA from the control plane that has it.
 func bringNext(r *topology.CARotation) planner.Operation {
 	next := r.NextBase()
 	return planner.CopySecrets{From: r.Source, Files: []planner.SecretFile{
@@ -105,7 +105,7 @@ func bringNext(r *topology.CARotation) planner.Operation {
 	}}
 }
 
-// rotationStageDescribe says what becomes of a control plane's CAs and keys.
+// rotationStageDescribe describes the changes to a control plane's CAs and keys.
 func rotationStageDescribe(s *topology.RotationStage, n *topology.Node) string {
 	var out []string
 	if cas := describeCAs(s, n); cas != "" {
@@ -140,14 +140,14 @@ func describeCAs(s *topology.RotationStage, n *topology.Node) string {
 	return "replaces the old CA with the new one: " + list
 }
 
-// describeKubeconfigs says what becomes of a control plane's kubeconfigs.
+// describeKubeconfigs describes the changes to a control plane's kubeconfigs.
 func describeKubeconfigs(s *topology.RotationStage) string {
 	return map[string]string{
 		topology.TrustBoth: "makes its kubeconfigs trust both", topology.Reissue: "reissues its kubeconfigs with the new CA", topology.DropOld: "makes its kubeconfigs trust the new CA only",
 	}[s.Name]
 }
 
-// satisfied reports whether a file trusts what it has to in the stage.
+// satisfied reports whether a file has the CAs that it has to trust in the stage.
 func satisfied(s *topology.RotationStage, r *topology.CARotation, cas []string) bool {
 	if s.Name == topology.DropOld {
 		return r.Begun && slices.Equal(cas, []string{r.New})
@@ -186,8 +186,7 @@ func rotationStageKubeconfigs(s *topology.RotationStage, n *topology.Node) []pla
 	return ops
 }
 
-// takesUp has the static pods of a phase take up what was written, and waits until
-// they have.
+// takesUp makes the static pods of a phase read the written files, and waits until they have.
 func takesUp(n *topology.Node, w topology.PhaseWork, phase string, t staticpod.CertReload) planner.Step {
 	step := planner.Step{Via: n.Target, Operations: host.FileOperations(w)}
 	rewritten := staticpod.AwaitPods(n, &step, w)
@@ -195,8 +194,8 @@ func takesUp(n *topology.Node, w topology.PhaseWork, phase string, t staticpod.C
 	return staticpod.Disrupts(n, step, phase, rewritten, reread)
 }
 
-// untouched tells of a file that this rotation does not write in the stage: that
-// somebody has not read it is another matter.
+// untouched reports whether this rotation does not write a file in the stage: a component that has
+// not read it is not its concern.
 func untouched(s *topology.RotationStage, path string) bool {
 	c := s.Cluster()
 	if writes(c.Keys, s.Name, path) {
@@ -210,8 +209,8 @@ func untouched(s *topology.RotationStage, path string) bool {
 	return !takesPart(s, c.ClusterCA()) || !slices.Contains([]string{pki.ControllerConf, pki.SchedulerConf}, path)
 }
 
-// rotationStageKubelet has a node's kubelet trust what it has to, or gives it a certificate
-// of the new CA.
+// rotationStageKubelet makes a node's kubelet trust the CAs of the stage, or issues it a
+// certificate of the new CA.
 func rotationStageKubelet(s *topology.RotationStage, n *topology.Node) planner.Step {
 	c := s.Cluster()
 	r := c.ClusterCA()
@@ -244,8 +243,8 @@ func rotationStageKubelet(s *topology.RotationStage, n *topology.Node) planner.S
 	return step
 }
 
-// kubeletCertificate takes a kubelet's certificate away when another one is in
-// its kubeconfig: it takes that over and goes on from there, as when its own has ended.
+// kubeletCertificate removes a kubelet's certificate after writing another one into its kubeconfig:
+// the kubelet starts with that one and continues from there, as when its own has expired.
 func kubeletCertificate(s *topology.RotationStage, n *topology.Node, r *topology.CARotation) planner.Step {
 	own := n.Report.Files[topology.KubeletClientCert].Certificates
 	if r.Begun && len(own) > 0 && own[0].IssuerKeyDigest == r.New && !kubelet.HasInlinedCertificate(n) {
@@ -263,7 +262,7 @@ func kubeletCertificate(s *topology.RotationStage, n *topology.Node, r *topology
 	}
 }
 
-// clusterInfo has nodes that join from now on trust what the others do.
+// clusterInfo makes nodes that join from now on trust the same CAs as the others.
 func clusterInfo(s *topology.RotationStage) planner.Step {
 	if s.Name == topology.Reissue || !takesPart(s, s.Cluster().ClusterCA()) {
 		return planner.Step{}
@@ -271,7 +270,7 @@ func clusterInfo(s *topology.RotationStage) planner.Step {
 	return told(s)
 }
 
-// told tells nodes that join what is in the file of the CA.
+// told publishes the content of the CA file to joining nodes.
 func told(s *topology.RotationStage) planner.Step {
 	c := s.Cluster()
 	for _, it := range objects.ObjectItems(c, topology.TokenPhase) {
@@ -285,8 +284,8 @@ func told(s *topology.RotationStage) planner.Step {
 	return planner.Step{}
 }
 
-// published waits until pods of every namespace are told, and before anything is
-// issued by the new CA has those restart that are ours and call the API.
+// published waits until the CA is published in every namespace and, before the new CA issues
+// anything, restarts the pods of kubewright's addons that call the API.
 func published(s *topology.RotationStage) planner.Step {
 	c := s.Cluster()
 	r := c.ClusterCA()
@@ -318,11 +317,12 @@ func publishedTo(s *topology.RotationStage, r *topology.CARotation) planner.Step
 	return step
 }
 
-// publishTime bounds the wait for the controller manager to tell all namespaces.
+// publishTime is how long to wait until the controller manager has published the CA in all
+// namespaces.
 const publishTime = 5 * time.Minute
 
-// callers restart the pods of this cluster's addons, which may have read only
-// when they started by which CA they know API servers.
+// callers returns the restarts of the pods of this cluster's addons, which may read the CA of API
+// servers only when they start.
 func callers(c *topology.Cluster, r *topology.CARotation) []planner.RestartPods {
 	var out []planner.RestartPods
 	for _, it := range append(objects.ObjectItems(c, topology.AddonPhase), objects.UserAddons(c)...) {

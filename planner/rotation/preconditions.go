@@ -15,12 +15,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// rotationConflict is what would happen beside a rotation, or is not seen, and what to do
-// about it.
+// rotationConflict is a change that conflicts with a rotation, or a missing observation, and the
+// remedy.
 type rotationConflict struct{ why, way string }
 
-// disturbed says what else would happen in this plan, or what is not seen; nil for
-// nothing. While the API is silent no stage goes on, and who is not seen misses none.
+// disturbed returns what conflicts with the rotation in this plan; nil if nothing does. While the
+// API does not answer no stage continues, so unobserved nodes miss none.
 func disturbed(c *topology.Cluster) *rotationConflict {
 	for _, n := range c.Nodes {
 		switch {
@@ -47,11 +47,11 @@ func disturbed(c *topology.Cluster) *rotationConflict {
 	return nil
 }
 
-// RotationWaits reports whether a rotation has begun, and does not go on in this plan: only
-// an API that answers tells whether all have taken up the new CA.
+// RotationWaits reports whether a rotation has begun, and does not continue in this plan: only an
+// API that answers shows whether all components have picked up the new CA.
 func RotationWaits(c *topology.Cluster) bool { return c.Report == nil && staticpod.RotationBegun(c) }
 
-// otherwise returns what to do about something that is not to be done now.
+// otherwise returns the remedy for a change that cannot be made now.
 func otherwise(c *topology.Cluster) string {
 	if staticpod.RotationBegun(c) {
 		return "The rotation has begun: revert the change, apply until the rotation is complete, and make the change then."
@@ -59,9 +59,9 @@ func otherwise(c *topology.Cluster) string {
 	return "Make one change after the other."
 }
 
-// renewed reports a node that would join, again or for the first time. One whose
-// host has lost all of the cluster cannot take that back: it leaves, and comes back
-// when the rotation is complete.
+// renewed reports a node that would join, again or for the first time. A node whose host has lost
+// everything of the cluster cannot revert that: it has to be removed, and can return when the
+// rotation is complete.
 func renewed(c *topology.Cluster, n *topology.Node, how string) *rotationConflict {
 	d := &rotationConflict{fmt.Sprintf("%s would join", n.Target), otherwise(c)}
 	x := c.Fleet.Replacements[n.Target]
@@ -76,7 +76,7 @@ func renewed(c *topology.Cluster, n *topology.Node, how string) *rotationConflic
 	return d
 }
 
-// departing reports a node that would leave, or be forgotten while it goes on.
+// departing reports a node that would be removed, or be forgotten while it keeps running.
 func departing(c *topology.Cluster) *rotationConflict {
 	for _, l := range c.Fleet.Departures() {
 		switch {
@@ -95,9 +95,9 @@ func departing(c *topology.Cluster) *rotationConflict {
 	return nil
 }
 
-// unheard reports nodes that the API shows and that neither the configuration nor the
-// state has: joined by hand, or forgotten by the state. Nobody here brings them a new CA.
-// Of one that only control planes hold, workers need not hear.
+// unheard reports nodes in the API that neither the configuration nor the state has: joined by
+// hand, or removed from the state. The rotation does not bring them a new CA. Workers do not matter
+// for a CA that only control planes have.
 func unheard(c *topology.Cluster) *rotationConflict {
 	if c.Report == nil {
 		return nil
@@ -126,12 +126,12 @@ func unheard(c *topology.Cluster) *rotationConflict {
 	}
 }
 
-// unreadyKubelets returns the nodes for which a rotation of the cluster's CA waits before it
-// begins: their Node is not Ready. Each stage restarts kubelets and waits for that, so that
-// it would stop there, and until it is complete no node could even leave. It is no reason to
-// refuse the plan, for a Node may be Ready a moment later, as when its host has booted. Of
-// what keeps one from it a stage would mend a certificate that has ended, say, and so does an
-// apply before. A Node that was deleted comes back as the first stage restarts its kubelet.
+// unreadyKubelets returns the nodes that a rotation of the cluster CA waits for before it begins:
+// their Node is not Ready. Each stage restarts kubelets and waits until they are Ready, so it would
+// stop there, and until the rotation is complete no node could even be removed. That does not
+// refuse the plan, because a Node may be Ready a moment later, such as after a reboot. Some causes,
+// such as an expired certificate, a stage would repair, but so does an apply before. A deleted Node
+// is recreated when the first stage restarts its kubelet.
 func unreadyKubelets(c *topology.Cluster) []*topology.Node {
 	r := c.ClusterCA()
 	if r == nil || r.Begun || c.Report == nil {
@@ -143,7 +143,7 @@ func unreadyKubelets(c *topology.Cluster) []*topology.Node {
 	})
 }
 
-// warnUnready tells of them.
+// warnUnready warns of these nodes.
 func warnUnready(c *topology.Cluster) *diag.Diagnostic {
 	var names []string
 	for _, n := range unreadyKubelets(c) {
@@ -159,15 +159,14 @@ func warnUnready(c *topology.Cluster) *diag.Diagnostic {
 		topology.Rotation{Cluster: c.Target, CA: c.ClusterCA().Name}, strings.Join(names, ", "), c.Timeouts.KubeletHealthCheck, topology.ReplaceFlag).At(c.Source).For(c.Target)
 }
 
-// leavesFirst tells a node that may leave although a rotation has begun: its host is
-// gone for good, or holds nothing of the cluster any more, so that there is nobody
-// who would have to hear of the new CA.
+// leavesFirst reports whether a node may be removed although a rotation has begun: its host is gone
+// for good, or has nothing of the cluster any more, so that it does not need the new CA.
 func leavesFirst(c *topology.Cluster, l topology.Departure) bool {
 	return staticpod.RotationBegun(c) && !l.Replaced && (l.HostGone || l.Report != nil && topology.Traceless(l.Report))
 }
 
-// toLeaveFirst says how the node of a host that does not answer leaves, if that is
-// gone for good.
+// toLeaveFirst returns the remedy for a host that does not answer, including how to remove its node
+// if it is gone for good.
 func toLeaveFirst(c *topology.Cluster, t state.Target) string {
 	takeOut := ""
 	if c.Fleet.Configured(t) {
@@ -176,7 +175,7 @@ func toLeaveFirst(c *topology.Cluster, t state.Target) string {
 	return "Make it reachable, and run the same command again. If its host is gone for good, " + takeOut + "declare that: " + leavesFirstBy(c, t)
 }
 
-// leavesFirstBy returns the command by which a node leaves that has no host any more.
+// leavesFirstBy returns the command that removes a node without its host.
 func leavesFirstBy(c *topology.Cluster, t state.Target) string {
 	then := "its node is removed from the cluster through the others before the rotation continues"
 	if !staticpod.RotationBegun(c) {
@@ -189,9 +188,9 @@ func leavesFirstBy(c *topology.Cluster, t state.Target) string {
 	return then + ":\n\n  " + command
 }
 
-// departures returns the steps by which nodes leave before a rotation goes on. While
-// somebody joins etcd none is: that waits for the end of the rotation, and who leaves
-// may have to wait for that.
+// departures returns the steps that remove nodes before a rotation continues. While a member joins
+// etcd there are none: the join waits for the end of the rotation, and a removal may have to wait
+// for the join.
 func departures(c *topology.Cluster) []state.Address {
 	if slices.ContainsFunc(etcd.MembershipChanges(c), func(a quorum.Act) bool { return a.Add }) {
 		return nil

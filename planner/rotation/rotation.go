@@ -16,10 +16,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Rotated is the waypoint at which the files of the rotation are taken away.
+// Rotated is the waypoint at which the files of the rotation are removed.
 const Rotated = "rotated"
 
-// ParseRotation reads cluster.NAME/CA; ok is false for what is written in another way.
+// ParseRotation parses cluster.NAME/CA; ok is false for any other text.
 func ParseRotation(s string) (r topology.Rotation, ok bool) {
 	cluster, ca, ok := strings.Cut(s, "/")
 	t, err := state.ParseTarget(cluster)
@@ -29,9 +29,9 @@ func ParseRotation(s string) (r topology.Rotation, ok bool) {
 // Rotatable returns the names of what can be rotated.
 func Rotatable() []string { return []string{"ca", "front-proxy-ca", "etcd-ca", serviceAccount} }
 
-// requested reports whether the rotation of a CA, or of the service account keys, is asked
-// for, and not by the command whose rotation is over but for its files, or whose
-// replacement of a CA that had ended goes on.
+// requested reports whether the rotation of a CA, or of the service account keys, is requested. A
+// repetition of the command does not count while only the files of its rotation remain to be
+// removed, or while its replacement of an expired CA continues.
 func requested(c *topology.Cluster, name string) bool {
 	return asked(c, name) && !tidying(c) && !replacing(c)
 }
@@ -40,10 +40,9 @@ func asked(c *topology.Cluster, name string) bool {
 	return slices.Contains(c.Fleet.Rotate, topology.Rotation{Cluster: c.Target, CA: name})
 }
 
-// tidying reports whether a rotation is over, and that the apply which took its files away
-// was cut short in that: everybody is told of the new CA or key alone, of which some
-// control planes still have the second copy. A CA that is given is not rotated once
-// more by the same command anyway.
+// tidying reports whether a rotation is complete and the apply that removed its files was
+// interrupted: all components use only the new CA or key, of which some control planes still have
+// the second copy. For a given CA the same command does not rotate again anyway.
 func tidying(c *topology.Cluster) bool {
 	if c.PrimaryNode() == nil {
 		return false
@@ -69,7 +68,7 @@ func tidying(c *topology.Cluster) bool {
 	return left(func(n *topology.Node) []string { return publicKeys(n, keys+".pub") }, func(n *topology.Node) []string { return publicKeys(n, keys+"-next.pub") }, keys+"-next.key")
 }
 
-// Rotations finds the CAs that are on their way, or are asked to be.
+// Rotations returns the CAs whose rotation has begun or is requested.
 func Rotations(c *topology.Cluster) []*topology.CARotation {
 	if c.Founding || c.Fleet.Destroy || c.PrimaryNode() == nil || c.PrimaryNode().Report == nil {
 		return nil
@@ -88,30 +87,30 @@ func Rotations(c *topology.Cluster) []*topology.CARotation {
 	return out
 }
 
-// rotatable reports whether old and new keys are both on the control planes while the
-// CA is rotated.
+// rotatable reports whether the old and the new key are both on the control planes during a
+// rotation of the CA.
 func rotatable(a topology.CA) bool {
 	return a.KeyLocation == topology.Made || a.KeyLocation == topology.OnHosts
 }
 
-// toGiven reports whether the new CA is the one that is given, where one is.
+// toGiven reports whether the new CA is the one in the configuration, if that has one.
 func toGiven(r *topology.CARotation) bool {
 	return r.X509 == nil || r.New == state.KeyDigest(r.X509)
 }
 
-// changes reports whether the new CA is another one than the old.
+// changes reports whether the new CA differs from the old one.
 func changes(r *topology.CARotation) bool {
 	return r.X509 == nil || r.Old != state.KeyDigest(r.X509)
 }
 
-// cARotationFind sees how far the rotation has come.
+// cARotationFind determines the progress of the rotation.
 func cARotationFind(r *topology.CARotation, c *topology.Cluster) {
 	order := etcd.PrimaryFirst(c)
 	trusted := func(ca string) bool {
 		return slices.ContainsFunc(order, func(n *topology.Node) bool { return slices.Contains(n.CADigestsIn(r.Base+".crt"), ca) })
 	}
 	for _, n := range order {
-		// A CA that nobody trusts may be anybody's.
+		// A CA that no component trusts may be foreign.
 		next := n.CADigestsIn(r.NextBase() + ".crt")
 		if len(next) > 0 && n.Report.Files[r.NextBase()+".key"].Exists && trusted(next[0]) && standsAt(r, order[0], n) {
 			r.Source, r.New, r.Begun = n.Target, next[0], true
@@ -131,14 +130,15 @@ func cARotationFind(r *topology.CARotation, c *topology.Cluster) {
 	r.Reissuing = r.Dropping || r.Begun && slices.ContainsFunc(c.Nodes, func(n *topology.Node) bool { return signedFor(r, n) })
 }
 
-// standsAt reports whether the primary's CA is of the rotation whose files a control plane has: it
-// is not when a CA that has ended was replaced at once meanwhile, which begins on the primary.
+// standsAt reports whether the primary's CA belongs to the rotation whose files a control plane
+// has: it does not if an expired CA was replaced at once in the meantime, which begins on the
+// primary.
 func standsAt(r *topology.CARotation, primary, n *topology.Node) bool {
 	at, of := primary.CADigestsIn(r.Base+".crt"), slices.Concat(n.CADigestsIn(r.OldFile()), n.CADigestsIn(r.Base+".crt"), n.CADigestsIn(r.NextBase()+".crt"))
 	return len(at) == 0 || slices.ContainsFunc(at, func(ca string) bool { return slices.Contains(of, ca) })
 }
 
-// signedFor reports whether the node has something that the new CA has signed.
+// signedFor reports whether the node has a certificate that the new CA has signed.
 func signedFor(r *topology.CARotation, n *topology.Node) bool {
 	if n.Report == nil {
 		return false
@@ -155,8 +155,7 @@ func signedFor(r *topology.CARotation, n *topology.Node) bool {
 	return false
 }
 
-// CheckRotations refuses a rotation that cannot be begun, and what cannot be
-// done while one is under way.
+// CheckRotations refuses a rotation that cannot begin, and changes that cannot be made during one.
 func CheckRotations(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, r := range v.Rotate {
@@ -204,8 +203,8 @@ func checkRequest(v *topology.Fleet, r topology.Rotation) *diag.Diagnostic {
 	return checkGiven(c, c.Authorities[j], r)
 }
 
-// checkGiven refuses to rotate a CA of the operator's, unless another one is given
-// whose key may lie on the control planes.
+// checkGiven refuses to rotate an operator's CA, unless another one is given whose key may be on
+// the control planes.
 func checkGiven(c *topology.Cluster, a topology.CA, r topology.Rotation) *diag.Diagnostic {
 	const summary = "CA is managed outside kubewright"
 	at := func(d *diag.Diagnostic) *diag.Diagnostic { return d.At(pki.Place(c, a.Block)).For(c.Target) }
@@ -222,7 +221,7 @@ func checkGiven(c *topology.Cluster, a topology.CA, r topology.Rotation) *diag.D
 		topology.ReplaceFlag, r, a.Block, a.CommonName))
 }
 
-// checkRotation looks whether a cluster is as a rotation needs it.
+// checkRotation checks that a cluster is in the condition that a rotation needs.
 func checkRotation(c *topology.Cluster) diag.Diagnostics {
 	if d := impure(c); d != nil {
 		return diag.Diagnostics{d}
@@ -254,7 +253,7 @@ func checkRotation(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// impure refuses to begin where more is trusted than the CA: it would be dropped.
+// impure refuses to begin while the CA file has further CAs: they would be dropped.
 func impure(c *topology.Cluster) *diag.Diagnostic {
 	for _, r := range c.Rotating {
 		for _, n := range c.ControlPlanes() {
@@ -267,8 +266,9 @@ func impure(c *topology.Cluster) *diag.Diagnostic {
 	return nil
 }
 
-// incomplete refuses to begin where a control plane lacks something that all share: what
-// is to take up the new CA there would not come up before the end, when that is brought.
+// incomplete refuses to begin while a control plane lacks a shared file: components that have to
+// pick up the new CA there would not come up until the file is copied, which happens after the
+// rotation.
 func incomplete(c *topology.Cluster) *diag.Diagnostic {
 	if staticpod.RotationBegun(c) {
 		return nil // the stages bring what they need
@@ -297,13 +297,13 @@ func rotatingNames(c *topology.Cluster) []string {
 	return out
 }
 
-// OfRotation reports whether a step belongs to a rotation, or takes away what one has left.
-// Somebody has asked for it: it answers nothing that was changed outside.
+// OfRotation reports whether a step belongs to a rotation, or removes what one has left. The user
+// requested it: it is no reaction to drift.
 func OfRotation(s planner.Step) bool {
 	return slices.Contains([]string{restarted, topology.TrustBoth, topology.Reissue, topology.DropOld, Rotated, replacedCA}, s.ID.Waypoint)
 }
 
-// cARotationSentence returns what a plan says of the rotation.
+// cARotationSentence returns the plan's sentence about the rotation.
 func cARotationSentence(r *topology.CARotation, c *topology.Cluster) string {
 	stage := topology.TrustBoth
 	switch {
@@ -320,8 +320,7 @@ func cARotationSentence(r *topology.CARotation, c *topology.Cluster) string {
 	return name + ": in progress, continues at " + stage + "."
 }
 
-// otherCallers warns of pods that are not ours: nobody here can tell how they
-// know API servers.
+// otherCallers warns of unmanaged pods: it is unknown how they read the CA of API servers.
 func otherCallers(c *topology.Cluster) *diag.Diagnostic {
 	r := c.ClusterCA()
 	if r == nil || r.Reissuing {
@@ -337,10 +336,10 @@ func leavesOf(r *topology.CARotation, n *topology.Node) []kubeadm.Certificate {
 	return slices.DeleteFunc(kubeadm.Leaves(n.Input()), func(l kubeadm.Certificate) bool { return l.CA != r.Base })
 }
 
-// signer returns the new CA.
+// signer returns the new CA as signer.
 func signer(r *topology.CARotation) planner.Signer {
 	return planner.Signer{Name: r.CAName, Base: r.NextBase(), On: r.Source}
 }
 
-// restartMark returns what pods carry that were started since both CAs are trusted.
+// restartMark returns the mark of pods that were started after both CAs were trusted.
 func restartMark(r *topology.CARotation) string { return "successor of CA " + topology.Short(r.Old) }

@@ -17,35 +17,34 @@ import (
 
 // The service account keys are rotated in the stages of a CA:
 //
-//   - trust-both: a new pair is made beside the old one, and every API server
-//     believes tokens of both: the old public key is the first of sa.pub.
+//   - trust-both: a new pair is created beside the old one, and every API server accepts tokens of
+//     both: the old public key is the first in sa.pub.
 //   - reissue: API servers and controller managers sign with the new one.
-//   - drop-old: the new public key is alone in sa.pub.
+//   - drop-old: only the new public key remains in sa.pub.
 //
-// Between the last two pods have to get new tokens. Their kubelets see to that
-// within a day, so that no apply waits for it: the first one after that drops the
-// old key. Until then the cluster may change as it likes; who joins gets both keys, and
-// the new pair beside them: those who have begun may all have left by the end.
+// Between the last two stages pods have to get new tokens. Their kubelets do that within a day, so
+// no apply waits for it: the first apply after that drops the old key. Until then the cluster may
+// change freely; nodes that join get both public keys and the new pair, because all nodes that have
+// begun the rotation may have been removed by its end.
 const serviceAccount = "service-account"
 
-// tokenAge is how long after the last API server has begun to sign with another
-// key a pod may have a token of the former one. A kubelet renews a token that is
-// older than 24 hours, whatever its validity is (pkg/kubelet/token, maxTTL); the
-// rest is for hosts whose clocks differ, and for kubelets that were not running.
+// tokenAge is how long after the last API server has switched to the new key a pod may still have a
+// token of the old one. A kubelet renews a token that is older than 24 hours, whatever its validity
+// is (pkg/kubelet/token, maxTTL); the rest is for hosts whose clocks differ, and for kubelets that
+// were not running.
 const tokenAge = 25 * time.Hour
 
 func oldFile(r *topology.KeyRotation) string { return r.Base + "-old.pub" }
 
-// KeyRotationPaths returns the files of a rotation of the keys, in the order in which they go.
+// KeyRotationPaths returns the files of a rotation of the keys, in the order of their removal.
 func KeyRotationPaths(base string) []string {
 	return []string{base + "-old.pub", base + "-next.key", base + "-next.pub"}
 }
 
-// AsksForTokens reports whether the API is to be asked for Secrets with tokens: the
-// rotation of the service account keys is asked for, or was seen on the control
-// plane that is asked. One that has lost the new pair still has both keys in
-// the file of those that are believed. Nobody else wants to know, and what is read
-// are secrets.
+// AsksForTokens reports whether the API has to be queried for Secrets with tokens: the rotation of
+// the service account keys is requested, or was observed on the control plane that is queried. One
+// that has lost the new pair still has both keys in the file of accepted public keys. Otherwise no
+// query is made, because it reads secrets.
 func AsksForTokens(cfg *config.Config, label string, rotate []topology.Rotation, seen *state.Report) bool {
 	if slices.Contains(rotate, topology.Rotation{Cluster: state.ClusterTarget(label), CA: serviceAccount}) {
 		return true
@@ -65,22 +64,22 @@ func publicKeys(n *topology.Node, path string) []string {
 	return n.Report.Files[path].PublicKeys
 }
 
-// holdsKey reports whether the private key of a path is the one of another path on
-// another control plane.
+// holdsKey reports whether the private key at a path equals the one at another path on another
+// control plane.
 func holdsKey(n *topology.Node, path string, other *topology.Node, there string) bool {
 	f, o := n.Report.Files[path], other.Report.Files[there]
 	return f.Exists && o.Exists && f.SHA256 != "" && f.SHA256 == o.SHA256
 }
 
-// keyControlPlanes returns the control planes that have service account keys, the primary first.
+// keyControlPlanes returns the control planes with service account keys, the primary first.
 func keyControlPlanes(c *topology.Cluster) []*topology.Node {
 	return slices.DeleteFunc(etcd.PrimaryFirst(c), func(n *topology.Node) bool {
 		return n.Report == nil || !n.Report.Files[n.ServiceAccountKey()+".pub"].Exists
 	})
 }
 
-// KeyRotation finds the rotation of the service account keys that is on its way,
-// or asked for; nil when there is none.
+// KeyRotation returns the rotation of the service account keys that has begun or is requested; nil
+// if there is none.
 func KeyRotation(c *topology.Cluster) *topology.KeyRotation {
 	primary := c.PrimaryNode()
 	if c.Founding || c.Fleet.Destroy || primary == nil || primary.Report == nil {
@@ -95,7 +94,7 @@ func KeyRotation(c *topology.Cluster) *topology.KeyRotation {
 	return r
 }
 
-// keyRotationFind sees how far the rotation has come.
+// keyRotationFind determines the progress of the rotation.
 func keyRotationFind(r *topology.KeyRotation, c *topology.Cluster) {
 	planes := keyControlPlanes(c)
 	trusted := func(key string) bool {
@@ -103,7 +102,7 @@ func keyRotationFind(r *topology.KeyRotation, c *topology.Cluster) {
 	}
 	var source *topology.Node
 	for _, n := range planes {
-		// A key that nobody believes may be anybody's.
+		// A key that no API server accepts may be foreign.
 		next := publicKeys(n, pki.NextKeyBase(r)+".pub")
 		if len(next) > 0 && n.Report.Files[pki.NextKeyBase(r)+".key"].Exists && trusted(next[0]) {
 			source, r.Source, r.New, r.Begun = n, n.Target, next[0], true
@@ -140,11 +139,11 @@ func keyRotationFind(r *topology.KeyRotation, c *topology.Cluster) {
 // keyReaders are the components that sign with the private key.
 var keyReaders = []string{"kube-apiserver", "kube-controller-manager"}
 
-// dueIn sees whether the old key can be dropped.
+// dueIn determines whether the old key can be dropped.
 func dueIn(r *topology.KeyRotation, c *topology.Cluster) {
 	if c.Report != nil {
 		for _, s := range c.Report.TokenSecrets {
-			// Of a token that does not say its key nobody knows that it is another one's.
+			// A token without a key ID may have been signed by the old key.
 			if s.Key == "" || s.Key == r.Old {
 				r.Secrets = append(r.Secrets, s.Namespace+"/"+s.Name)
 			}
@@ -171,7 +170,7 @@ func dueIn(r *topology.KeyRotation, c *topology.Cluster) {
 	}
 }
 
-// writes reports whether a file is written in a stage.
+// writes reports whether a stage writes a file.
 func writes(r *topology.KeyRotation, stage, path string) bool {
 	return r.TakesPart(stage) && (path == r.Base+".key" || path == r.Base+".pub")
 }
@@ -197,7 +196,7 @@ func keys(s *topology.RotationStage, n *topology.Node) []planner.Operation {
 	return []planner.Operation{pki.CopyKeys(r, planner.SecretFile{Path: r.Base + ".pub", Source: pki.NextKeyBase(r) + ".pub"})}
 }
 
-// keyRotationTrust makes the new pair, or brings it, and puts its public key behind the old one.
+// keyRotationTrust creates or copies the new pair, and appends its public key after the old one.
 func keyRotationTrust(r *topology.KeyRotation, n *topology.Node) []planner.Operation {
 	believed := publicKeys(n, r.Base+".pub")
 	present := r.Begun && slices.Contains(publicKeys(n, pki.NextKeyBase(r)+".pub"), r.New) && n.Report.Files[pki.NextKeyBase(r)+".key"].Exists
@@ -217,7 +216,7 @@ func keyRotationTrust(r *topology.KeyRotation, n *topology.Node) []planner.Opera
 		planner.BundleTrust{To: r.Base + ".pub", Of: []string{oldFile(r), pki.NextKeyBase(r) + ".pub"}})
 }
 
-// keyRotationDescribe says what becomes of a control plane's service account keys.
+// keyRotationDescribe describes the change to a control plane's service account keys.
 func keyRotationDescribe(r *topology.KeyRotation, stage string) string {
 	switch stage {
 	case topology.TrustBoth:
@@ -228,7 +227,7 @@ func keyRotationDescribe(r *topology.KeyRotation, stage string) string {
 	return "no longer accepts tokens of the old service account key"
 }
 
-// keyRotationSentence returns what a plan says of the rotation.
+// keyRotationSentence returns the plan's sentence about the rotation.
 func keyRotationSentence(r *topology.KeyRotation, c *topology.Cluster) string {
 	name := topology.Rotation{Cluster: c.Target, CA: serviceAccount}.String()
 	later := fmt.Sprintf("the first apply %d hours after that drops the old one, when kubelets have renewed the tokens of all pods", int(tokenAge.Hours()))
@@ -241,8 +240,8 @@ func keyRotationSentence(r *topology.KeyRotation, c *topology.Cluster) string {
 	return name + ": both keys are accepted, then the new one signs; " + later + "."
 }
 
-// checkKeys refuses a rotation of the service account keys that cannot be done,
-// and says what one waits for.
+// checkKeys refuses a rotation of the service account keys that is not possible, and reports what a
+// rotation waits for.
 func checkKeys(c *topology.Cluster) diag.Diagnostics {
 	r := c.Keys
 	if r == nil {
@@ -281,7 +280,7 @@ func checkKeys(c *topology.Cluster) diag.Diagnostics {
 		"kubewright apply -skip-phase=%s%s", name, pki.Date(r.Since), r.Held, topology.TokenPausePhase, more))
 }
 
-// lateSecrets names the tokens that nobody renews.
+// lateSecrets warns of tokens that are not renewed automatically.
 func lateSecrets(c *topology.Cluster) diag.Diagnostics {
 	r := c.Keys
 	if len(r.Secrets) == 0 {
@@ -296,7 +295,7 @@ func lateSecrets(c *topology.Cluster) diag.Diagnostics {
 		topology.Rotation{Cluster: c.Target, CA: serviceAccount}, strings.Join(r.Secrets, ", "), ends).At(c.Source).For(c.Target)}
 }
 
-// endKeyRotation takes the files of the rotation away.
+// endKeyRotation removes the files of the rotation.
 func endKeyRotation(n *topology.Node) []planner.Operation {
 	base, r := n.ServiceAccountKey(), n.Cluster.Keys
 	next := publicKeys(n, base+"-next.pub")

@@ -15,7 +15,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// takesPart reports whether a CA has something left to do in the stage.
+// takesPart reports whether the stage has work left for a CA.
 func takesPart(s *topology.RotationStage, r *topology.CARotation) bool {
 	switch s.Name {
 	case topology.TrustBoth:
@@ -26,9 +26,9 @@ func takesPart(s *topology.RotationStage, r *topology.CARotation) bool {
 	return r != nil
 }
 
-// RotationStages prepares the stages of all clusters. Of what a stage wants, the
-// manifest of the controller manager is an item: with a bundle in ca.crt it has to
-// sign with another file. What is observed is then as the last stage leaves it.
+// RotationStages prepares the stages of all clusters. The only item of a stage is the manifest of
+// the controller manager: while ca.crt is a bundle it has to sign with another file. Afterwards
+// observed is as the last stage leaves it.
 func RotationStages(v *topology.Fleet, observed *state.Snapshot) (changes []planner.Change, items []state.Item) {
 	for place, c := range v.Clusters {
 		c.Stages = nil
@@ -42,7 +42,7 @@ func RotationStages(v *topology.Fleet, observed *state.Snapshot) (changes []plan
 			seen = desired
 			upgrade.OverlayAttributes(observed, desired)
 			for _, it := range desired.Items {
-				if observed.Find(it.Address) == nil { // it was lost, and is there again from here on
+				if observed.Find(it.Address) == nil { // it was lost, and is restored from here on
 					observed.Items = append(observed.Items, it)
 					observed.Sort()
 				}
@@ -50,18 +50,18 @@ func RotationStages(v *topology.Fleet, observed *state.Snapshot) (changes []plan
 		}
 		pass(restarting(v, place))
 		for _, name := range []string{topology.TrustBoth, topology.Reissue, topology.DropOld} {
-			s := &topology.RotationStage{Name: name, Place: place, View: signingWith(v, place, topology.SigningAt(c, name))}
+			s := &topology.RotationStage{Name: name, Place: place, Fleet: signingWith(v, place, topology.SigningAt(c, name))}
 			c.Stages = append(c.Stages, s)
 			if takesPart(s, c.ClusterCA()) {
-				pass(&topology.Waypoint{Version: name, View: s.View, Place: place, Items: controllerManagers(s)})
+				pass(&topology.Waypoint{Version: name, Fleet: s.Fleet, Place: place, Items: controllerManagers(s)})
 			}
 		}
 	}
 	return changes, items
 }
 
-// signingWith returns the view with another CA for the controller managers of the
-// cluster at a place.
+// signingWith returns the view with another signing CA for the controller managers of the cluster
+// at a place.
 func signingWith(v *topology.Fleet, place int, with topology.Signing) *topology.Fleet {
 	out := *v
 	resolve.Fleet(&out)
@@ -74,15 +74,15 @@ func signingWith(v *topology.Fleet, place int, with topology.Signing) *topology.
 
 // controllerManagers returns the manifests of the stage, sealed.
 func controllerManagers(s *topology.RotationStage) []state.Item {
-	twin := upgrade.WithTwinSecrets(s.View)
+	swapped := upgrade.WithOtherSecrets(s.Fleet)
 	var out []state.Item
 	for j, n := range s.Cluster().Nodes {
 		if !n.IsControlPlane() {
 			continue
 		}
 		items := controllerManager(n)
-		if twin != nil {
-			sensitive.Seal(s.View, items, controllerManager(twin.Clusters[s.Place].Nodes[j]))
+		if swapped != nil {
+			sensitive.Seal(s.Fleet, items, controllerManager(swapped.Clusters[s.Place].Nodes[j]))
 		}
 		out = append(out, items...)
 	}
@@ -95,8 +95,8 @@ func controllerManager(n *topology.Node) []state.Item {
 	})
 }
 
-// AddStages adds the stages of a cluster's rotations to the draft, and has all else
-// wait for their end.
+// AddStages adds the stages of a cluster's rotations to the draft, and makes all other steps wait
+// for their end.
 func AddStages(b *topology.Builder, c *topology.Cluster) {
 	replaceAtOnce(b, c)
 	if !c.Rotates() || len(c.Stages) == 0 {
@@ -128,9 +128,9 @@ func AddStages(b *topology.Builder, c *topology.Cluster) {
 	}
 }
 
-// provenBefore returns the proofs of control planes that fail, before the first stage:
-// an earlier apply may have been cut short when it had broken one. Those that get
-// something else than the stages bring get it behind them, and their proof with it.
+// provenBefore returns the proofs of failing control planes that come before the first stage: an
+// interrupted apply may have left one broken. A control plane with changes outside of the stages
+// gets them, and its proof, after the stages.
 func provenBefore(b *topology.Builder, c *topology.Cluster, others map[state.Address]bool, back []state.Address) []state.Address {
 	var out []state.Address
 	for _, n := range staticpod.FailingControlPlanes(c) {
@@ -150,12 +150,11 @@ func has(c *topology.Cluster, t state.Target) bool {
 	return t == c.Target || c.Node(t) != nil || t.Type == state.TypeAddon && t.Name == c.Label
 }
 
-// stage adds a stage: one control plane after the other, then all kubelets, then
-// what is kept in the cluster. It returns what the next stage waits for.
+// stage adds a stage: one control plane after the other, then all kubelets, then the objects in the
+// cluster. It returns the steps that the next stage waits for.
 func stage(b *topology.Builder, s *topology.RotationStage, before []state.Address) []state.Address {
 	c := s.Cluster()
-	// What is to be made is made on the primary; what is there already can be brought
-	// from anywhere.
+	// New files are created on the primary; existing ones can be copied from any control plane.
 	for _, n := range etcd.PrimaryFirst(c) {
 		before = controlPlaneStage(b, s, n, before)
 	}
@@ -171,7 +170,7 @@ func stage(b *topology.Builder, s *topology.RotationStage, before []state.Addres
 	return []state.Address{pods}
 }
 
-// controlPlaneStage adds what is done on one control plane.
+// controlPlaneStage adds the steps of one control plane.
 func controlPlaneStage(b *topology.Builder, s *topology.RotationStage, n *topology.Node, before []state.Address) []state.Address {
 	wrote := map[string]bool{}
 	note := func(ops []planner.Operation) planner.Step {
@@ -203,7 +202,7 @@ func controlPlaneStage(b *topology.Builder, s *topology.RotationStage, n *topolo
 	return []state.Address{last}
 }
 
-// readyBefore are waits for what has to be Ready before the first CA is made.
+// readyBefore returns waits for the nodes that have to be Ready before the first CA is made.
 func readyBefore(s *topology.RotationStage, n *topology.Node) []planner.Operation {
 	c := s.Cluster()
 	if s.Name != topology.TrustBoth || n.Target != c.Primary {
@@ -216,14 +215,13 @@ func readyBefore(s *topology.RotationStage, n *topology.Node) []planner.Operatio
 	return ops
 }
 
-// addUpdate adds a step that changes what is there.
+// addUpdate adds a step with the action Update.
 func addUpdate(b *topology.Builder, id state.Address, s planner.Step, needs []state.Address) {
 	s.Action = planner.Update
 	b.Add(id, s, needs)
 }
 
-// endRotation takes the files of the rotations away, also what is left of one
-// that was cut short in doing so.
+// endRotation removes the files of the rotations, including those left by an interrupted removal.
 func endRotation(b *topology.Builder, c *topology.Cluster, before []state.Address) []state.Address {
 	var done []state.Address
 	for _, n := range c.ControlPlanes() {
@@ -235,7 +233,7 @@ func endRotation(b *topology.Builder, c *topology.Cluster, before []state.Addres
 	return done
 }
 
-// describeEnd says what is taken away behind rotations.
+// describeEnd says what is removed after rotations.
 func describeEnd(c *topology.Cluster) string {
 	if len(c.Rotating) == 0 && c.Keys != nil {
 		return "removes the old service account key and the second copy of the new one"
@@ -243,16 +241,15 @@ func describeEnd(c *topology.Cluster) string {
 	return "removes the old CA and the second copy of the new one"
 }
 
-// endRotations takes away the files of this cluster's rotations, and what is left
-// of one that was cut short in that: a second copy of the CA that is in use. Other
-// files of these names are not ours.
+// endRotations removes the files of this cluster's rotations, and what an interrupted removal has
+// left: a second copy of the current CA. Other files of these names are not kubewright's.
 func endRotations(n *topology.Node) []planner.Operation {
 	var ops []planner.Operation
 	for _, a := range n.Cluster.Authorities {
 		r := n.Cluster.Rotation(a.Base)
 		rotating := r != nil
 		if rotating && n.Cluster.Rotates() && a.Base == n.Cluster.CABase() {
-			ops = append(ops, host.MarkCA(n, r.Old)) // from here on nothing else tells of the old one
+			ops = append(ops, host.MarkCA(n, r.Old)) // from here on nothing else shows the old one
 		}
 		next := n.CADigestsIn(a.NextBase() + ".crt")
 		left := !rotating && a.KeyLocation == topology.Made && len(next) > 0 && slices.Equal(next, n.CADigestsIn(a.Base+".crt"))

@@ -13,16 +13,15 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Secrets of the user's are rendered into files and objects like everything
-// else, and taken out right behind that. All phases choose their items a second
-// time, from the configuration's twin, whose secrets are others: a leaf that
-// comes out otherwise is made of a secret. It is sealed: a reference to the item
-// and a keyed fingerprint stand for it from then on, in diffs, plan, state and
-// journal. The performer has the item's content looked up again (Reveal). What
-// was observed of such leaves is covered in the same way before it is compared.
+// User secrets are rendered into files and objects like everything else, and removed right after
+// that. All phases produce their items a second time, from a counterpart of the configuration with
+// other secrets: a leaf with another result contains a secret. It is sealed: in diffs, plan, state
+// and journal a reference to the item and a keyed fingerprint replace it. The performer resolves
+// the item's content again (Reveal). Observed values of such leaves are covered in the same way
+// before they are compared.
 
-// contentField and hashField are fields of a reference that no attribute has:
-// the whole content, and the hash by which a kubelet knows a static pod.
+// ContentField and HashField are fields of a reference that are no attributes: the whole content,
+// and the hash by which a kubelet identifies a static pod.
 const (
 	ContentField = "$content"
 	HashField    = "$hash"
@@ -33,35 +32,35 @@ func Reference(a state.Address, field string) string {
 	return RefPrefix + a.WithField(field).String()
 }
 
-// Seal seals what is sensitive in items. Without twins everything that can hold
-// a secret is sealed: what the twin's configuration says could not be rendered.
-func Seal(v *topology.Fleet, items, twins []state.Item) {
+// Seal seals the sensitive parts of items. An item without a counterpart is sealed wherever it can
+// hold a secret: the counterpart of the configuration could not be rendered.
+func Seal(v *topology.Fleet, items, substitution []state.Item) {
 	byAddress := map[state.Address]*state.Item{}
-	for i := range twins {
-		byAddress[twins[i].Address] = &twins[i]
+	for i := range substitution {
+		byAddress[substitution[i].Address] = &substitution[i]
 	}
 	for i := range items {
-		twin := byAddress[items[i].Address]
-		if twin == nil {
+		swapped := byAddress[items[i].Address]
+		if swapped == nil {
 			if items[i].Content == nil && items[i].Kind != state.KindNodeObject {
 				continue
 			}
 			bare := state.Map(map[string]state.Value{"mode": items[i].Attributes.Get("mode"), "owner": items[i].Attributes.Get("owner")})
-			twin = &state.Item{Attributes: bare}
+			swapped = &state.Item{Attributes: bare}
 		}
-		sealItem(v, &items[i], twin)
+		sealItem(v, &items[i], swapped)
 	}
 }
 
-func sealItem(v *topology.Fleet, it, twin *state.Item) {
+func sealItem(v *topology.Fleet, it, swapped *state.Item) {
 	s := sealer{key: v.Key, address: it.Address}
-	it.Attributes = s.differing("", it.Attributes, twin.Attributes)
-	if it.Content == nil || bytes.Equal(it.Content, twin.Content) {
+	it.Attributes = s.differing("", it.Attributes, swapped.Attributes)
+	if it.Content == nil || bytes.Equal(it.Content, swapped.Content) {
 		return
 	}
 	it.Sealed = state.Sensitive{Ref: Reference(it.Address, ContentField), Fingerprint: v.Key.Sum(it.Content)}
 	if it.Kind == state.KindObject {
-		other := ParsedObject(twin.Content)
+		other := ParsedObject(swapped.Content)
 		if other.IsNull() {
 			other = identity(ParsedObject(it.Content))
 		}
@@ -69,7 +68,7 @@ func sealItem(v *topology.Fleet, it, twin *state.Item) {
 	}
 }
 
-// identity returns what an object is found by.
+// identity returns the fields that identify an object.
 func identity(object state.Value) state.Value {
 	meta := map[string]state.Value{"name": object.Get("metadata.name"), "namespace": object.Get("metadata.namespace")}
 	return state.Map(map[string]state.Value{
@@ -98,39 +97,39 @@ func (s sealer) leaf(path string, v state.Value) state.Value {
 	return state.SensitiveValue(Reference(s.address, path), s.key.Fingerprint(v))
 }
 
-// differing seals the leaves of a value that its twin has not, or has otherwise.
-func (s sealer) differing(path string, v, twin state.Value) state.Value {
-	if v.Equal(twin) {
+// differing seals the leaves of a value that differ from its counterpart.
+func (s sealer) differing(path string, v, swapped state.Value) state.Value {
+	if v.Equal(swapped) {
 		return v
 	}
 	switch v.Kind() {
 	case state.KindMap:
 		m := map[string]state.Value{}
 		for k, e := range v.AsMap() {
-			m[k] = s.differing(state.JoinPath(path, k), e, twin.AsMap()[k])
+			m[k] = s.differing(state.JoinPath(path, k), e, swapped.AsMap()[k])
 		}
 		return state.Map(m)
 	case state.KindList:
 		list := make([]state.Value, len(v.AsList()))
 		for i, e := range v.AsList() {
 			var other state.Value
-			if len(twin.AsList()) == len(list) {
-				other = twin.AsList()[i]
+			if len(swapped.AsList()) == len(list) {
+				other = swapped.AsList()[i]
 			}
 			list[i] = s.differing(state.JoinPath(path, strconv.Itoa(i)), e, other)
 		}
 		return state.List(list...)
 	case state.KindArgs:
-		return s.differingArgs(path, v.AsArgs(), twin.AsArgs())
+		return s.differingArgs(path, v.AsArgs(), swapped.AsArgs())
 	}
 	return s.leaf(path, v)
 }
 
-// differingArgs seals the arguments whose name and value the twin has not, and
-// all others of their name: which of several is which nobody can tell later.
-func (s sealer) differingArgs(path string, args, twin []state.Arg) state.Value {
+// differingArgs seals the arguments whose name and value the counterpart lacks, and all others with
+// the same name: later it is unknown which of several is which.
+func (s sealer) differingArgs(path string, args, swapped []state.Arg) state.Value {
 	has, sealed := map[state.Arg]bool{}, map[string]bool{}
-	for _, a := range twin {
+	for _, a := range swapped {
 		has[a] = true
 	}
 	for _, a := range args {
@@ -150,11 +149,10 @@ func (s sealer) differingArgs(path string, args, twin []state.Arg) state.Value {
 	return state.Args(out)
 }
 
-// bareWord tells an argument without dashes or value: its name is all of it, quoted.
+// bareWord reports whether an argument has no dashes or value: its name is the whole word, quoted.
 func bareWord(a state.Arg) bool { return strings.HasPrefix(a.Name, `"`) }
 
-// Cover hides what was seen of an item where what is wanted or recorded of it
-// is sensitive.
+// Cover hides the observed values of an item where its desired or recorded values are sensitive.
 func Cover(v *topology.Fleet, it *state.Item, seen state.Value, like ...state.Value) state.Value {
 	var with []state.Value
 	for _, l := range like {
@@ -166,7 +164,7 @@ func Cover(v *topology.Fleet, it *state.Item, seen state.Value, like ...state.Va
 		return seen
 	}
 	if it.Kind != state.KindFile && seen.Get("content").Kind() == state.KindString {
-		// A file that could not be parsed: what it says may be the secret.
+		// The file could not be parsed, so its text may contain the secret.
 		m := maps.Clone(seen.AsMap())
 		m["content"] = v.Key.Cover(m["content"])
 		return state.Map(m)
@@ -209,8 +207,8 @@ func children(like []state.Value, of func(state.Value) state.Value) []state.Valu
 	return out
 }
 
-// coveredList compares elements by name where all that are wanted have one, as
-// a diff does, otherwise by place. What fits none is covered leaf by leaf.
+// coveredList matches elements by name if all desired ones have one, as a diff does, otherwise by
+// index. Elements without a match are covered leaf by leaf.
 func coveredList(v *topology.Fleet, seen state.Value, like []state.Value) state.Value {
 	list := make([]state.Value, len(seen.AsList()))
 	byName := named(like)
@@ -234,7 +232,7 @@ func coveredList(v *topology.Fleet, seen state.Value, like []state.Value) state.
 	return state.List(list...)
 }
 
-// named reports whether all elements of all lists have a name that is no secret.
+// named reports whether all elements of all lists have a name that is not secret.
 func named(lists []state.Value) bool {
 	for _, l := range lists {
 		for _, e := range l.AsList() {
@@ -246,7 +244,7 @@ func named(lists []state.Value) bool {
 	return true
 }
 
-// allCovered covers every leaf, or every leaf but the name.
+// allCovered covers every leaf, except names if butName is set.
 func allCovered(v *topology.Fleet, seen state.Value, butName bool) state.Value {
 	switch seen.Kind() {
 	case state.KindMap:
@@ -287,8 +285,8 @@ func coveredArgs(v *topology.Fleet, seen []state.Arg, like []state.Value) state.
 	return state.Args(out)
 }
 
-// Scrub covers what was seen elsewhere than where it belongs: a secret that
-// somebody moved to another variable, or wrote into a file by hand.
+// Scrub covers secrets that were observed in other places: one that an administrator moved to
+// another variable, or wrote into a file by hand.
 func Scrub(v *topology.Fleet, changes []planner.Change) {
 	if v.Config.Secrets.IsZero() {
 		return
@@ -334,7 +332,7 @@ func Scrubbed(v *topology.Fleet, x state.Value) state.Value {
 	return x
 }
 
-// Inlined is content as a plan holds it: itself, or what stands for it.
+// Inlined returns content as a plan holds it: the content itself, or a reference if it is sealed.
 func Inlined(it *state.Item, content []byte) (c planner.Content, digest string) {
 	if !it.Sealed.IsZero() {
 		return planner.Content{Ref: it.Sealed.Ref, Fingerprint: it.Sealed.Fingerprint}, ""

@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// secretTree draws a tree in which some leaves are secret, and its twin.
-func secretTree(t *rapid.T, depth int) (v, twin state.Value) {
+// secretTree draws a tree with some secret leaves, and its counterpart with other secrets.
+func secretTree(t *rapid.T, depth int) (v, swapped state.Value) {
 	kind := rapid.IntRange(0, 5).Draw(t, "kind")
 	switch {
 	case kind == 0 && depth > 0:
@@ -40,7 +40,7 @@ func secretTree(t *rapid.T, depth int) (v, twin state.Value) {
 	return state.String(s), state.String(o)
 }
 
-func leafText(t *rapid.T) (text, twin string) {
+func leafText(t *rapid.T) (text, swapped string) {
 	if rapid.Bool().Draw(t, "secret") {
 		n := rapid.StringMatching(`[0-9]{1,3}`).Draw(t, "digits")
 		return "SECRET" + n, "TFDSFU" + n
@@ -57,18 +57,18 @@ func text(t *rapid.T, v state.Value) string {
 	return string(b)
 }
 
-// TestSealProperty: what is sealed shows no secret; what is seen to be as wanted
-// equals it once it is covered; and what was seen shows no secret either, in
-// whatever shape it is.
+// TestSealProperty checks that sealed values show no secret, that an observed value equal to the
+// desired one equals the sealed one after it is covered, and that a covered value of another shape
+// shows no secret either.
 func TestSealProperty(t *testing.T) {
 	t.Parallel()
 	v := &topology.Fleet{Key: state.NewKey("key")}
 	s := sealer{key: v.Key}
 	rapid.Check(t, func(t *rapid.T) {
-		want, twin := secretTree(t, 3)
-		sealed := s.differing("", want, twin)
+		want, swapped := secretTree(t, 3)
+		sealed := s.differing("", want, swapped)
 		if got := text(t, sealed); strings.Contains(got, "SECRET") {
-			t.Fatalf("sealed shows a secret: %s", got)
+			t.Fatalf("the sealed value shows a secret: %s", got)
 		}
 		if sealed.HasSensitive() != strings.Contains(text(t, want), "SECRET") {
 			t.Fatalf("sealed is %s of %s", text(t, sealed), text(t, want))
@@ -81,7 +81,7 @@ func TestSealProperty(t *testing.T) {
 			return
 		}
 		if got := text(t, covered(v, state.String(text(t, want)), []state.Value{sealed})); strings.Contains(got, "SECRET") {
-			t.Fatalf("in another shape a secret shows: %s", got)
+			t.Fatalf("a covered value of another shape shows a secret: %s", got)
 		}
 	})
 }

@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// Hops returns the versions that the control planes of a cluster go through, one
-// after another, from the oldest API server that runs to the wanted version:
-// no minor version is left out. Of each minor on the way, through has the patch
-// release to take, by its number. Kubelets need not follow each hop. The error
-// says why the wanted version cannot be reached, and what to do.
+// Hops returns the versions that the control planes of a cluster go through, one after another,
+// from the oldest running API server to the desired version, without skipping a minor version.
+// through has the patch release to use for each intermediate minor version. Kubelets need not
+// follow each hop. The error says why the desired version cannot be reached, and what to do.
 func Hops(oldest, newest, want Release, through map[int]Release) ([]Release, error) {
 	switch {
 	case oldest.Major != want.Major || newest.Major != want.Major:
@@ -22,7 +21,7 @@ func Hops(oldest, newest, want Release, through map[int]Release) ([]Release, err
 	}
 	var hops []Release
 	for minor := oldest.Minor + 1; minor < want.Minor; minor++ {
-		// Some API servers are there already: the others follow to the same version.
+		// Some API servers already have this minor version: the others follow to the same release.
 		next, known := through[minor]
 		if newest.Minor == minor {
 			next, known = newest, true
@@ -38,8 +37,8 @@ func Hops(oldest, newest, want Release, through map[int]Release) ([]Release, err
 	return hops, nil
 }
 
-// unknownOnTheWay says which minor versions on the way are not known, and that somebody
-// else has to bring the control planes to the last of them: from there it is one step.
+// unknownOnTheWay returns the error for unknown intermediate minor versions: another tool has to
+// upgrade the control planes to the last of them, from where one step remains.
 func unknownOnTheWay(oldest, want Release, through map[int]Release) error {
 	var unknown []string
 	for minor := oldest.Minor + 1; minor < want.Minor; minor++ {

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Release is a version of Kubernetes, as in 1.36.3. Its zero value is unknown.
+// Release is a version of Kubernetes, as in 1.36.3. The zero value means unknown.
 type Release struct {
 	Major, Minor, Patch int
-	// Pre is what stands behind a hyphen; empty for a release.
+	// Pre is the part after a hyphen; empty for a release.
 	Pre string
 }
 
-// ParseRelease reads 1.36.3, with or without v, and with or without what stands
-// behind a hyphen or plus; false for anything else.
+// ParseRelease parses 1.36.3, with or without v, and with or without a suffix after a hyphen or
+// plus; false for anything else.
 func ParseRelease(s string) (Release, bool) {
 	s, _, _ = strings.Cut(strings.TrimPrefix(s, "v"), "+")
 	s, pre, _ := strings.Cut(s, "-")
@@ -54,5 +54,5 @@ func (r Release) Compare(o Release) int {
 	return -1
 }
 
-// minorName is 1.36.
+// minorName returns the minor version, as in 1.36.
 func (r Release) minorName() string { return fmt.Sprintf("%d.%d", r.Major, r.Minor) }

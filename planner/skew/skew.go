@@ -19,12 +19,12 @@ const (
 	kubeletLimit = "a kubelet must not be newer than any API server, and at most three minor versions older"
 )
 
-// Versions are those of a cluster's components by node: what runs at one moment.
+// Versions are the versions of a cluster's components by node at one moment.
 type Versions struct {
 	APIServers, ControllerManagers, Schedulers, Kubelets map[string]Release
 }
 
-// Violations lists the rules that versions break; none when all may run together.
+// Violations lists the violated rules; none if all versions may run together.
 func (v Versions) Violations() []error {
 	var broken []error
 	oldest, newest, any := bounds(v.APIServers)
@@ -44,7 +44,7 @@ func (v Versions) Violations() []error {
 		on   map[string]Release
 	}{{"kube-controller-manager", v.ControllerManagers}, {"kube-scheduler", v.Schedulers}} {
 		for _, node := range slices.Sorted(maps.Keys(c.on)) {
-			// They speak with the API server of their own node.
+			// They use the API server of their own node.
 			if api, here := v.APIServers[node]; here && !within(c.on[node], api, managerSkew) {
 				broken = append(broken, fmt.Errorf("%s: %s %s does not fit the API server %s on the same node", node, c.name, c.on[node], api))
 			}
@@ -65,8 +65,8 @@ func KubeletFits(kubelet, oldest, newest Release) error {
 	return fmt.Errorf("kubelet %s does not fit API server %s: %s", kubelet, apis, kubeletLimit)
 }
 
-// within reports whether a component is not newer than the API server by its minor,
-// and not more minors older than it may be.
+// within reports whether the minor version of a component is not newer than the API server's, and
+// at most skew minor versions older.
 func within(component, api Release, skew int) bool {
 	return component.Major == api.Major && component.Minor <= api.Minor && component.Minor >= api.Minor-skew
 }

@@ -14,7 +14,7 @@ func release(t testing.TB, s string) skew.Release {
 	t.Helper()
 	r, ok := skew.ParseRelease(s)
 	if !ok {
-		t.Fatalf("%q is no release", s)
+		t.Fatalf("%q is not a release", s)
 	}
 	return r
 }
@@ -41,11 +41,11 @@ func TestHops(t *testing.T) {
 		{"1.35.8", "1.35.8", "1.36.3", "[1.36.3]", ""},
 		{"1.34.9", "1.34.9", "1.36.3", "[1.35.8 1.36.3]", ""},
 		{"1.34.9", "1.34.9", "1.37.1", "[1.35.8 1.36.3 1.37.1]", ""},
-		// Interrupted: some are on the way already.
+		// Interrupted: some API servers already have a later version.
 		{"1.35.8", "1.36.3", "1.36.3", "[1.36.3]", ""},
 		{"1.34.9", "1.35.2", "1.36.3", "[1.35.2 1.36.3]", ""},
 		{"1.36.1", "1.36.3", "1.36.3", "[1.36.3]", ""},
-		// What cannot be.
+		// Upgrades that are not possible.
 		{"1.36.3", "1.36.3", "1.36.1", "", "an API server already runs 1.36.3, and Kubernetes cannot be downgraded: what it has stored may be in a form that 1.36.1 does not read. Set kubernetes_version = \"1.36.3\""},
 		{"1.36.3", "1.36.3", "1.35.8", "", "cannot be downgraded"},
 		{"1.35.8", "1.36.3", "1.35.8", "", `Set kubernetes_version = "1.36.3"`},
@@ -67,8 +67,8 @@ func TestHops(t *testing.T) {
 	}
 }
 
-// TestHopsKeepSkew walks any cluster along its hops, one component after another
-// in the order of an upgrade: no moment breaks a rule, and each hop raises.
+// TestHopsKeepSkew upgrades any cluster along its hops, one component after another in the order of
+// an upgrade, and checks that no moment violates a rule, and that each hop raises the version.
 func TestHopsKeepSkew(t *testing.T) {
 	t.Parallel()
 	through := map[int]skew.Release{}
@@ -105,7 +105,7 @@ func TestHopsKeepSkew(t *testing.T) {
 		at := from
 		for _, hop := range hops {
 			if hop.Compare(at) <= 0 {
-				t.Fatalf("%v does not go up", hops)
+				t.Fatalf("%v does not ascend", hops)
 			}
 			at = hop
 			for i := range planes {

@@ -8,29 +8,29 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// keyLocation says who holds a CA's key, and so who can sign below it.
+// keyLocation says who holds a CA's key, and so who can sign with it.
 type keyLocation int
 
 const (
 	// Made: kubewright makes the CA. Its key is on the control planes.
 	Made keyLocation = iota
-	// OnHosts: the CA is the operator's and its key is brought to the control planes.
+	// OnHosts: the CA is the operator's and its key is copied to the control planes.
 	OnHosts
 	// WithOperator: the key stays with the operator, and the performer signs with it.
 	WithOperator
-	// Keyless: nobody here has the key. What it signed is supplied.
+	// Keyless: the key is not available here. The operator supplies what it signed.
 	Keyless
 )
 
-// CA is one of a cluster's CAs, and what the configuration says of it.
+// CA is one of a cluster's CAs, with its configuration.
 type CA struct {
 	kubeadm.Certificate
 	KeyLocation keyLocation
-	// Block is its block below certificates: ca, front_proxy_ca, etcd_ca.
+	// Block is the name of its block below certificates: ca, front_proxy_ca, etcd_ca.
 	Block string
-	// X509 is the operator's; nil for a CA that kubewright makes.
+	// X509 is the operator's certificate; nil for a CA that kubewright makes.
 	X509 *x509.Certificate
-	// Chain are the serials of what is given behind it.
+	// Chain are the serials of the certificates that follow it in the configuration.
 	Chain []string
 }
 
@@ -44,16 +44,16 @@ func (c *Cluster) Authority(base string) CA {
 	panic("internal error: there is no CA " + base)
 }
 
-// KeyOnHosts reports whether the CA's key lies on the control planes.
+// KeyOnHosts reports whether the CA's key is on the control planes.
 func (a CA) KeyOnHosts() bool { return a.KeyLocation == Made || a.KeyLocation == OnHosts }
 
-// ExternalCA reports whether no key of the cluster's CA lies on the control planes,
-// so that nothing in the cluster signs kubelets' certificates.
+// ExternalCA reports whether the key of the cluster CA is not on the control planes, so that
+// nothing in the cluster signs kubelet certificates.
 func (c *Cluster) ExternalCA() bool {
 	return !c.Authority(c.Certificates.Dir + "/ca").KeyOnHosts()
 }
 
-// registered reports whether the node runs in the cluster as far as can be seen: a
+// registered reports whether the node is part of the running cluster, as far as can be observed: a
 // node that did not bootstrap has no certificate that would show it.
 func (n *Node) registered() bool {
 	if !n.Report.Files[KubeletConf].Exists || !n.Report.Files[KubeletConfig].Exists || n.Report.Units[KubeletUnit].Active != "active" {
@@ -66,21 +66,21 @@ func (n *Node) registered() bool {
 	return ok
 }
 
-// Kept is what a host has of a supply of which nothing is in the folder.
+// Kept is a supplied certificate or kubeconfig on a host that the folder does not contain.
 type Kept struct {
 	state.CertificateInfo
 	// Conf is nil for a certificate.
 	Conf *state.KubeconfigInfo
 }
 
-// NextBase returns where the new CA lies, without .crt and .key, until it takes the old one's place.
+// NextBase returns the path of the new CA, without .crt and .key, until it replaces the old one.
 func (a CA) NextBase() string { return NextBase(a.Base) }
 
-// OldFile returns the old CA's certificate alone.
+// OldFile returns the path of the file with only the old CA's certificate.
 func (a CA) OldFile() string { return OldFile(a.Base) }
 
-// CADigestsIn returns the identities of the CAs in a file on the host: of a kubeconfig those
-// that it trusts.
+// CADigestsIn returns the identities of the CAs in a file on the host; for a kubeconfig those that
+// it trusts.
 func CADigestsIn(r *state.Report, path string) []string {
 	if r == nil {
 		return nil
@@ -96,9 +96,9 @@ func CADigestsIn(r *state.Report, path string) []string {
 	return out
 }
 
-// ClusterIdentities returns the identities by which a cluster goes, as one of its hosts shows them:
-// the CAs that it holds, one that is being replaced, and those whose place its CA has
-// taken before, which the mark tells as long as it refers to the CA that is there.
+// ClusterIdentities returns the identities of a cluster, as observed on one of its hosts: the CAs
+// in its file, one that is being replaced, and former CAs that the marker lists, provided that it
+// refers to the current CA.
 func ClusterIdentities(r *state.Report, base string) []string {
 	held := CADigestsIn(r, base+".crt")
 	if len(held) == 0 {
@@ -107,7 +107,7 @@ func ClusterIdentities(r *state.Report, base string) []string {
 	return slices.Concat(held, CADigestsIn(r, OldFile(base)), CADigestsIn(r, ExpiredFile(base)), FormerCAs(r, held))
 }
 
-// FormerCAs returns those whose place one of the CAs has taken, as the mark tells.
+// FormerCAs returns the former CAs in the marker, if it refers to one of the given CAs.
 func FormerCAs(r *state.Report, cas []string) []string {
 	if m := MarksOf(r); m != nil && slices.Contains(cas, m.ClusterCA) {
 		return m.FormerCAs
@@ -115,7 +115,7 @@ func FormerCAs(r *state.Report, cas []string) []string {
 	return nil
 }
 
-// ChainSerials returns the serials of the certificates behind the first.
+// ChainSerials returns the serials of the certificates after the first.
 func ChainSerials(certs []*x509.Certificate) []string {
 	var out []string
 	for _, c := range certs[1:] {

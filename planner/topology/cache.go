@@ -6,20 +6,20 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// cache keeps what is dear to compute and comes out the same for most nodes of a
-// cluster. Each entry is a function of its key alone, so that it cannot be out
-// of date; it is kept for one plan, and nothing changes it.
+// cache keeps results that are expensive to compute and the same for most nodes of a cluster. Each
+// entry is a function of its key alone, so it cannot become stale; the cache lives for one plan,
+// and its entries are never modified.
 type cache struct {
 	trees    map[treeKey]parsed
 	Kubelets map[KubeletKey][]byte
-	// Objects are by the node that stands for the cluster.
+	// Objects are keyed by the node that represents the cluster.
 	Objects map[*Node][]kubeadm.Object
 	Pods    map[PodKey]rendered
 	Health  map[HealthKey]Health
-	// Settings are those that stand in the block of a cluster or node.
+	// Settings are the settings in the block of a cluster or node.
 	Settings map[state.Target]map[string][]Written
 	Shared   map[SharedKey]map[string]state.Source
-	// Patched are the paths of kubelets' configurations that patches made others.
+	// Patched are the paths of kubelet configurations that patches have changed.
 	Patched map[KubeletKey][]PatchedPath
 }
 
@@ -31,21 +31,21 @@ func NewCache() *cache {
 	}
 }
 
-// treeKey is a file's content, and how it is read.
+// treeKey is the kind and the content of a file.
 type treeKey struct {
 	kind    state.Kind
 	content string
 }
 
-// parsed is what became of reading it.
+// parsed is the result of parsing it.
 type parsed struct {
 	tree state.Value
 	err  error
 }
 
-// Tree is parseFile, once for all files that hold the same.
+// Tree is parseFile, called once for all files with the same content.
 func (m *cache) Tree(kind state.Kind, content []byte) (state.Value, error) {
-	// The compiler makes no string of the content to look it up.
+	// The compiler does not allocate a string for this lookup.
 	p, ok := m.trees[treeKey{kind, string(content)}]
 	if !ok {
 		p.tree, p.err = parseFile(kind, content)
@@ -54,8 +54,8 @@ func (m *cache) Tree(kind state.Kind, content []byte) (state.Value, error) {
 	return p.tree, p.err
 }
 
-// KubeletKey is everything that tells the kubelet's configuration of one node
-// from that of another which has no settings of its own.
+// KubeletKey is everything that distinguishes the kubelet configurations of nodes without settings
+// of their own.
 type KubeletKey struct {
 	Cluster  *config.Cluster
 	Resolved bool
@@ -68,41 +68,41 @@ type HealthKey struct {
 	Component string
 }
 
-// Health is where a component is asked whether it is healthy; insecure reports
-// whether its certificate is self-signed.
+// Health is the URL of a component's health check; Insecure reports whether its certificate is
+// self-signed.
 type Health struct {
 	URL      string
 	Insecure bool
 }
 
-// PodKey is everything that a static pod's manifest is made of.
+// PodKey is all input of a static pod's manifest.
 type PodKey struct {
 	In        kubeadm.Input
 	Component string
 }
 
-// rendered is what became of rendering it.
+// rendered is the result of rendering it.
 type rendered struct {
 	Content []byte
 	Err     error
 }
 
-// CertConsumer is a component of a control plane and what it reads of certificates,
-// keys and kubeconfigs.
+// CertConsumer is a component of a control plane with the certificates, keys and kubeconfigs that
+// it reads.
 type CertConsumer struct {
 	Component, Phase string
 	Args             func(c *config.Cluster) []config.Arg
-	// Once are the files that it reads only when it starts: it has to be restarted
-	// when one of them changes.
+	// Once are the files that it reads only at start: it has to be restarted when one of them
+	// changes.
 	Once func(n *Node) []CertUse
-	// Trusts are CAs that it rereads by itself, within a minute, which nobody can
-	// see. It is restarted where nothing may go on before it has.
+	// Trusts are CAs that it rereads by itself within a minute, which cannot be observed. It is
+	// restarted where the next step must not begin before that.
 	Trusts func(n *Node) []CertUse
-	// Shown are the certificates that it shows to whoever connects, and rereads
-	// by itself: that it has done so can be seen on the wire.
+	// Shown are the certificates that it presents to clients and rereads by itself, which can be
+	// observed in a TLS handshake.
 	Shown func(n *Node) []CertUse
 }
 
-// CertUse is a file that a component uses because its flag says so, and where what
-// is in it is shown.
+// CertUse is a file that a component uses because of a flag, and the URL at which its content can
+// be observed.
 type CertUse struct{ Flag, Path, URL string }

@@ -9,41 +9,39 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Situation is where a cluster stands: not there, being founded, or running.
+// Situation is the status of a cluster: missing, being bootstrapped, or running.
 type Situation struct {
-	// Founding: no API has ever served this cluster's objects as far as hosts
-	// and state show; the primary makes CAs and the first etcd member.
+	// Founding reports that no API has ever served this cluster's objects, as far as hosts and
+	// state show; the primary makes the CAs and the first etcd member.
 	Founding bool
-	// Primary is the control plane through which the cluster is spoken to.
+	// Primary is the control plane through which the API and etcd are reached.
 	Primary state.Target
-	// Cas are the key digests of the CAs on the primary, by base path; a CA that
-	// does not exist yet is missing.
+	// Cas are the key digests of the CAs on the primary, by base path; CAs that do not exist yet
+	// are missing.
 	Cas map[string]string
-	// Failed are the components of control planes that are known not to run as
-	// their files say.
+	// Failed are the components of control planes that are known not to run as their files say.
 	Failed map[state.Target][]string
-	// Up is how versions change; nil when none does.
+	// Up is the version change; nil if there is none.
 	Up *Upgrade
-	// Rotating are the CAs that are on their way to a new one, signing what its
-	// controller managers sign with meanwhile.
+	// Rotating are the CAs that are being rotated; Signing is the pair of files with which the
+	// cluster's controller managers sign meanwhile.
 	Rotating []*CARotation
 	Signing  Signing
-	// Keys are the service account keys on their way to new ones; nil otherwise.
+	// Keys is the rotation of the service account keys; nil if there is none.
 	Keys *KeyRotation
-	// AtOnce are the identities of CAs that have ended and are replaced at once, by
-	// base path.
+	// AtOnce are the identities of expired CAs that are replaced at once, by base path.
 	AtOnce map[string]string
-	// Disowned reports whether hosts of it belong to somebody else: what their files say
-	// is said of another cluster.
+	// Disowned reports whether some of its hosts belong to another owner: findings about their
+	// files would be about another cluster.
 	Disowned bool
 }
 
-// Blank reports whether a host holds nothing of any cluster.
+// Blank reports whether a host has nothing of any cluster.
 func Blank(r *state.Report) bool {
 	return r.Marks == nil && Traceless(r)
 }
 
-// Traceless reports whether a host holds no file of any cluster; it may be marked as ours.
+// Traceless reports whether a host has no file of any cluster; it may have kubewright's marker.
 func Traceless(r *state.Report) bool {
 	return !slices.ContainsFunc(TracesOfCluster, func(p string) bool { return r.Files[p].Exists })
 }
@@ -55,22 +53,22 @@ var tracesOfControlPlane = []string{
 	"/etc/kubernetes/admin.conf", "/etc/kubernetes/pki/ca.key", "/var/lib/etcd/member",
 }
 
-// TracesOfCluster are files that show that a host belongs to some cluster.
+// TracesOfCluster are files that show that a host belongs to a cluster.
 var TracesOfCluster = slices.Concat(tracesOfControlPlane, []string{
 	"/etc/kubernetes/kubelet.conf", "/etc/kubernetes/bootstrap-kubelet.conf", "/etc/kubernetes/pki/ca.crt",
 })
 
-// Refused reports whether it was refused already, or a control plane of it, without which
-// nobody can tell where it stands.
+// Refused reports whether the cluster or one of its control planes was already refused; without a
+// control plane the status of the cluster is unknown.
 func (c *Cluster) Refused() bool {
 	return c.Fleet.Refused[c.Target.String()] || slices.ContainsFunc(c.ControlPlanes(), (*Node).Refused)
 }
 
 func (n *Node) Refused() bool { return n.Cluster.Fleet.Refused[n.Target.String()] }
 
-// Reachable prefers a control plane with an administrator's kubeconfig whose API
-// server runs, and which has what the others are given: its CA and the key of service
-// accounts. An API server goes on for a while when somebody has deleted those.
+// Reachable returns a control plane with an administrator's kubeconfig whose API server runs, and
+// which has the files that others copy: its CA and the service account key. An API server keeps
+// running for a while after these were deleted. Without such a control plane it returns fallback.
 func (c *Cluster) Reachable(fallback *Node) *Node {
 	for _, n := range c.ControlPlanes() {
 		if n.Report == nil || !n.Report.Files[AdminConf].Exists || !n.Report.Files[KubeletConf].Exists {
@@ -93,10 +91,10 @@ func (c *Cluster) RecordedCA() string {
 	return c.Fleet.Recorded.Clusters[c.Label].CA
 }
 
-// RecordedRunning reports whether an apply once saw the cluster's API.
+// RecordedRunning reports whether an apply has ever observed the cluster's API.
 func (c *Cluster) RecordedRunning() bool { return c.RecordedVersion() != "" }
 
-// RecordedVersion returns the version of the cluster's API server as an apply saw it last.
+// RecordedVersion returns the version of the cluster's API server that an apply observed last.
 func (c *Cluster) RecordedVersion() string {
 	if c.Fleet.Recorded == nil || c.Fleet.Recorded.Clusters[c.Label] == nil {
 		return ""
@@ -119,9 +117,9 @@ func (c *Cluster) CADigests() map[string]string {
 	return out
 }
 
-// Emptied reports whether a cluster whose API was seen has left nothing on its control
-// planes but our marks, as kubeadm reset does: a new one in its place would be
-// empty, with another CA than its nodes and users know.
+// Emptied reports whether the control planes of a cluster whose API was once observed have nothing
+// left but kubewright's markers, as after kubeadm reset: a new cluster in its place would be empty,
+// with another CA than its nodes and users know.
 func (c *Cluster) Emptied() bool {
 	return c.RecordedRunning() && !c.Fleet.Destroy && !slices.ContainsFunc(c.ControlPlanes(), func(n *Node) bool {
 		return n.Report != nil && !Traceless(n.Report)
@@ -135,8 +133,8 @@ func Short(digest string) string {
 	return digest
 }
 
-// LeavingNodeNames returns the names of the recorded nodes of a cluster that the
-// configuration does not refer to, or has as other nodes, and of those to replace.
+// LeavingNodeNames returns the names of the recorded nodes of a cluster that the configuration does
+// not have, or has as other nodes, and of those to replace.
 func LeavingNodeNames(cfg *config.Config, recorded *state.State, label string, replace []state.Target) []string {
 	if recorded == nil || cfg.Cluster(label) == nil {
 		return nil
@@ -152,7 +150,7 @@ func LeavingNodeNames(cfg *config.Config, recorded *state.State, label string, r
 	return out
 }
 
-// HasRecordedNodes reports whether the state has nodes of a cluster.
+// HasRecordedNodes reports whether the state records nodes of a cluster.
 func HasRecordedNodes(st *state.State, label string) bool {
 	for _, n := range st.Nodes {
 		if n.Cluster == label {
@@ -162,8 +160,8 @@ func HasRecordedNodes(st *state.State, label string) bool {
 	return false
 }
 
-// RestoredFrom returns the digest of the snapshot that the etcd on a host was made of,
-// while that restore goes on; empty when none does.
+// RestoredFrom returns the digest of the snapshot that the etcd on a host was restored from, during
+// that restore; empty if there is none.
 func RestoredFrom(r *state.Report) string {
 	return strings.TrimSpace(string(r.Files[planner.RestoredMark].Content))
 }

@@ -9,28 +9,28 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Departure is a node that is recorded and is to leave its cluster.
+// Departure is a recorded node that is being removed from its cluster.
 type Departure struct {
 	Target state.Target
 	*state.RecordedNode
 	Report *state.Report
-	// Cluster is nil when its block is gone as well.
+	// Cluster is nil if its block is gone as well.
 	Cluster  *Cluster
 	Recorded *state.State
-	// Replaced reports whether the node joins again on the same host in this plan: the
-	// host stays ours, with its software and settings.
+	// Replaced reports whether the node joins again on the same host in this plan: kubewright keeps
+	// managing the host, with its software and settings.
 	Replaced bool
-	// HostGone reports whether there is nothing on the host to take away, or no host any
-	// more: only the cluster is rid of the node.
+	// HostGone reports whether the host has nothing to remove, or no longer exists: the node is
+	// only removed from the cluster.
 	HostGone bool
-	// Abandoned reports whether it is gone because somebody has said so of its host.
+	// Abandoned reports whether the user has declared the host gone.
 	Abandoned bool
-	// Whole reports whether the whole cluster goes: nothing is drained and no
-	// membership is changed.
+	// Whole reports whether the whole cluster is destroyed: no node is drained and no membership
+	// changed.
 	Whole bool
 }
 
-// Departures lists the recorded nodes that no block refers to any more, or all in a destroy.
+// Departures lists the recorded nodes that the configuration no longer has, or all in a destroy.
 func (v *Fleet) Departures() []Departure {
 	if v.Recorded == nil {
 		return nil
@@ -45,7 +45,7 @@ func (v *Fleet) Departures() []Departure {
 	return out
 }
 
-// stays reports whether a recorded node goes on as a node of its cluster, on the same host.
+// stays reports whether a recorded node remains a node of its cluster, on the same host.
 func (v *Fleet) stays(t state.Target) bool {
 	if v.Destroy || v.Replacements[t] != nil {
 		return false
@@ -54,13 +54,12 @@ func (v *Fleet) stays(t state.Target) bool {
 	return c != nil && c.Node(t) != nil
 }
 
-// recordedClusterOf returns the cluster that a recorded node was in, or nil where no block
-// refers to it any more.
+// recordedClusterOf returns the cluster that a recorded node was in, or nil if its block is gone.
 func (v *Fleet) recordedClusterOf(t state.Target) *Cluster {
 	return v.ClusterOf(state.ClusterTarget(v.Recorded.Nodes[t].Cluster))
 }
 
-// DepartureOf returns a recorded node as one that leaves.
+// DepartureOf returns a recorded node as a departure.
 func (v *Fleet) DepartureOf(t state.Target) Departure {
 	n := v.Recorded.Nodes[t]
 	l := Departure{Target: t, RecordedNode: n, Report: v.Report(t), Recorded: v.Recorded, Cluster: v.recordedClusterOf(t), Whole: v.Destroy}
@@ -74,21 +73,20 @@ func (v *Fleet) DepartureOf(t state.Target) Departure {
 	return l
 }
 
-// given reports whether the host was given back already: our mark, which is the last thing to
-// go, is not there, nothing of Kubernetes is, and no kubelet runs. The state may be older
-// than that, and whatever is on the host somebody else's. Another machine is referred to
-// where the cluster stays, and with the cluster goes only what is left of it.
+// given reports whether the host was already reset: kubewright's marker, which is removed last, is
+// gone, and so is everything of Kubernetes, and no kubelet runs. The state may be older than that,
+// and the host may belong to another owner. If the cluster stays, another machine is checked
+// separately; if it is destroyed, only what is left of it is removed.
 func (l Departure) given() bool {
 	return !l.Replaced && l.Report != nil && Blank(l.Report) && l.Report.Units[KubeletUnit].Active != "active" &&
 		(l.Whole || !OtherMachine(l.RecordedNode, l.Report))
 }
 
-// Acts reports whether something is done for the departing node. A host that was not seen is
-// not reset: what was there before us, which is to be put back, stands on the
-// host itself.
+// Acts reports whether the plan does anything for the departing node. A host that was not observed
+// is not reset: the previous settings to restore are stored on the host itself.
 func (l Departure) Acts() bool { return l.Report != nil || l.HostGone }
 
-// IsHost reports whether a name or an address is the departing node's own.
+// IsHost reports whether host is the name or the address of the departing node.
 func (l Departure) IsHost(host string) bool { return SameAddress(host, l.Address) || host == l.Name }
 
 func (l Departure) PeerURL() string { return kubeadm.PeerURL(l.Address) }
@@ -100,9 +98,9 @@ func MarksOf(r *state.Report) *state.Marks {
 	return r.Marks
 }
 
-// adoptedMarks returns those of an adopted host that has none yet, while its node is
-// replaced. Of what was there before nothing is known but that folders which
-// others use as well stay.
+// adoptedMarks returns the markers of an adopted host that has none yet, while its node is
+// replaced. The previous condition of the host is unknown, except that folders shared with other
+// software stay.
 func (l Departure) adoptedMarks() *state.Marks {
 	m := &state.Marks{Format: state.MarksFormat, Cluster: l.RecordedNode.Cluster, Node: l.Target, Before: map[string]string{}}
 	for _, p := range FoldersBefore {
@@ -113,8 +111,8 @@ func (l Departure) adoptedMarks() *state.Marks {
 	return m
 }
 
-// RecordedItems returns those of one target. Items are sorted by address, and those
-// of a target stand together behind TARGET/.
+// RecordedItems returns the recorded items of one target. Items are sorted by address, so those of
+// a target are adjacent, with the prefix TARGET/.
 func RecordedItems(recorded *state.State, t state.Target) []state.Item {
 	prefix := t.String() + "/"
 	from, _ := slices.BinarySearchFunc(recorded.Items, prefix, func(it state.Item, p string) int {
@@ -127,7 +125,7 @@ func RecordedItems(recorded *state.State, t state.Target) []state.Item {
 	return recorded.Items[from:to]
 }
 
-// OtherMachine tells a host that is known to be another machine than the one that joined.
+// OtherMachine reports whether a host is known to be another machine than the one that joined.
 func OtherMachine(was *state.RecordedNode, r *state.Report) bool {
 	return was.MachineID != "" && r.Facts.MachineID != "" && was.MachineID != r.Facts.MachineID
 }

@@ -1,6 +1,6 @@
-// Package topology joins what is configured, observed and recorded into one model: the
-// clusters, their nodes, the nodes that are being removed, their CAs, and the condition that
-// each of them is in. The packages that make the plan take a *Fleet.
+// Package topology joins configuration, observation and state into one model: the clusters, their
+// nodes, the departing nodes, their CAs, and the condition of each of them. The packages that make
+// the plan use a *Fleet.
 //
 // It decides nothing: it renders no file, compares nothing and chooses no operation.
 //

@@ -7,12 +7,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// A first member that comes back without its data founds an etcd of its own, and the
-// API server beside it serves that: an empty cluster. So each control plane is asked
-// of which etcd its own member is, and one that is astray does not speak for the cluster.
+// A first member that returns without its data bootstraps a new etcd, and its API server serves
+// that: an empty cluster. So each control plane is queried for the etcd of its own member, and one
+// with another etcd does not represent the cluster.
 
-// EtcdID returns the ID by which the etcd of a cluster goes: the recorded one and, where
-// none is, the one that most of its control planes show. Empty when it cannot be told.
+// EtcdID returns the ID of a cluster's etcd: the recorded one or, without a record, the one that
+// most of its control planes report. Empty if it is unknown.
 func (v *Fleet) EtcdID(label string) string {
 	if rec := v.Recorded; rec != nil && rec.Clusters[label] != nil && rec.Clusters[label].EtcdClusterID != "" {
 		return rec.Clusters[label].EtcdClusterID
@@ -35,8 +35,8 @@ func (v *Fleet) EtcdID(label string) string {
 	return its
 }
 
-// ControlPlanesOf returns a cluster's control planes of the configuration, and those that only
-// the state has.
+// ControlPlanesOf returns a cluster's control planes in the configuration, and those only in the
+// state.
 func (v *Fleet) ControlPlanesOf(label string) []state.Target {
 	var out []state.Target
 	for _, n := range v.Config.NodesOf(label, config.ControlPlane) {
@@ -54,8 +54,8 @@ func (v *Fleet) ControlPlanesOf(label string) []state.Target {
 	return out
 }
 
-// OtherEtcd reports whether the etcd on a control plane's own host is known to be another
-// one than the cluster's. One that is being restored from a snapshot is the cluster's.
+// OtherEtcd reports whether the etcd on a control plane's host is known not to be the cluster's. An
+// etcd that is being restored from a snapshot is the cluster's.
 func (v *Fleet) OtherEtcd(label string, t state.Target) bool {
 	e, seen := v.Etcds[t]
 	its := v.EtcdID(label)
@@ -65,8 +65,8 @@ func (v *Fleet) OtherEtcd(label string, t state.Target) bool {
 	return e.ClusterID != its || v.alone(e, v.ControlPlanesOf(label))
 }
 
-// ForeignEtcds returns the control planes of a cluster whose own etcd is another one than the
-// cluster's. As long as nobody shows the cluster's, nobody is known to be astray.
+// ForeignEtcds returns the control planes of a cluster whose own etcd is not the cluster's. While
+// no control plane reports the cluster's etcd, none is known to be foreign.
 func (v *Fleet) ForeignEtcds(label string) []state.Target {
 	var out []state.Target
 	known := false
@@ -85,9 +85,9 @@ func (v *Fleet) ForeignEtcds(label string) []state.Target {
 	return out
 }
 
-// alone tells of a member that knows nobody but itself, while another one has it among
-// others. The ID does not tell these apart: etcd derives it of the members that found
-// it, and so a first member that founds again gets the same.
+// alone reports whether a member lists only itself, while another one lists it among others. The ID
+// does not distinguish them: etcd derives it from the founding members, so a first member that
+// bootstraps again gets the same ID.
 func (v *Fleet) alone(e state.EtcdIdentity, planes []state.Target) bool {
 	return len(e.PeerURLs) == 1 && slices.ContainsFunc(planes, func(t state.Target) bool {
 		other := v.Etcds[t]

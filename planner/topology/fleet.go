@@ -10,83 +10,84 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Fleet is everything that a phase may know: the configuration, what was seen
-// on hosts and in clusters, and what is recorded. Phases do not change it.
+// Fleet is everything that a phase may use: the configuration, the observation of hosts and
+// clusters, and the state. Phases do not modify it.
 type Fleet struct {
 	Config   *config.Config
 	Recorded *state.State
 	// Reports has the hosts that answered, Unobserved those that did not.
 	Reports    map[state.Target]*state.Report
 	Unobserved map[state.Target]state.Unobserved
-	// ClusterReports has the clusters whose API answered, by label; ClusterErrors says why others did not.
+	// ClusterReports has the clusters whose API answered, by label; ClusterErrors says why others
+	// did not.
 	ClusterReports map[string]*state.ClusterReport
 	ClusterErrors  map[string]string
-	// Etcds is of which etcd the member on each control plane's own host says that it
-	// is; of those that did not answer nothing is there.
+	// Etcds has the etcd that the member on each control plane's own host reports; members that did
+	// not answer are missing.
 	Etcds map[state.Target]state.EtcdIdentity
 	// ExternalEtcds has the external etcds that were observed, by the cluster's label.
 	ExternalEtcds map[string]*ExternalEtcd
-	// ObservedAt is when: certificates are due or not relative to it.
+	// ObservedAt is the time of the observation; renewals are due relative to it.
 	ObservedAt time.Time
-	// Destroy plans for nothing of the configuration to be left.
+	// Destroy plans to remove everything in the configuration.
 	Destroy bool
-	// AllowUnreachable plans without workers, nodes that leave and, in a destroy,
-	// any nodes whose hosts could not be observed. Their steps are withheld.
+	// AllowUnreachable plans without workers, departing nodes and, in a destroy, any nodes whose
+	// hosts could not be observed. Their steps are withheld.
 	AllowUnreachable bool
-	// AllowOlderState plans with a state that lacks runs which its hosts have seen.
+	// AllowOlderState plans with a state that lacks runs seen by its hosts.
 	AllowOlderState bool
-	// Replace are nodes that leave and join again on request; of those in
-	// AcceptNewHost the host is meant to be another machine than before.
+	// Replace are nodes that are removed and join again on request; for those in AcceptNewHost the
+	// host may be another machine than before.
 	Replace, AcceptNewHost []state.Target
-	// RefreshOnly plans for nothing but that the state learns what drifted.
+	// RefreshOnly plans only to record drift in the state.
 	RefreshOnly bool
 	// ForgetUnreachable are nodes without a block whose hosts are gone for good.
 	ForgetUnreachable []state.Target
 	// Rotate are the CAs to replace by new ones.
 	Rotate []Rotation
-	// Moved are the renamings that Recorded has behind it and the state file not.
+	// Moved are the renamings that are already applied to Recorded but not to the state file.
 	Moved []state.Moved
-	// Imported is what Recorded knows by import blocks and the state file does not yet.
+	// Imported is what Recorded has from import blocks and the state file does not have yet.
 	Imported state.Learned
-	// Key keys the fingerprints of secrets. Without one nothing that was seen
-	// equals a secret of the configuration.
+	// Key is the key of secret fingerprints. Without one no observed value equals a secret of the
+	// configuration.
 	Key state.Key
 
 	Clusters []*Cluster
-	// Replacements are the nodes that leave and join again; what was seen of
-	// clusters with them is in original, and without them in Clusters.
+	// Replacements are the nodes that are removed and join again; Original has the reports of
+	// clusters with them, Clusters those without.
 	Replacements map[state.Target]*Replacement
 	Original     map[string]*state.ClusterReport
-	// OriginalReports has the hosts of replaced nodes as they were seen.
+	// OriginalReports has the reports of the hosts of replaced nodes.
 	OriginalReports map[state.Target]*state.Report
-	// Refused are nodes and clusters, by address, that cannot be what the state has of
-	// them, or are asked for what cannot be: their hosts count as not observed, so that
-	// what is wrong with others can still be told.
+	// Refused are nodes and clusters, by address, that do not match the state, or are requested to
+	// do something impossible: their hosts count as unobserved, so that findings about others can
+	// still be reported.
 	Refused map[string]bool
 	// Untrusted are the workers that are left out because of what their hosts report.
 	Untrusted map[state.Target]bool
-	// RecordedItems are the items of Recorded, but for those of nodes that are replaced or
-	// come back.
+	// RecordedItems are the items of Recorded, except those of nodes that are replaced or return.
 	RecordedItems *state.Snapshot
 	Cache         *cache
-	// Targeted reports whether the plan is restricted to targets: what would only go
-	// before them does not have to come along.
+	// Targeted reports whether the plan is restricted to targets: steps that would only precede
+	// them are not needed.
 	Targeted bool
-	// Skipped are the phases that the plan leaves out: what refers to one, or waits
-	// for it, is another step then.
+	// Skipped are the phases that the plan skips: a step that refers to one of them, or waits for
+	// it, differs then.
 	Skipped []string
-	// Excluded are the steps that the plan leaves out, with what needs them.
+	// Excluded are the steps that the plan leaves out, together with the steps that need them.
 	Excluded []planner.Selector
-	// Writes are the operations of the plan that write to the host of each node.
+	// Writes are the operations of the plan that write to each node's host.
 	Writes map[state.Target]planner.Operations
-	// Restores reports whether an etcd is to be restored from a snapshot, which makes it
-	// another one.
+	// Restores reports whether an etcd is being restored from a snapshot, which changes its
+	// identity.
 	Restores bool
-	// PathsOnly leaves out what files hold: what to look at does not depend on it.
+	// PathsOnly leaves out the content of files: queries do not depend on it.
 	PathsOnly bool
 }
 
-// NameOf returns the name of a node's Node object: the configured, the recorded, or the host's.
+// NameOf returns the name of a node's Node object: the configured, the recorded, or the host's
+// name.
 func (v *Fleet) NameOf(t state.Target, configured string) string {
 	switch r := v.Report(t); {
 	case configured != "":
@@ -99,7 +100,7 @@ func (v *Fleet) NameOf(t state.Target, configured string) string {
 	return ""
 }
 
-// Report returns what was seen of a node's host; nil when it did not answer, or was refused.
+// Report returns the report of a node's host; nil if it did not answer, or was refused.
 func (v *Fleet) Report(t state.Target) *state.Report {
 	if v.Refused[t.String()] {
 		return nil
@@ -107,8 +108,8 @@ func (v *Fleet) Report(t state.Target) *state.Report {
 	return v.Reports[t]
 }
 
-// PeerURL returns the peer URL of the etcd member on a node's host, as it is before the node is
-// replaced; empty when the node is not known.
+// PeerURL returns the peer URL of the etcd member on a node's host before the node is replaced;
+// empty for an unknown node.
 func (v *Fleet) PeerURL(t state.Target) string {
 	if c := v.ClusterOf(t); c != nil && c.Node(t) != nil && !v.Replaces(t) {
 		return c.Node(t).PeerURL()
@@ -119,8 +120,7 @@ func (v *Fleet) PeerURL(t state.Target) string {
 	return ""
 }
 
-// CA returns the key digest of the CA that a node's host was seen to hold; empty
-// when it holds none or was not seen.
+// CA returns the key digest of the CA on a node's host; empty if it has none or was not observed.
 func (v *Fleet) CA(t state.Target) string {
 	if cas := v.CAs(t); len(cas) > 0 {
 		return cas[0]
@@ -128,14 +128,14 @@ func (v *Fleet) CA(t state.Target) string {
 	return ""
 }
 
-// CAs returns the key digests of the CAs in the file of a node's CA: several while it
-// is rotated. Hosts of one cluster have one in common.
+// CAs returns the key digests of the CAs in a node's CA file: several during a rotation. Hosts of
+// one cluster have one in common.
 func (v *Fleet) CAs(t state.Target) []string {
 	return CADigestsIn(v.Reports[t], v.caBase(t)+".crt")
 }
 
-// ClusterIdentities returns the identities by which a node's cluster goes, as its host shows them:
-// also those of CAs whose place the one that it holds takes, or has taken.
+// ClusterIdentities returns the identities of a node's cluster, as observed on its host, including
+// those of CAs that its CA replaces or has replaced.
 func (v *Fleet) ClusterIdentities(t state.Target) []string {
 	return ClusterIdentities(v.Reports[t], v.caBase(t))
 }
@@ -150,8 +150,8 @@ func (v *Fleet) caBase(t state.Target) string {
 	return KubeadmPKI + "/ca"
 }
 
-// SameCluster reports whether two nodes were seen to hold a CA that is the same, and are
-// not known to be on different etcds.
+// SameCluster reports whether two nodes have a CA in common, and are not known to have different
+// etcds.
 func (v *Fleet) SameCluster(a, b state.Target) bool {
 	cas := v.CAs(b)
 	return v.astray(a) == v.astray(b) && slices.ContainsFunc(v.CAs(a), func(ca string) bool { return slices.Contains(cas, ca) })
@@ -167,7 +167,7 @@ func (v *Fleet) astray(t state.Target) bool {
 	return v.RecordedNode(t) && slices.Contains(v.ForeignEtcds(v.Recorded.Nodes[t].Cluster), t)
 }
 
-// Primary returns the control plane through which a cluster is spoken to; zero when
+// Primary returns the control plane through which a cluster's API and etcd are reached; zero if
 // there is none. It is known once a plan was made.
 func (v *Fleet) Primary(label string) state.Target {
 	for _, c := range v.Clusters {
@@ -178,20 +178,18 @@ func (v *Fleet) Primary(label string) state.Target {
 	return state.Target{}
 }
 
-// ExternalEtcd is what was seen of an external etcd on which a cluster is to be
-// founded.
+// ExternalEtcd is the observation of an external etcd on which a cluster is to be bootstrapped.
 type ExternalEtcd struct {
 	state.ExternalEtcdReport
-	// Err says why not all of it could be observed; nil when all was.
+	// Err says why not everything could be observed; nil if it was.
 	Err error
-	// Blind reports whether hosts do not let a connection through: nothing is known then.
+	// Blind reports whether the hosts do not permit a connection: nothing is known then.
 	Blind bool
 }
 
-// Returning returns the control planes that the state knows, and that have left since: the
-// state was put back from before. Their hosts were given back, and neither the API nor
-// etcd knows them. They join as ones that were never there, and what is remembered of
-// them is no drift.
+// Returning returns the recorded control planes that have been removed since: an older state was
+// restored. Their hosts were reset, and neither the API nor etcd lists them. They join as new
+// nodes, and their recorded items are no drift.
 func (v *Fleet) Returning() []state.Target {
 	if v.Destroy || v.RefreshOnly {
 		return nil
@@ -205,8 +203,8 @@ func (v *Fleet) Returning() []state.Target {
 	return out
 }
 
-// hasLeft reports whether a control plane was seen to be out of its cluster. Where the API
-// or etcd does not say so, it is not known.
+// hasLeft reports whether a control plane was observed not to be in its cluster. Without a report
+// of the API or etcd that is unknown.
 func (v *Fleet) hasLeft(was *state.RecordedNode, r *state.Report) bool {
 	c, cfg := v.ClusterReports[was.Cluster], v.Config.Cluster(was.Cluster)
 	if r == nil || c == nil || cfg == nil || !Blank(r) || r.Units[KubeletUnit].Active == "active" {
@@ -232,8 +230,8 @@ func (v *Fleet) ClusterOf(t state.Target) *Cluster {
 	return nil
 }
 
-// AllowUnreachableFlag is the flag with which a plan goes on without hosts that
-// could not be observed.
+// AllowUnreachableFlag is the flag with which a plan continues without hosts that could not be
+// observed.
 const AllowUnreachableFlag = "allow-unreachable"
 
 // Find returns the configured node of a target, or nil.

@@ -9,15 +9,15 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Abandons reports whether a node without a block is taken out of its cluster without
-// its host: somebody has said that the host is gone for good, and nothing shows
-// that it is not. That it does not answer alone never counts.
+// Abandons reports whether a node without a block is removed from its cluster without its host: the
+// user has declared the host gone, and it shows no signs of life. A missing answer alone is never
+// enough.
 func (v *Fleet) Abandons(t state.Target) bool {
 	return v.ForgetRequested(t) && !v.Destroy && !v.Answers(t) && len(v.SignsOfLife(t)) == 0
 }
 
-// ForgetRequested reports whether a removed block or the flag says of a recorded node
-// without a block that its host is gone for good.
+// ForgetRequested reports whether a removed block or the flag declares the host of a recorded node
+// without a block gone for good.
 func (v *Fleet) ForgetRequested(t state.Target) bool {
 	if !v.RecordedNode(t) || v.Configured(t) {
 		return false
@@ -42,8 +42,8 @@ func (v *Fleet) Configured(t state.Target) bool {
 	return false
 }
 
-// Answers reports whether the machine which joined was seen. Another one at its
-// address, on which nothing is, is not it.
+// Answers reports whether the machine that joined was observed. Another, blank machine at its
+// address does not count.
 func (v *Fleet) Answers(t state.Target) bool {
 	r, was := v.Reports[t], v.Recorded.Nodes[t]
 	if r == nil {
@@ -52,10 +52,10 @@ func (v *Fleet) Answers(t state.Target) bool {
 	return !OtherMachine(was, r) || !Blank(r)
 }
 
-// SignsOfLife returns what shows that the host of a recorded node is not gone, although it
-// could not be observed: it refused us, as a machine that runs does, or its cluster
-// hears of it. A machine at its address that does not prove to be it may be another
-// one: of that the cluster tells, where it shows a Node that is silent.
+// SignsOfLife returns signs that the host of a recorded node is not gone although it could not be
+// observed: it refused the connection, as a running machine does, or its cluster receives reports
+// from it. A machine at its address that does not authenticate as that host may be another one: the
+// cluster shows that by a Node that no longer reports.
 func (v *Fleet) SignsOfLife(t state.Target) []string {
 	var out []string
 	was, u := v.Recorded.Nodes[t], v.Unobserved[t]

@@ -11,7 +11,7 @@ func CompareTargets(a, b state.Target) int {
 	return state.Address{Target: a}.Compare(state.Address{Target: b})
 }
 
-// Forgotten returns the recorded targets that removed blocks leave alone.
+// Forgotten returns the recorded targets that removed blocks drop without touching them.
 func (v *Fleet) Forgotten() []state.Target {
 	if v.Recorded == nil {
 		return nil
@@ -31,8 +31,8 @@ func (v *Fleet) Forgotten() []state.Target {
 	return out
 }
 
-// Forgets reports whether a removed block drops the target from the state. A cluster
-// is meant with its nodes and addons.
+// Forgets reports whether a removed block drops the target from the state. A cluster includes its
+// nodes and addons.
 func (v *Fleet) Forgets(t state.Target) bool {
 	for _, r := range v.Config.Removals {
 		switch {

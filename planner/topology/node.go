@@ -9,16 +9,15 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Node is a node of the configuration together with what is known of its host.
+// Node is a node of the configuration with the observation of its host.
 type Node struct {
 	*config.Node
 	Cluster *Cluster
-	// Settings are the cluster's as this node has them: what is ignored is as it
-	// is on its host.
+	// Settings are the cluster's settings for this node: ignored ones have the value on its host.
 	Settings *config.Cluster
-	// Ignored are arguments of its static pods that are left to others; nil where none is.
+	// Ignored are arguments of its static pods that are left to others; nil if there are none.
 	Ignored *kubeadm.Kept
-	// Report is nil when the host did not answer.
+	// Report is nil if the host did not answer.
 	Report *state.Report
 	// NodeName is the Kubernetes node name.
 	NodeName string
@@ -26,7 +25,7 @@ type Node struct {
 
 func (n *Node) IsControlPlane() bool { return n.Role == config.ControlPlane }
 
-// IsFounder reports whether the cluster is being founded on this node.
+// IsFounder reports whether the cluster is being bootstrapped on this node.
 func (n *Node) IsFounder() bool { return n.Cluster.Founding && n.Target == n.Cluster.Primary }
 
 func (n *Node) Facts() *state.Facts {
@@ -36,14 +35,14 @@ func (n *Node) Facts() *state.Facts {
 	return &n.Report.Facts
 }
 
-// Input returns the node as the renderer takes it.
+// Input returns the node as input of the renderer.
 func (n *Node) Input() kubeadm.Input {
 	in := kubeadm.Input{
 		Cluster: n.Settings, Node: n.Node, NodeName: n.NodeName, Facts: n.Facts(), RunningKubelet: n.RunningKubelet(),
 		ExternalCA: n.Cluster.ExternalCA(), SigningCert: n.signing().certificate, SigningKey: n.signing().key,
 		Kept: n.Ignored,
 	}
-	// Without an endpoint the first control plane stands for the cluster.
+	// Without an endpoint the first control plane represents the cluster.
 	if primary := n.Cluster.PrimaryNode(); primary != nil {
 		in.SharedAddress = primary.AdvertiseAddress()
 	} else if planes := n.Cluster.ControlPlanes(); len(planes) > 0 {
@@ -52,7 +51,8 @@ func (n *Node) Input() kubeadm.Input {
 	return in
 }
 
-// RuntimeSocket returns the runtime's endpoint: configured, found, or containerd's.
+// RuntimeSocket returns the runtime's endpoint: the configured, the observed, or containerd's
+// default.
 func (n *Node) RuntimeSocket() string {
 	switch {
 	case n.CRISocket != "":
@@ -63,10 +63,10 @@ func (n *Node) RuntimeSocket() string {
 	return "unix:///var/run/containerd/containerd.sock"
 }
 
-// MissingCredentials says what a kubelet has lost of its identity in the cluster; empty when it
-// has all of it, or never had one. It still runs with what it has read, but would not
-// start again, and neither is given to it by joining once more, which needs a node
-// that is not there. One whose certificate is in its kubeconfig is about to get its own.
+// MissingCredentials says what a kubelet has lost of its credentials; empty if they are complete,
+// or never existed. The kubelet still runs with what it has read, but would not start again.
+// Joining again does not restore them, because that requires a node that does not exist. A kubelet
+// with a certificate in its kubeconfig is about to get its own.
 func (n *Node) MissingCredentials() string {
 	if n.Report == nil || n.Cluster.ExternalCA() || !n.Report.Files[KubeletConfig].Exists || !n.known() {
 		return ""
@@ -74,7 +74,7 @@ func (n *Node) MissingCredentials() string {
 	conf, own := n.Report.Files[KubeletConf], n.Report.Files[KubeletClientCert]
 	switch {
 	case !conf.Exists && !own.Exists && n.Report.Files[BootstrapConf].Exists:
-		return "" // an apply was cut short as it joined: a Node that is there is of a former life of its host
+		return "" // an interrupted join: an existing Node is from earlier use of its host
 	case !conf.Exists:
 		return "its kubeconfig is missing"
 	case conf.Kubeconfig == nil:
@@ -87,8 +87,8 @@ func (n *Node) MissingCredentials() string {
 	return "its own is missing"
 }
 
-// known reports whether the cluster has the node: by the API, and where that is silent by
-// what an apply has completed on it.
+// known reports whether the cluster has the node: according to the API or, if it does not answer,
+// to what an apply has completed on the node.
 func (n *Node) known() bool {
 	if n.Cluster.Report != nil {
 		_, ok := n.Cluster.Report.Nodes[n.NodeName]
@@ -102,9 +102,9 @@ func (n *Node) known() bool {
 	return recorded != nil && recorded.Find(ItemAddress(n.Target, phase, "file", KubeletConf)) != nil
 }
 
-// signing is with what this node's controller manager signs: what the stage says, and
-// while no stage can go on, for the API is silent, what it was last told. With a
-// bundle in the CA's file it cannot sign with that, and would not come up.
+// signing returns the CA with which this node's controller manager signs: the one of the stage or,
+// while no stage can continue because the API does not answer, its current one. It cannot sign with
+// a CA file that is a bundle, and would not come up.
 func (n *Node) signing() Signing {
 	r := n.Cluster.ClusterCA()
 	if n.Cluster.Rotates() || r == nil || !r.Begun || n.Report == nil {
@@ -125,17 +125,16 @@ func (n *Node) signing() Signing {
 	return told
 }
 
-// Joining reports whether the node gets its identity from a cluster that is there:
-// through the primary, which is therefore never one of those.
+// Joining reports whether the node gets its identity from an existing cluster, through the primary,
+// which therefore never counts as joining.
 func (n *Node) Joining() bool { return n.Joins() && n.Target != n.Cluster.Primary }
 
-// Bootstraps reports whether a joining node's kubelet asks the cluster for its certificate.
+// Bootstraps reports whether a joining node's kubelet requests its certificate from the cluster.
 func (n *Node) Bootstraps() bool { return n.Joining() && !n.Cluster.ExternalCA() }
 
-// Joins reports whether the node has no identity in the cluster yet. A kubelet
-// writes its kubeconfig when it begins to bootstrap; that it has got its
-// certificate shows in the file that the kubeconfig names. One whose certificate
-// is replaced has it in the kubeconfig.
+// Joins reports whether the node has no identity in the cluster yet. A kubelet writes its
+// kubeconfig when it begins to bootstrap; the file that this names shows whether it has got its
+// certificate. A kubelet whose certificate is being replaced has it in the kubeconfig.
 func (n *Node) Joins() bool {
 	switch {
 	case n.Report == nil || n.MissingCredentials() != "":
@@ -159,7 +158,7 @@ func (n *Node) OtherControlPlanes() []string {
 	return out
 }
 
-// Short returns how a node is called in a sentence: by its key, or its name.
+// Short returns the name of a node in a sentence: its key, or its name.
 func (n *Node) Short() string { return ShortName(n.Target) }
 
 func ShortName(t state.Target) string {
@@ -169,15 +168,15 @@ func ShortName(t state.Target) string {
 	return t.Name
 }
 
-// Stopped reports whether static pods of a control plane are stopped.
+// Stopped reports whether any static pod of a control plane is stopped.
 func (n *Node) Stopped() bool {
 	return n.Report != nil && !n.Joins() && slices.ContainsFunc(n.StaticPods(), func(component string) bool {
 		return !n.Report.Files[Manifest(component)].Exists
 	})
 }
 
-// RunningKubelet returns the version of the node's kubelet as the API shows it,
-// without v; empty when that is not known.
+// RunningKubelet returns the version of the node's kubelet according to the API, without v; empty
+// if unknown.
 func (n *Node) RunningKubelet() string {
 	if n.Cluster.Report == nil {
 		return ""
@@ -185,10 +184,10 @@ func (n *Node) RunningKubelet() string {
 	return strings.TrimPrefix(n.Cluster.Report.Nodes[n.NodeName].KubeletVersion, "v")
 }
 
-// Upgrades reports whether the node takes part in its cluster's upgrade: it runs.
+// Upgrades reports whether the node takes part in its cluster's upgrade: it is running.
 func (n *Node) Upgrades() bool { return n.Cluster.Up != nil && n.Report != nil && !n.Joins() }
 
-// Seen returns a file of the host as it is compared; null when it cannot be read.
+// Seen returns a file of the host in compared form; null if it cannot be read.
 func (n *Node) Seen(kind state.Kind, path string) state.Value {
 	f := n.Report.Files[path]
 	if !f.Exists {
@@ -201,7 +200,7 @@ func (n *Node) Seen(kind state.Kind, path string) state.Value {
 	return tree
 }
 
-// EtcdFolder returns where etcd keeps its data on the node, empty where no etcd of ours runs.
+// EtcdFolder returns the data folder of etcd on the node, or "" if it runs no stacked etcd.
 func (n *Node) EtcdFolder() string {
 	if !n.IsControlPlane() || n.Cluster.Etcd.External != nil {
 		return ""
@@ -209,7 +208,7 @@ func (n *Node) EtcdFolder() string {
 	return n.Cluster.Etcd.DataDir
 }
 
-// EtcdData is there once an etcd member has started on the host.
+// EtcdData returns the folder that exists once an etcd member has started on the host.
 func (n *Node) EtcdData() string { return n.Cluster.Etcd.DataDir + "/member" }
 
 func (n *Node) PeerURL() string { return kubeadm.PeerURL(n.AdvertiseAddress()) }
@@ -223,7 +222,7 @@ func (n *Node) StaticPods() []string {
 	return append(out, ControlPlaneVersions...)
 }
 
-// Fails reports whether some component of a control plane is known to fail.
+// Fails reports whether any component of a control plane is known to fail.
 func (n *Node) Fails() bool { return len(n.Cluster.Failed[n.Target]) > 0 }
 
 // CADigestsIn returns the identities of the certificates in a file on the node's host.

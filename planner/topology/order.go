@@ -6,12 +6,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Runs reports whether the node is a control plane that was one before this plan.
+// Runs reports whether the node was a control plane before this plan.
 func (n *Node) Runs() bool {
 	return n.IsControlPlane() && n.Report != nil && n.Report.Files[Manifest("kube-apiserver")].Exists && n.Report.Files[AdminConf].Exists
 }
 
-// Running returns the control planes that run already, the primary first.
+// Running returns the control planes that already run, the primary first.
 func (c *Cluster) Running() []*Node {
 	var out []*Node
 	for _, n := range c.ControlPlanes() {
@@ -26,10 +26,9 @@ func (c *Cluster) Running() []*Node {
 	return out
 }
 
-// InTurn returns the control planes that are there, in the order in which they take their
-// turns. Whatever has one wait for another goes by it, so that no two wait for each
-// other: first those that the others cannot go down beside, then those that are well,
-// in the order of their certificates.
+// InTurn returns the existing control planes in the order in which they are changed. Every wait of
+// one for another follows this order, so that no two wait for each other: first those that have to
+// be repaired before others may go down, then the healthy ones, in the order of their certificates.
 func (c *Cluster) InTurn() []*Node {
 	out := c.Running()
 	for _, n := range c.ControlPlanes() {
@@ -41,31 +40,30 @@ func (c *Cluster) InTurn() []*Node {
 	return out
 }
 
-// condition is what keeps a control plane from being well, in the order in which that is
-// put right.
+// condition is why a control plane is not healthy, in the order of repair.
 type condition int
 
 const (
-	// downAndStopped: its member of etcd is down, and an apply has stopped static pods
-	// that do not come back by themselves.
+	// downAndStopped: its etcd member is down, and an apply has stopped static pods that do not
+	// restart by themselves.
 	downAndStopped condition = iota
-	// down: its member of etcd is, and beside it no other member is restarted.
+	// down: its etcd member is down, and no other member is restarted meanwhile.
 	down
-	// stopped: the others do not go down before its static pods are back.
+	// stopped: the others do not go down before its static pods run again.
 	stopped
 	// failing: the others wait until it is proved to run.
 	failing
 	// notServing: it does not serve, for another reason.
 	notServing
-	// degraded: something of it is stopped or fails, and it serves. It goes down when
-	// those are back that do not, as it may be the last one that does.
+	// degraded: something of it is stopped or fails, but it serves. It goes down only after those
+	// that do not serve are repaired, as it may be the last one that does.
 	degraded
-	// learning: it has begun to join, which ends before another one is added, since
-	// etcd has one learner at a time.
+	// learning: it has begun to join. That is completed before another member is added, since etcd
+	// has one learner at a time.
 	learning
-	// entering: it goes on to join.
+	// entering: its join continues.
 	entering
-	// none: it is well.
+	// none: it is healthy.
 	none
 )
 
@@ -94,15 +92,15 @@ func (n *Node) condition() condition {
 	return entering
 }
 
-// belongs reports whether etcd counts a member on the control plane as a voter, or that it
-// does not tell: what does not run there has run.
+// belongs reports whether etcd lists a voter on the control plane, or the members are unknown: a
+// component that does not run there has run before.
 func (n *Node) belongs() bool {
 	c := n.Cluster
 	return c.Etcd.External != nil || c.Seen == nil || len(c.Seen.Members) == 0 || c.Votes(n.PeerURL())
 }
 
-// Preceding returns the control planes whose turn comes before that of a node: all of them
-// where it has none itself, as it joins or leaves.
+// Preceding returns the control planes that are changed before a node: all of them if it has no
+// turn itself, because it joins or is removed.
 func (c *Cluster) Preceding(n *Node) []*Node {
 	order := c.InTurn()
 	if i := slices.Index(order, n); i >= 0 {
@@ -111,17 +109,18 @@ func (c *Cluster) Preceding(n *Node) []*Node {
 	return order
 }
 
-// MendedBefore returns the control planes that are mended before it is a node's turn. Who
-// only goes on to join has nothing to mend.
+// MendedBefore returns the control planes that are repaired before a node is changed. A node that
+// only continues to join needs no repair.
 func (c *Cluster) MendedBefore(n *Node) []*Node {
 	return slices.DeleteFunc(c.Preceding(n), func(o *Node) bool { return !o.Unhealthy() || !o.Runs() && !o.belongs() })
 }
 
-// Turn lets certificates of control planes that run change one control plane
-// after the other: only when everything on one is proved to be well with its new
-// ones does the next get its own. One that is sick waits for nobody, and all but
-// the primary, which the others get CAs from, wait for it. Where nobody answers for
-// the cluster there is nothing to keep, and none gets well before all have theirs.
+// Turn returns the steps that the certificate step of a running control plane waits for:
+// certificates change on one control plane after the other, and the next one gets its own only when
+// everything on the previous one is proved to be healthy. An unhealthy control plane waits for
+// none, and all except the primary, from which the others get CAs, wait for it. While the API does
+// not answer there is nothing to preserve, and none becomes healthy before all have their
+// certificates.
 func (n *Node) Turn() []state.Address {
 	c := n.Cluster
 	if c.Report == nil || c.Fleet.Targeted || !n.Runs() || n.Target == c.Primary || n.Unhealthy() {
@@ -141,9 +140,9 @@ func (n *Node) Turn() []state.Address {
 	return out
 }
 
-// AfterAll lets control planes of a cluster that does not answer wait for one
-// another's certificates: an API server needs a quorum of etcd members that
-// trust each other. In an upgrade they take their turns there as well.
+// AfterAll makes control planes of a cluster that does not answer wait for each other's
+// certificates: an API server needs a quorum of etcd members that trust each other. In an upgrade
+// they are still changed one at a time.
 func (n *Node) AfterAll() []state.Address {
 	c := n.Cluster
 	if c.Report != nil || !n.Runs() || n.Upgrades() {

@@ -5,30 +5,30 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// FoldersBefore are folders of which the mark remembers whether they were
-// there, so that a reset knows which to take away.
+// FoldersBefore are folders for which the marker records whether they existed, so that a reset
+// knows which to remove.
 var FoldersBefore = []string{
 	"/etc/kubernetes", "/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/etc/kubernetes/tmp",
 	"/var/lib/kubelet", "/var/lib/etcd", CNIConfigs, "/var/lib/cni", "/var/log/pods", "/var/log/containers",
 	"/usr/libexec/kubernetes", "/var/lib/kube-proxy", "/opt/cni/bin", LogindFolder, FlannelState,
 }
 
-// FoldersOfKubernetes are those of them that nothing else uses.
+// FoldersOfKubernetes are those that only Kubernetes uses.
 var FoldersOfKubernetes = []string{
 	"/etc/kubernetes", "/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/etc/kubernetes/tmp",
 	"/var/lib/kubelet", "/var/lib/etcd", "/usr/libexec/kubernetes", "/var/lib/kube-proxy", FlannelState,
 }
 
-// The kubelet has logind wait for its graceful shutdown, and never takes that
-// back (pkg/kubelet/nodeshutdown/systemd).
+// LogindFolder is where the kubelet configures logind to wait for its graceful shutdown, which it
+// never reverts (pkg/kubelet/nodeshutdown/systemd).
 const LogindFolder = "/etc/systemd/logind.conf.d"
 
-// KubeadmPKI is where kubeadm keeps certificates unless told otherwise.
+// KubeadmPKI is kubeadm's default folder for certificates.
 const KubeadmPKI = config.DefaultCertificatesDir
 
 const Root = "root:root"
 
-// EnsureFolder makes a folder of root's.
+// EnsureFolder returns the operation that creates a folder owned by root.
 func EnsureFolder(path, mode string) planner.EnsureDirectory {
 	return planner.EnsureDirectory{Path: path, Mode: mode, Owner: Root}
 }
@@ -43,12 +43,12 @@ const (
 	KubeletClientCert = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 )
 
-// CNIConfigs is where the container runtime looks for the network of pods. A network
-// addon puts its own configuration there, and nobody takes it away with the addon: a
-// host that was given back would go on with a network that is not there.
+// CNIConfigs is where the container runtime reads the network configuration of pods. A network
+// addon writes its own configuration there, and nothing removes it with the addon: after a reset
+// the host would keep using a network that no longer exists.
 const CNIConfigs = "/etc/cni/net.d"
 
-// FlannelState is what flannel leaves in memory, until the next boot.
+// FlannelState is the folder that flannel leaves in memory until the next boot.
 const FlannelState = "/run/flannel"
 
 const (

@@ -7,26 +7,25 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Phase is one row of the table. A phase that owns nothing has no items; one
-// that has nothing to do yields no operations.
+// Phase is one row of the table of phases. A phase that owns nothing has no items; one without work
+// yields no operations.
 type Phase struct {
 	Name string
-	// items are what the phase wants on a node, or in a cluster.
+	// NodeItems and ClusterItems return the items of the phase on a node, or in a cluster.
 	NodeItems    func(n *Node) []state.Item
 	ClusterItems func(c *Cluster) []state.Item
-	// NodeStep and clusterStep choose the operations for the changes.
+	// NodeStep and ClusterStep choose the operations for the changes.
 	NodeStep    func(n *Node, w PhaseWork) planner.Step
 	ClusterStep func(c *Cluster, w PhaseWork) planner.Step
-	// Retains reports whether an item which nobody wants any more stays where it is and
-	// is forgotten: something else may still rest on it.
+	// Retains reports whether an item that is no longer desired stays on the host and is only
+	// forgotten: other software may still depend on it.
 	Retains func(class string) bool
-	// NodeNeeds and clusterNeeds are the steps that come before, whether they
-	// have something to do or not.
+	// NodeNeeds and ClusterNeeds return the steps that come before, whether or not they have work.
 	NodeNeeds    func(n *Node) []state.Address
 	ClusterNeeds func(c *Cluster) []state.Address
 }
 
-// The names of the phases, which are kubeadm's.
+// The names of the phases, as in kubeadm.
 const (
 	PreflightPhase        = "preflight"
 	PreparePhase          = "prepare"
@@ -62,7 +61,7 @@ const (
 	KubeProxyPart = AddonPhase + "/kube-proxy"
 )
 
-// PhaseWork is what a phase has to do on one target.
+// PhaseWork is the work of a phase on one target.
 type PhaseWork struct {
 	Changes []planner.Change
 	Desired *state.Snapshot
@@ -73,8 +72,8 @@ type PhaseWork struct {
 // Empty reports whether nothing of the phase changes.
 func (w PhaseWork) Empty() bool { return len(w.Changes) == 0 }
 
-// Creates tells of a phase of the same target whether it makes something that
-// was not there: a join, not an update.
+// Creates reports whether a phase of the same target creates an item that did not exist: a join,
+// not an update.
 func (w PhaseWork) Creates(phase string) bool { return w.Of(phase).Create() }
 
 // Of returns the work of any phase on the same target.
@@ -82,7 +81,7 @@ func (w PhaseWork) Of(phase string) PhaseWork {
 	return PhaseWork{Changes: w.Peer(phase), Desired: w.Desired, Peer: w.Peer}
 }
 
-// Create reports whether some item was not there.
+// Create reports whether any item did not exist.
 func (w PhaseWork) Create() bool {
 	for _, c := range w.Changes {
 		if c.Action == planner.Create && c.Reason == planner.ReasonNew {
@@ -92,7 +91,7 @@ func (w PhaseWork) Create() bool {
 	return false
 }
 
-// Concerns reports whether some change is of the kind.
+// Concerns reports whether any change is of the kind.
 func (w PhaseWork) Concerns(kind state.Kind) bool {
 	for _, c := range w.Changes {
 		if c.Kind == kind {
@@ -102,7 +101,7 @@ func (w PhaseWork) Concerns(kind state.Kind) bool {
 	return false
 }
 
-// Find returns the desired item of a change; nil when it is to go.
+// Find returns the desired item of a change; nil if it is removed.
 func (w PhaseWork) Find(c planner.Change) *state.Item { return w.Desired.Find(c.Address) }
 
 func actionOf(changes []planner.Change) planner.Action {

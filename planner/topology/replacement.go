@@ -9,17 +9,16 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// The flags of replacing nodes.
+// The flags for replacing nodes.
 const (
 	ReplaceFlag = "replace"
-	// AcceptNewHostFlag says that a node's host is another machine than before.
+	// AcceptNewHostFlag accepts that a node's host is another machine than before.
 	AcceptNewHostFlag = "accept-new-host"
-	// ForgetUnreachableFlag takes a node out whose host is gone for good.
+	// ForgetUnreachableFlag removes a node whose host is gone for good.
 	ForgetUnreachableFlag = "forget-unreachable"
 )
 
-// AsFlags are these flags with a node's address each, as words of a command that is
-// printed to be copied.
+// AsFlags returns these flags, each with a node's address, as words of a command to be copied.
 func AsFlags(t state.Target, flags ...string) string {
 	words := make([]string, len(flags))
 	for i, f := range flags {
@@ -28,27 +27,27 @@ func AsFlags(t state.Target, flags ...string) string {
 	return strings.Join(words, " ")
 }
 
-// Replacement is a node that leaves its cluster and joins again in one plan.
+// Replacement is a node that is removed from its cluster and joins again in one plan.
 type Replacement struct {
 	Reason string
-	// Report is the host as it was seen; nil when it holds nothing to take away,
-	// because it was reinstalled or is another machine.
+	// Report is the observation of the host; nil if it has nothing to remove, because it was
+	// reinstalled or is another machine.
 	Report *state.Report
 }
 
 // Replaces reports whether the node is replaced in this plan.
 func (v *Fleet) Replaces(t state.Target) bool { return v.Replacements[t] != nil }
 
-// Readdressed reports whether the node is at another address than when it was recorded.
+// Readdressed reports whether the node has another address than the recorded one.
 func Readdressed(n *config.Node, was *state.RecordedNode) bool {
 	return was.Address != "" && !SameAddress(was.Address, n.AdvertiseAddress())
 }
 
-// SameAddress reports whether two addresses are one, however each is written.
+// SameAddress reports whether two addresses are equal, in any notation.
 func SameAddress(a, b string) bool { return state.CanonicalIP(a) == state.CanonicalIP(b) }
 
-// ControlPlaneStays reports whether a control plane stays at its address besides the node: a
-// cluster without one goes as a whole, so its block is nothing to take out.
+// ControlPlaneStays reports whether another control plane than the node stays at its address:
+// without one the cluster is destroyed as a whole, so removing the block is no remedy.
 func (v *Fleet) ControlPlaneStays(n *config.Node) bool {
 	return slices.ContainsFunc(v.Config.NodesOf(n.Cluster, config.ControlPlane), func(p *config.Node) bool {
 		was := v.Recorded.Nodes[p.Target]
@@ -56,8 +55,7 @@ func (v *Fleet) ControlPlaneStays(n *config.Node) bool {
 	})
 }
 
-// AnotherNodeReason returns why the configuration's node is another one than that
-// which was recorded; "" when it is not.
+// AnotherNodeReason returns why the configured node is not the recorded one; "" if it is.
 func AnotherNodeReason(n *config.Node, was *state.RecordedNode) string {
 	switch {
 	case was.Role != string(n.Role):
@@ -70,8 +68,8 @@ func AnotherNodeReason(n *config.Node, was *state.RecordedNode) string {
 	return ""
 }
 
-// KeptMarks returns what a host remembers while its node is replaced: that it is
-// ours, and what was there before.
+// KeptMarks returns the markers of a host while its node is replaced: that it is kubewright's, and
+// its previous condition.
 func (l Departure) KeptMarks() *state.Marks {
 	if l.Report == nil {
 		return nil
@@ -84,13 +82,13 @@ func (l Departure) KeptMarks() *state.Marks {
 	return &m
 }
 
-// ReplacesWorker reports whether the node leaves as a worker and joins again in this plan.
+// ReplacesWorker reports whether the node is removed as a worker and joins again in this plan.
 func (n *Node) ReplacesWorker() bool {
 	return n.Cluster.Fleet.Replaces(n.Target) && n.Cluster.Fleet.Recorded.Nodes[n.Target].Role == string(config.Worker)
 }
 
-// ComesBack tells of a worker that it is away until it has joined: this plan takes it out
-// before, or an earlier apply did, as its host is ours already.
+// ComesBack reports whether a worker is away until it has joined: this plan removes it first, or an
+// earlier apply did, as its host already has a marker.
 func (n *Node) ComesBack() bool {
 	if n.IsControlPlane() || !n.Joins() {
 		return false

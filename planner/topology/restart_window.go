@@ -8,21 +8,19 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// RestartWindow is when a static pod of a control plane that runs is restarted, in a plan
-// in which other control planes come or go. Where nothing comes or goes all
-// moments are alike.
+// RestartWindow is when a static pod of a running control plane is restarted, in a plan in which
+// other control planes join or are removed. Otherwise all moments are equal.
 type RestartWindow int
 
 const (
-	// AnyWindow: before or after, as it comes. So it is where targets alone are
-	// planned, which what only goes before them does not belong to, and with what
-	// mends a control plane.
+	// AnyWindow: before or after, in any order. It is used for plans restricted to targets, which
+	// do not include steps that would only precede them, and for the repair of a control plane.
 	AnyWindow RestartWindow = iota
-	// BeforeAll: before anybody joins or leaves, but for members that are dead.
+	// BeforeAll: before any control plane joins or is removed, except for dead members.
 	BeforeAll
-	// BeforeJoins: when those that leave are gone, and nobody has joined yet.
+	// BeforeJoins: after the removals, before any join.
 	BeforeJoins
-	// AfterAll: when those that come have joined, and those that leave are gone.
+	// AfterAll: after all joins and removals.
 	AfterAll
 )
 
@@ -31,16 +29,16 @@ func (c *Cluster) Newcomers() []*Node {
 	return slices.DeleteFunc(c.ControlPlanes(), func(n *Node) bool { return !n.Joining() })
 }
 
-// Departing returns the control planes that leave the cluster in this plan.
+// Departing returns the control planes that are removed from the cluster in this plan.
 func (c *Cluster) Departing() []Departure {
 	return slices.DeleteFunc(c.Fleet.Departures(), func(l Departure) bool {
 		return l.Cluster != c || l.Whole || !l.Acts() || l.Role != string(config.ControlPlane)
 	})
 }
 
-// VotersAt are etcd's voters at a moment: as they were seen, but for those that
-// come and go. Who has joined is well, since joining ends when it is. None where
-// etcd did not say who they are.
+// VotersAt returns etcd's voters at a moment: the observed ones, adjusted for joins and removals. A
+// joined member counts as healthy, since its join ends when it is. None if etcd did not list its
+// members.
 func (c *Cluster) VotersAt(at RestartWindow) []state.EtcdMember {
 	if c.Etcd.External != nil || c.Seen == nil || len(c.Seen.Members) == 0 {
 		return nil
@@ -65,23 +63,23 @@ func (c *Cluster) VotersAt(at RestartWindow) []state.EtcdMember {
 	return out
 }
 
-// Unhealthy reports whether a control plane of the cluster was seen not to serve, a component
-// of it to be stopped or not to run as its file says, or its member of etcd not to be
-// healthy. Where nobody answers for the cluster it is not known who is.
+// Unhealthy reports whether a control plane does not serve, one of its components is stopped or
+// does not run as its file says, or its etcd member is not healthy. If the API does not answer,
+// that is unknown.
 func (n *Node) Unhealthy() bool {
 	return n.Cluster.Report != nil && !n.Joins() && (!n.Serves() || n.Stopped() || n.Fails() || n.MemberDown())
 }
 
-// MemberDown reports whether etcd counts a member on the control plane, and that it was not
-// seen to be healthy.
+// MemberDown reports whether etcd lists a voter on the control plane that was not observed to be
+// healthy.
 func (n *Node) MemberDown() bool {
 	return slices.ContainsFunc(n.Cluster.VotersAt(AnyWindow), func(m state.EtcdMember) bool {
 		return !m.Healthy && slices.Contains(m.PeerURLs, n.PeerURL())
 	})
 }
 
-// Serves reports whether the API showed the node's own API server to be ready. An
-// administrator's kubeconfig that is lost takes nothing from it.
+// Serves reports whether the API showed the node's own API server as ready. A lost administrator's
+// kubeconfig does not matter.
 func (n *Node) Serves() bool {
 	return n.IsControlPlane() && n.Report != nil && n.Report.Files[Manifest("kube-apiserver")].Exists && n.Cluster.ShowsReady(n.NodeName)
 }
@@ -90,7 +88,7 @@ func (c *Cluster) ShowsReady(name string) bool {
 	return c.Seen != nil && c.Seen.StaticPods["kube-apiserver-"+name].Ready
 }
 
-// Dead reports whether etcd counts a voter on the departing node, which does not answer.
+// Dead reports whether etcd lists a member on the departing node that does not answer.
 func (l Departure) Dead() bool {
 	return l.Cluster.Seen != nil && quorum.IsDown(l.Cluster.Seen.Members, l.PeerURL())
 }

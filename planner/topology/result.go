@@ -7,18 +7,17 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Result is a plan together with the items that it rests on, which become
-// the recorded ones as steps are done.
+// Result is a plan together with its items, which become the recorded ones as steps are done.
 type Result struct {
 	Plan    *planner.Plan
 	Desired *state.Snapshot
-	// Observed has what was seen of each desired or recorded item.
+	// Observed has the observation of each desired or recorded item.
 	Observed *state.Snapshot
-	// Open has the items that are not as they are wanted, also those that a
-	// restricted plan leaves as they are.
+	// Open has the items that are not as desired, including those that a restricted plan leaves
+	// unchanged.
 	Open map[state.Address]bool
-	// Due has those of them that the configuration does not leave out by skip_phases. It
-	// is not set of a refresh-only plan.
+	// Due has those of them that the configuration does not leave out with skip_phases. It is not
+	// set for a refresh-only plan.
 	Due map[state.Address]bool
 }
 
@@ -27,7 +26,7 @@ type Builder struct {
 	Draft   *planner.Draft
 	Desired *state.Snapshot
 	Changes map[state.Address][]planner.Change
-	// Access are the operations by which steps put right who may read keys.
+	// Access are the operations by which steps correct mode and owner of key files.
 	Access map[state.Address][]planner.Operation
 }
 
@@ -45,7 +44,7 @@ func (b *Builder) Work(id state.Address) PhaseWork {
 	}
 }
 
-// Add keeps a step that has something to do, and its edges in any case.
+// Add adds a step that has work, and its edges in any case.
 func (b *Builder) Add(id state.Address, s planner.Step, needs []state.Address) {
 	b.Draft.Edges[id] = needs
 	if access := b.Access[id]; len(access) > 0 {
@@ -64,7 +63,7 @@ func (b *Builder) Add(id state.Address, s planner.Step, needs []state.Address) {
 	b.Draft.Steps = append(b.Draft.Steps, s)
 }
 
-// Owns reports whether something of the target is recorded.
+// Owns reports whether the state records any item of the target.
 func (v *Fleet) Owns(t state.Target) bool {
 	return slices.ContainsFunc(v.RecordedItems.Items, func(i state.Item) bool { return i.Address.Target == t })
 }
@@ -73,7 +72,7 @@ func (v *Fleet) RecordedNode(t state.Target) bool {
 	return v.Recorded != nil && v.Recorded.Nodes[t] != nil
 }
 
-// Remembers reports whether the state has a cluster, or a node of it.
+// Remembers reports whether the state records a cluster, or a node of it.
 func (v *Fleet) Remembers(label string) bool {
 	return v.Recorded != nil && (v.Recorded.Clusters[label] != nil || HasRecordedNodes(v.Recorded, label))
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// RoleThere returns what a host is in its cluster, by what its kubelet is to run; empty where
-// the files do not tell, as on one that is about to become a control plane, or was emptied.
+// RoleThere returns the role of a host in its cluster, according to the files of its kubelet; empty
+// if they do not show it, as on a host that is about to become a control plane, or was wiped.
 func RoleThere(r *state.Report) config.Role {
 	switch {
 	case r.Files[Manifest("kube-apiserver")].Exists:
@@ -19,8 +19,8 @@ func RoleThere(r *state.Report) config.Role {
 	return config.Worker
 }
 
-// OtherRole returns what the node's host is in its cluster, where that is known to be
-// something else than the node's block says.
+// OtherRole returns the role of the node's host in its cluster, if it is known to differ from the
+// node's block.
 func (n *Node) OtherRole() config.Role {
 	if there := RoleThere(n.Report); there != n.Role {
 		return there

@@ -8,74 +8,70 @@ import (
 
 // A CA is rotated in three stages, each of which ends before the next begins:
 //
-//   - trust-both: a new CA is made beside the old one, and everybody is told of
-//     both and has read so.
-//   - reissue: what the old one has signed is issued by the new one, also in the
-//     kubelets' own files, and nobody signs with the old one any more.
-//   - drop-old: everybody is told of the new one alone.
+//   - trust-both: a new CA is made beside the old one, and every component trusts both and has read
+//     them.
+//   - reissue: the new CA reissues everything that the old one has signed, including the kubelets'
+//     own files, and no component signs with the old one any more.
+//   - drop-old: every component trusts only the new one.
 //
-// At any moment everybody trusts what anybody shows. Until the last stage the
-// first certificate of ca.crt is the old one, and ca.key is its key, so that
-// kubeadm, which takes the first for the CA, signs with what everybody trusts.
-// What the new CA and the old one are is in files beside it until all is done;
-// how far a rotation has come is seen from those and from who has signed what.
-// The procedure is that of the Kubernetes documentation, "Manual Rotation of CA
-// Certificates".
+// At any moment every component trusts what any other one presents. Until the last stage the first
+// certificate of ca.crt is the old one, and ca.key is its key, so that kubeadm, which uses the
+// first one as the CA, signs with a CA that every component trusts. Files beside it identify the
+// new and the old CA until the rotation is complete; its progress is observed from those files and
+// from the issuers of certificates. The procedure is that of the Kubernetes documentation, "Manual
+// Rotation of CA Certificates".
 const (
 	TrustBoth = "trust-both"
 	Reissue   = "reissue"
 	DropOld   = "drop-old"
 )
 
-// Rotation asks for a CA of a cluster, or its service account keys, to be
-// replaced by a new one.
+// Rotation is a request to replace a CA of a cluster, or its service account keys.
 type Rotation struct {
 	Cluster state.Target
-	// CA is its name: ca, front-proxy-ca or etcd-ca; or service-account for the
-	// pair of keys by which tokens are believed.
+	// CA is its name: ca, front-proxy-ca or etcd-ca; or service-account for the key pair that
+	// verifies tokens.
 	CA string
 }
 
-// String returns the rotation as it is asked for.
+// String returns the rotation as the user requests it.
 func (r Rotation) String() string { return r.Cluster.String() + "/" + r.CA }
 
-// CARotation is a CA on its way to its successor.
+// CARotation is a CA that is being rotated.
 type CARotation struct {
 	CA
-	// Source is the control plane that has the new CA, or is to make it.
+	// Source is the control plane that has the new CA, or makes it.
 	Source state.Target
-	// Old and new are identities; new is empty as long as the CA is to be made.
+	// Old and New are identities; New is empty until the CA is made.
 	Old, New string
-	// Begun reports whether the new CA is there, reissuing that it has signed something,
-	// and so is trusted by all, dropping that somebody has let go of the old one,
-	// and so nothing rests on that.
+	// Begun reports whether the new CA exists; Reissuing whether it has signed something, and so is
+	// trusted by all components; Dropping whether a component has dropped the old one, on which
+	// nothing depends any more.
 	Begun, Reissuing, Dropping bool
 }
 
-// KeyRotation is the pair of service account keys on its way to its successor.
+// KeyRotation is a pair of service account keys that is being rotated.
 type KeyRotation struct {
 	// Base is the pair's path without .key and .pub.
 	Base string
-	// Source is the control plane that has the new pair, or is to make it.
+	// Source is the control plane that has the new pair, or makes it.
 	Source state.Target
-	// Old and new are the identities of the public keys; new is empty as long as
-	// the pair is to be made.
+	// Old and New are the identities of the public keys; New is empty until the pair is made.
 	Old, New string
-	// Begun reports whether the new pair is there and somebody believes it, signing that
-	// somebody signs with it, signed that all do, and dropping that somebody does
-	// not believe the old one any more.
+	// Begun reports whether the new pair exists and an API server accepts it; Signing whether a
+	// component signs with it, Signed whether all do, and Dropping whether an API server no longer
+	// accepts the old one.
 	Begun, Signing, Signed, Dropping bool
-	// Since is when the last API server began to sign with the new one.
+	// Since is when the last API server began to sign with the new key.
 	Since time.Time
-	// Secrets are the names of Secrets with tokens that the old one has signed.
+	// Secrets are the names of Secrets with tokens signed by the old key.
 	Secrets []string
-	// Due reports whether the old one is dropped in this plan, and held why not although
-	// it could be.
+	// Due reports whether this plan drops the old key; Held says what that waits for.
 	Due  bool
 	Held string
 }
 
-// TakesPart reports whether the keys have something left to do in a stage of this plan.
+// TakesPart reports whether a stage of this plan has work left for the keys.
 func (r *KeyRotation) TakesPart(stage string) bool {
 	switch {
 	case r == nil:
@@ -88,7 +84,7 @@ func (r *KeyRotation) TakesPart(stage string) bool {
 	return r.Due
 }
 
-// Acts reports whether this plan goes on with the rotation.
+// Acts reports whether this plan continues the rotation.
 func (r *KeyRotation) Acts() bool {
 	return r.TakesPart(TrustBoth) || r.TakesPart(Reissue) || r.TakesPart(DropOld)
 }
@@ -96,13 +92,13 @@ func (r *KeyRotation) Acts() bool {
 // RotationStage is a stage of a cluster's rotations.
 type RotationStage struct {
 	Name string
-	// View is the cluster's in this stage, place its place in there.
-	View  *Fleet
+	// Fleet is the fleet in this stage, Place the index of the cluster in it.
+	Fleet *Fleet
 	Place int
 }
 
-// Cluster returns the cluster as it is configured in the stage.
-func (s *RotationStage) Cluster() *Cluster { return s.View.Clusters[s.Place] }
+// Cluster returns the cluster as configured in the stage.
+func (s *RotationStage) Cluster() *Cluster { return s.Fleet.Clusters[s.Place] }
 
 // Step returns the address of a phase on a target in the stage.
 func (s *RotationStage) Step(t state.Target, phase string) state.Address {
@@ -111,8 +107,8 @@ func (s *RotationStage) Step(t state.Target, phase string) state.Address {
 	return id
 }
 
-// SigningAt returns the CA with which controller managers sign in a stage, without
-// .crt and .key; empty is the cluster's as always.
+// SigningAt returns the CA with which controller managers sign in a stage; zero for the cluster CA
+// as usual.
 func SigningAt(c *Cluster, stage string) Signing {
 	r := c.ClusterCA()
 	switch {

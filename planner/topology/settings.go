@@ -4,14 +4,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Who reads a plan asks of each value that changes which line wants it. Most values
-// are a setting put into a file or object; tables say which goes where, and what no
-// row of a table refers to is kubeadm's default. What a patch sets shows when the same
-// is rendered without it.
+// A plan shows for each changed value which line of the configuration sets it. Most values are a
+// setting that is written into a file or object; tables map settings to their values, and values
+// without a row are kubeadm's defaults. The effect of a patch is found by rendering without it.
 
-// Placing says where in an item a setting is. Both are paths, taken apart. A key "*"
-// is any one key, the same on both sides, and "**" at the end any keys that follow:
-// a value in a tree.
+// Placing maps a setting to values of an item. Both are split paths. A key "*" is any single key,
+// the same on both sides, and "**" at the end is any number of keys: a value in a tree.
 type Placing struct {
 	Setting []string
 	Values  [][]string
@@ -25,38 +23,37 @@ func Place(setting string, values ...string) Placing {
 	return p
 }
 
-// Placings tell where the values of an item come from. A row counts before those
-// behind it.
+// Placings map settings to the values of an item. Earlier rows take precedence over later ones.
 type Placings struct {
-	// cluster are those of the cluster's settings. Of the node's some count before
-	// these, as they do in a kubelet, and some behind, as an address that an argument
-	// may say otherwise. Objects have only the latter, of the cluster's primary.
+	// Cluster are the rows of the cluster's settings. Some settings of the node take precedence
+	// over them (Before), as in a kubelet, and some do not (Behind), such as an address that an
+	// argument may override. Objects only have the latter, of the cluster's primary.
 	Before, Cluster, Behind []Placing
 	Images                  []ImagePlacing
 }
 
-// ImagePlacing is an image in an item: value is where, and at as a change has it. Of
-// the settings of its repository and tag the first that is written counts.
+// ImagePlacing is an image in an item: Value is its path in the item, and At its path in a change.
+// The first of the settings of its repository and tag that is set takes precedence.
 type ImagePlacing struct {
 	Value, At       string
 	Repository, Tag []string
 }
 
-// Written is a setting that stands in the configuration.
+// Written is a setting that is present in the configuration.
 type Written struct {
 	Keys   []string
 	Source state.Source
-	// Leaf reports whether nothing inside of it is written.
+	// Leaf reports whether nothing inside of it is set.
 	Leaf bool
 }
 
-// SharedKey is an item as far as it is the same for all nodes of a cluster.
+// SharedKey identifies origins that are the same for all nodes of a cluster.
 type SharedKey struct {
 	Cluster  *Cluster
 	Placings *Placings
 }
 
-// PatchedPath is a path of an item where a patch made it another.
+// PatchedPath is a path of an item that a patch has changed.
 type PatchedPath struct {
 	Path   string
 	Source state.Source

@@ -1,6 +1,6 @@
 package topology
 
-// Part is what of the software a file belongs to, in the words of install.keep.
+// Part is the part of the software that a file belongs to, in the words of install.keep.
 type Part string
 
 const (
@@ -8,8 +8,8 @@ const (
 	KubeletPart Part = "kubelet"
 	CNIPart     Part = "cni"
 	ImagesPart  Part = "images"
-	// ToolsPart is what nothing rests on; it goes with the kubelet.
+	// ToolsPart is software that nothing depends on; it is removed with the kubelet.
 	ToolsPart Part = "tools"
 )
 
-const KeptPart = "keep:" // what install.keep named
+const KeptPart = "keep:" // prefix in Marks.Before for the parts that install.keep names

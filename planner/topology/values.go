@@ -18,8 +18,8 @@ func parseFile(kind state.Kind, content []byte) (state.Value, error) {
 		if err != nil {
 			return state.Value{}, err
 		}
-		// What an etcd member was founded or joined with is of no use once it has
-		// data (etcd ignores it), and kubeadm upgrade rewrites it.
+		// The founding arguments have no effect once an etcd member has data, and kubeadm upgrade
+		// rewrites them.
 		return withoutArgs(tree, "initial-cluster", "initial-cluster-state"), nil
 	case state.KindYAMLFile:
 		return kubeadm.YAMLAttributes(content)
@@ -27,7 +27,7 @@ func parseFile(kind state.Kind, content []byte) (state.Value, error) {
 		return kubeadm.KubeletFlagsAttributes(content)
 	}
 	if !utf8.Valid(content) {
-		// Another file might hold the very text that shows this one's bytes.
+		// Another file might contain exactly the text that represents this one's bytes.
 		return Attributes("content", string(content), "encoding", "not UTF-8"), nil
 	}
 	return Attributes("content", string(content)), nil
@@ -45,7 +45,7 @@ func Sorted(list []string) []string {
 	return out
 }
 
-// Attributes makes a map value from alternating keys and values.
+// Attributes returns a map value from alternating keys and values.
 func Attributes(pairs ...any) state.Value {
 	m := make(map[string]state.Value, len(pairs)/2)
 	for i := 0; i < len(pairs); i += 2 {
@@ -74,7 +74,7 @@ func withoutArgs(v state.Value, names ...string) state.Value {
 	return state.Map(m)
 }
 
-// Must unwraps a rendering of a configuration that was validated before.
+// Must returns the result of rendering a validated configuration, and panics on an error.
 func Must(b []byte, err error) []byte {
 	if err != nil {
 		panic("internal error: " + err.Error())
@@ -82,7 +82,7 @@ func Must(b []byte, err error) []byte {
 	return b
 }
 
-// Brief prints a duration without what is zero at its end: 10m, not 10m0s.
+// Brief formats a duration without zero units at its end: 10m, not 10m0s.
 func Brief(d time.Duration) string {
 	text := d.String()
 	for _, unit := range []string{"m0s", "h0m"} {
@@ -100,7 +100,7 @@ func WithAttribute(m state.Value, name string, value any) state.Value {
 	return state.Map(out)
 }
 
-// ValueAt returns what a tree has at the path; null for nothing.
+// ValueAt returns the value at the path of a tree; null if there is none.
 func ValueAt(v state.Value, path []string) state.Value {
 	for _, key := range path {
 		v = v.AsMap()[key]
@@ -108,7 +108,7 @@ func ValueAt(v state.Value, path []string) state.Value {
 	return v
 }
 
-// ReplaceAt returns the tree with another value at the path; null takes the key away.
+// ReplaceAt returns the tree with another value at the path; null removes the key.
 func ReplaceAt(v state.Value, path []string, by state.Value) state.Value {
 	m := map[string]state.Value{}
 	for key, e := range v.AsMap() {

@@ -18,7 +18,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// tooManyDown refuses to take workers down where as many as may be down are so already.
+// tooManyDown refuses to take workers down while the maximum number is already unavailable.
 func tooManyDown(c *topology.Cluster) diag.Diagnostics {
 	var diags diag.Diagnostics
 	pools, turning := drain.Pools(c), kubelet.KubeletsToUpgrade(c, config.Worker)
@@ -38,7 +38,8 @@ func tooManyDown(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// DrainsAtOnce bounds drains: one, or in an upgrade as many as may be down.
+// DrainsAtOnce returns the limit of concurrent drains: one, or in an upgrade the number of workers
+// that may be down.
 func DrainsAtOnce(c *topology.Cluster) int {
 	most := 1
 	for _, b := range kubelet.UpgradeBatches(c) {
@@ -47,7 +48,7 @@ func DrainsAtOnce(c *topology.Cluster) int {
 	return most
 }
 
-// pause returns the step between the batch before a place and the one there.
+// pause returns the address of the step between the batch before index i and that batch.
 func pause(c *topology.Cluster, i int) state.Address {
 	id := topology.StepAddress(c.Target, topology.PausePhase)
 	id.Waypoint = "batch-" + strconv.Itoa(i)
@@ -83,8 +84,8 @@ func pauses(b *topology.Builder, c *topology.Cluster) {
 	}
 }
 
-// pauseStep waits until the pause behind each node is over, and then for all of
-// them to be Ready still.
+// pauseStep waits until the pause after each node is over, and then until all of them are still
+// Ready.
 func pauseStep(c *topology.Cluster, nodes []*topology.Node, pauses map[*topology.Node]time.Duration) planner.Step {
 	s := planner.Step{Via: c.Primary}
 	for _, n := range nodes {
@@ -98,9 +99,9 @@ func pauseStep(c *topology.Cluster, nodes []*topology.Node, pauses map[*topology
 	return s
 }
 
-// resting are workers that an earlier apply has let in again, for the pause
-// behind which it did not live: of each pool the last. Where it has left a node
-// cordoned, that one comes first.
+// resting returns workers that an interrupted apply has uncordoned and whose pause may still be
+// running: the last one of each pool. If it has left a node cordoned, there are none: that node
+// comes first.
 func resting(c *topology.Cluster) ([]*topology.Node, map[*topology.Node]time.Duration) {
 	pools := drain.Pools(c)
 	members := drain.Members(c, pools)
@@ -123,8 +124,8 @@ func resting(c *topology.Cluster) ([]*topology.Node, map[*topology.Node]time.Dur
 	return out, pauses
 }
 
-// letInAt returns the time at which the node was let in with the version that it runs, and a pause
-// began, in RFC 3339 and UTC; empty when it was not.
+// letInAt returns the time at which the node was uncordoned with its current version, and a pause
+// began, in RFC 3339 and UTC; empty if it was not.
 func letInAt(n *topology.Node) string {
 	at, version, _ := strings.Cut(n.Cluster.Report.Nodes[n.NodeName].Annotations[planner.LetInAnnotation], " ")
 	if version != staticpod.ComingKubelet(n) {
@@ -133,7 +134,7 @@ func letInAt(n *topology.Node) string {
 	return at
 }
 
-// emptyPools warns of pools that select no worker: most likely a slip.
+// emptyPools warns of pools that select no worker, which is probably a mistake.
 func emptyPools(c *topology.Cluster) diag.Diagnostics {
 	var diags diag.Diagnostics
 	pools := drain.Pools(c)
@@ -147,7 +148,7 @@ func emptyPools(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// workersLine says how many workers go at once, or lists their batches.
+// workersLine says how many workers are upgraded at once, or lists their batches.
 func workersLine(c *topology.Cluster) string {
 	batches := kubelet.UpgradeBatches(c)
 	if len(c.Upgrade.Pools) == 0 && len(batches) == 1 {
@@ -163,7 +164,7 @@ func workersLine(c *topology.Cluster) string {
 	return text
 }
 
-// describe names the batch's workers, and the pause behind them where there is one.
+// describe lists the batch's workers, and the pause after them if there is one.
 func describe(b *topology.Batch, paused bool) string {
 	var notes []string
 	if b.Canary {

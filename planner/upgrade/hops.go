@@ -20,8 +20,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// through returns the patch releases to take of minor versions on the way: those
-// whose images are among the artifacts, otherwise the newest that is known here.
+// through returns the patch release to use for each intermediate minor version: the one whose
+// images are among the artifacts, otherwise the newest known one.
 func through(c *topology.Cluster) map[int]skew.Release {
 	out := map[int]skew.Release{}
 	for minor, version := range kubeadm.KnownReleases() {
@@ -42,9 +42,10 @@ func through(c *topology.Cluster) map[int]skew.Release {
 	return out
 }
 
-// unfitOnTheWay refuses what the wanted version knows and one on the way does not,
-// such as a feature gate: the components would not start there. So it does what no
-// static pod can be made of there, such as a patch for the wanted version's.
+// unfitOnTheWay refuses settings that the desired version supports and an intermediate one does
+// not, such as a feature gate: components would not start there. It also refuses settings with
+// which no static pod can be rendered there, such as a patch for the manifest of the desired
+// version.
 func unfitOnTheWay(c *topology.Cluster) diag.Diagnostics {
 	if len(c.Up.Hops) < 2 {
 		return nil
@@ -70,7 +71,7 @@ func unfitOnTheWay(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// unrendered returns what keeps static pods from being rendered in a version of the cluster.
+// unrendered returns the errors of rendering static pods in a version of the cluster.
 func unrendered(c *topology.Cluster, version skew.Release) diag.Diagnostics {
 	place := slices.Index(c.Fleet.Clusters, c)
 	var diags diag.Diagnostics
@@ -84,15 +85,14 @@ func unrendered(c *topology.Cluster, version skew.Release) diag.Diagnostics {
 	return diags
 }
 
-// findings returns what validation finds in a version of the cluster, and in that of these
-// kubelets, if any.
+// findings returns the validation findings in a version of the cluster, including the given
+// kubelets.
 func findings(c *topology.Cluster, version skew.Release, kubelets ...*topology.Node) diag.Diagnostics {
 	return goingThrough(c, version, kubelets...).Validate()
 }
 
-// goingThrough returns the configuration of what goes through a version: the control planes,
-// and these kubelets, if any. Other kubelets, kube-proxy and the configuration in the
-// cluster do not.
+// goingThrough returns the configuration of what goes through a version: the control planes, and
+// the given kubelets. Other kubelets, kube-proxy and the configuration in the cluster do not.
 func goingThrough(c *topology.Cluster, version skew.Release, kubelets ...*topology.Node) *config.Config {
 	there := *c.Cluster
 	there.KubernetesVersion, there.FeatureGates = version.String(), nil
@@ -115,13 +115,13 @@ func goingThrough(c *topology.Cluster, version skew.Release, kubelets ...*topolo
 	return cfg
 }
 
-// notOfKubelets are patches but those of kubelets' configurations.
+// notOfKubelets returns the patches except those of kubelet configurations.
 func notOfKubelets(patches []config.Patch) []config.Patch {
 	return slices.DeleteFunc(slices.Clone(patches), func(p config.Patch) bool { return p.Target == "kubeletconfiguration" })
 }
 
-// Waypoints has the changes of all clusters on the way to their versions, and
-// lays over what is observed what is to be there by then.
+// Waypoints returns the changes of all clusters at the waypoints to their versions, and overlays
+// the observation with the items at the last waypoint.
 func Waypoints(v *topology.Fleet, observed *state.Snapshot) (changes []planner.Change, items []state.Item) {
 	for i, c := range v.Clusters {
 		if c.Up == nil || len(c.Up.Hops) < 2 {
@@ -129,7 +129,7 @@ func Waypoints(v *topology.Fleet, observed *state.Snapshot) (changes []planner.C
 		}
 		seen := &state.Snapshot{}
 		for _, hop := range c.Up.Hops[:len(c.Up.Hops)-1] {
-			w := &topology.Waypoint{Version: hop.String(), View: at(v, i, hop), Place: i}
+			w := &topology.Waypoint{Version: hop.String(), Fleet: at(v, i, hop), Place: i}
 			choose(w)
 			changed, desired := WaypointChanges(w, seen)
 			changes, items = append(changes, changed...), append(items, w.Items...)
@@ -157,23 +157,23 @@ func at(v *topology.Fleet, place int, version skew.Release) *topology.Fleet {
 	return &out
 }
 
-// choose finds out what is wanted at the waypoint.
+// choose sets the desired items of the waypoint.
 func choose(w *topology.Waypoint) {
-	twin := WithTwinSecrets(w.View)
+	swapped := WithOtherSecrets(w.Fleet)
 	for j, n := range w.Cluster().Nodes {
 		if !n.IsControlPlane() || !n.Upgrades() {
 			continue
 		}
 		items := waypointItems(n)
-		if twin != nil {
-			sensitive.Seal(w.View, items, waypointItems(twin.Clusters[w.Place].Nodes[j]))
+		if swapped != nil {
+			sensitive.Seal(w.Fleet, items, waypointItems(swapped.Clusters[w.Place].Nodes[j]))
 		}
 		w.Items = append(w.Items, items...)
 	}
 }
 
-// waypointItems returns the static pods of a control plane and their images; none where a
-// twin's cannot be rendered.
+// waypointItems returns the static pods of a control plane and their images; none if the
+// counterpart with other secrets cannot be rendered.
 func waypointItems(n *topology.Node) []state.Item {
 	if kubeadm.CheckPods(n.Input()) != nil {
 		return nil
@@ -188,12 +188,12 @@ func waypointItems(n *topology.Node) []state.Item {
 	return pods
 }
 
-// WaypointChanges returns those from what is seen to the waypoint, and what is to be seen
-// then. Items that change are kept, under the waypoint's address.
+// WaypointChanges returns the changes from seen to the waypoint, and the snapshot at the waypoint.
+// w.Items keeps the changed items, under the waypoint's address.
 func WaypointChanges(w *topology.Waypoint, seen *state.Snapshot) ([]planner.Change, *state.Snapshot) {
 	desired := &state.Snapshot{Items: w.Items}
 	desired.Sort()
-	observed := observe.Observed(w.View, desired, &state.Snapshot{})
+	observed := observe.Observed(w.Fleet, desired, &state.Snapshot{})
 	OverlayAttributes(observed, seen)
 	changes := diff.Changes(desired, observed, &state.Snapshot{})
 	var kept []state.Item
@@ -212,7 +212,7 @@ func WaypointChanges(w *topology.Waypoint, seen *state.Snapshot) ([]planner.Chan
 	return changes, desired
 }
 
-// OverlayAttributes puts what is to be there by then in place of what was observed.
+// OverlayAttributes replaces observed attributes with those of seen.
 func OverlayAttributes(observed, seen *state.Snapshot) {
 	for i := range observed.Items {
 		if it := seen.Find(observed.Items[i].Address); it != nil {
@@ -221,11 +221,11 @@ func OverlayAttributes(observed, seen *state.Snapshot) {
 	}
 }
 
-// phases of a waypoint, in order.
+// waypointPhases are the phases of a waypoint, in order.
 var waypointPhases = []topology.Phase{host.Images, staticpod.Etcd, staticpod.ControlPlane}
 
-// waypoint adds the steps to a waypoint to the draft: the control planes one at
-// a time, behind all of the waypoint before.
+// waypoint adds the steps of a waypoint to the draft: the control planes one at a time, after all
+// steps of the previous waypoint.
 func waypoint(b *topology.Builder, c *topology.Cluster, w *topology.Waypoint, before []state.Address) {
 	previous := before
 	for _, n := range w.Cluster().InTurn() {
@@ -252,7 +252,7 @@ func waypoint(b *topology.Builder, c *topology.Cluster, w *topology.Waypoint, be
 	}
 }
 
-// workAt returns what a phase has to do on a node at a waypoint.
+// workAt returns the work of a phase on a node at a waypoint.
 func workAt(b *topology.Builder, w *topology.Waypoint, n *topology.Node, phase string) topology.PhaseWork {
 	return topology.PhaseWork{
 		Changes: b.Changes[w.Step(n.Target, phase)], Desired: b.Desired,
@@ -260,8 +260,8 @@ func workAt(b *topology.Builder, w *topology.Waypoint, n *topology.Node, phase s
 	}
 }
 
-// allImages returns the steps that bring images to the hosts, of all versions: all hosts
-// have theirs before the first risk.
+// allImages returns the steps that bring images of all versions to the hosts: all hosts have their
+// images before the first risky step.
 func allImages(c *topology.Cluster) []state.Address {
 	var out []state.Address
 	for _, n := range c.Nodes {
@@ -272,9 +272,10 @@ func allImages(c *topology.Cluster) []state.Address {
 	return out
 }
 
-// WithTwinSecrets returns the view with the other secrets; nil when there are none.
-func WithTwinSecrets(v *topology.Fleet) *topology.Fleet {
-	cfg := v.Config.Twin()
+// WithOtherSecrets returns the view of the counterpart configuration with other secrets; nil if
+// there are none.
+func WithOtherSecrets(v *topology.Fleet) *topology.Fleet {
+	cfg := v.Config.WithOtherSecrets()
 	if cfg == nil {
 		return nil
 	}

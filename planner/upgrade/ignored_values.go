@@ -16,27 +16,26 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// What ignore_changes leaves to others is rendered as it is there, also in another
-// version. Validation has seen only what the configuration says instead.
+// Values that ignore_changes leaves to others are rendered as observed, even in another version.
+// Validation has only checked the configured values.
 
-// ignoredUse is what runs with values that ignore_changes keeps, on its way from one
-// version to others.
+// ignoredUse is a use of values that ignore_changes keeps, going from one version to others.
 type ignoredUse struct {
-	// where is the target that has the values; of kubelets each finding says it.
+	// where is the target with the values; for kubelets each finding has it.
 	where string
 	from  skew.Release
 	to    []skew.Release
-	// nodes are those whose kubelets it is about, if it is about kubelets.
+	// nodes are the nodes whose kubelets use the values, if kubelets do.
 	nodes []*topology.Node
-	// entries are those of ignore_changes that may keep something there.
+	// entries are the entries of ignore_changes that may keep a value there.
 	entries []config.Ignored
-	// keep puts what is kept into a configuration, with the entries as its sources.
+	// keep writes the kept values into a configuration, with the entries as their sources.
 	keep func(*config.Config)
 }
 
-// UnfitIgnored refuses what ignore_changes keeps and a version that comes would not start
-// with, such as a feature gate that is no more. What a component runs with by now is no
-// matter, also when the configuration may not say it.
+// UnfitIgnored refuses values that ignore_changes keeps and with which a coming version would not
+// start, such as a removed feature gate. Values with which a component already runs do not matter,
+// even if the configuration could not have them.
 func UnfitIgnored(c *topology.Cluster) diag.Diagnostics {
 	if c.Up == nil || c.Fleet.Destroy {
 		return nil
@@ -51,7 +50,7 @@ func UnfitIgnored(c *topology.Cluster) diag.Diagnostics {
 			for _, d := range newly {
 				i := slices.IndexFunc(u.entries, func(i config.Ignored) bool { return i.String() == d.Subject.Default })
 				if i < 0 || said[d.Subject.Default] {
-					continue // not of what is kept, or the version before has refused it
+					continue // not about a kept value, or already refused for an earlier version
 				}
 				m := misfit{d.Detail, keptIn(u.entries[i]), d.Subject.Default, u.from.String(), to.String()}
 				if where[m] == nil {
@@ -73,7 +72,7 @@ func UnfitIgnored(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// keptIn returns where that stands of which an entry of ignore_changes speaks.
+// keptIn returns the file or object with the values of an ignore_changes entry.
 func keptIn(i config.Ignored) string {
 	switch {
 	case i.Path[0] == "kube_proxy":
@@ -87,8 +86,8 @@ func keptIn(i config.Ignored) string {
 	return topology.Manifest(components[slices.IndexFunc(components, func(p resolve.Component) bool { return p.Block == i.Path[0] })].Component)
 }
 
-// clusterNewly returns the errors of a version in what is kept that are none in the version it runs
-// in, and that the configuration alone does not have.
+// clusterNewly returns the errors that kept values cause in a version, without those in the current
+// version and those of the configuration alone.
 func clusterNewly(c *topology.Cluster, u ignoredUse, to skew.Release) diag.Diagnostics {
 	kept := func(version skew.Release) diag.Diagnostics {
 		cfg := goingThrough(c, version, u.nodes...)
@@ -102,8 +101,8 @@ func clusterNewly(c *topology.Cluster, u ignoredUse, to skew.Release) diag.Diagn
 	return slices.DeleteFunc(kept(to), func(d *diag.Diagnostic) bool { return known[d.Detail] })
 }
 
-// ignoredOfControlPlanes are control planes that keep arguments of their static pods, which go
-// through all versions.
+// ignoredOfControlPlanes returns the control planes that keep arguments of their static pods, which
+// go through all versions.
 func ignoredOfControlPlanes(c *topology.Cluster) []ignoredUse {
 	var out []ignoredUse
 	for _, n := range c.ControlPlanes() {
@@ -118,7 +117,7 @@ func ignoredOfControlPlanes(c *topology.Cluster) []ignoredUse {
 	return out
 }
 
-// keepArgs puts the arguments that are kept on the node into a copy of its cluster.
+// keepArgs writes the arguments that the node keeps into a copy of its cluster.
 func keepArgs(n *topology.Node, c *config.Cluster) {
 	c.Origins = maps.Clone(c.Origins)
 	if c.Origins == nil {
@@ -138,8 +137,8 @@ func keepArgs(n *topology.Node, c *config.Cluster) {
 	}
 }
 
-// ignoredOfKubelets returns the kubelets of another version that keep something: all that go
-// from one version to the same other one at once.
+// ignoredOfKubelets returns the kubelets with another version that keep values, grouped by their
+// current and new version.
 func ignoredOfKubelets(c *topology.Cluster) []ignoredUse {
 	type way struct{ from, to skew.Release }
 	going := map[way][]*topology.Node{}
@@ -169,13 +168,13 @@ func ignoredOfKubelets(c *topology.Cluster) []ignoredUse {
 	return out
 }
 
-// keptOfKubelet returns the entries of ignore_changes that refer to the node's kubelet, its
-// own first.
+// keptOfKubelet returns the ignore_changes entries for the node's kubelet, its own first.
 func keptOfKubelet(n *topology.Node) []config.Ignored {
 	return slices.DeleteFunc(slices.Concat(n.Lifecycle.IgnoreChanges, n.Cluster.Lifecycle.IgnoreChanges), func(i config.Ignored) bool { return i.Path[0] != "kubelet" })
 }
 
-// keepKubelet puts what the node's kubelet is rendered of into a copy of the node.
+// keepKubelet writes the settings from which the node's kubelet is rendered into a copy of the
+// node.
 func keepKubelet(n *topology.Node, copied *config.Node) {
 	copied.Kubelet = config.Kubelet{Config: config.MergeTrees(n.Settings.Kubelet.Config, n.Kubelet.Config), Args: slices.Clone(n.Kubelet.Args)}
 	for _, i := range keptOfKubelet(n) {
@@ -191,7 +190,7 @@ func keepKubelet(n *topology.Node, copied *config.Node) {
 	}
 }
 
-// ignoredOfProxies is kube-proxy, which comes to the last version at once.
+// ignoredOfProxies returns kube-proxy if it keeps values; it goes to the last version at once.
 func ignoredOfProxies(c *topology.Cluster) []ignoredUse {
 	entries := slices.DeleteFunc(slices.Clone(c.Lifecycle.IgnoreChanges), func(i config.Ignored) bool { return i.Path[0] != "kube_proxy" })
 	if !c.Up.Raises || len(entries) == 0 || c.Shared == c.Cluster || c.KubeProxy.Disabled || c.Skips(topology.KubeProxyPart) {
@@ -208,7 +207,7 @@ func ignoredOfProxies(c *topology.Cluster) []ignoredUse {
 	}}
 }
 
-// keptAt has an entry of ignore_changes as the source of all below its path.
+// keptAt sets an entry of ignore_changes as the source of everything below its path.
 func keptAt(origins config.Origins, i config.Ignored) config.Origins {
 	path := ""
 	for _, key := range i.Path {

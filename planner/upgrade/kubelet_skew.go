@@ -12,8 +12,8 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// UnfitForKubelets refuses what kubelets of another minor version than the cluster's
-// would not start with: gates, fields and flags of theirs that only that knows.
+// UnfitForKubelets refuses settings with which kubelets of another minor version than the cluster's
+// would not start: feature gates, fields and flags that only the cluster's version supports.
 func UnfitForKubelets(c *topology.Cluster) diag.Diagnostics {
 	if c.Fleet.Destroy {
 		return nil
@@ -24,7 +24,7 @@ func UnfitForKubelets(c *topology.Cluster) diag.Diagnostics {
 		nodes := others[version]
 		known := map[string]bool{}
 		for _, d := range findings(c, version) {
-			known[d.Detail] = true // not of the kubelets
+			known[d.Detail] = true // not about kubelets
 		}
 		for _, d := range findings(c, version, nodes...) {
 			if d.Severity == diag.Error && !known[d.Detail] {
@@ -35,8 +35,8 @@ func UnfitForKubelets(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// otherKubelets returns the nodes on which a kubelet runs, or comes to, whose minor version
-// is not the cluster's, by the first release of that.
+// otherKubelets returns the nodes whose running or coming kubelet has another minor version than
+// the cluster, by the first release of that minor version.
 func otherKubelets(c *topology.Cluster) map[skew.Release][]*topology.Node {
 	out := map[skew.Release][]*topology.Node{}
 	want, _ := skew.ParseRelease(c.KubernetesVersion)

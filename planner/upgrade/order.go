@@ -25,8 +25,8 @@ func afterKubelets(c *topology.Cluster) []state.Address {
 	return needs
 }
 
-// beforeDrain returns the steps that the drain of a node for its kubelet rests on: all
-// control planes have the version, and the batches before its own are well.
+// beforeDrain returns the steps before the drain of a node for its kubelet: all control planes have
+// the version, and earlier batches are Ready.
 func beforeDrain(n *topology.Node) []state.Address {
 	needs := append(kubelet.AfterControlPlanes(n.Cluster), topology.StepAddress(n.Target, topology.ImagesPhase))
 	if i := kubelet.BatchOf(n.Cluster, n); i >= 0 && !n.IsControlPlane() {
@@ -35,9 +35,9 @@ func beforeDrain(n *topology.Node) []state.Address {
 	return needs
 }
 
-// beforeTurn returns the kubelets whose turn comes before a node is drained for its own:
-// those of the control planes one after another, then those of the workers, of which
-// in a batch the one so many places before is back. Workers that are away come back first.
+// beforeTurn returns the steps of the kubelets that are upgraded before a node is drained for its
+// own: those of the control planes one after another, then those of the workers; within a batch,
+// the node as many places before as may be down at once. Absent workers return first.
 func beforeTurn(n *topology.Node) []state.Address {
 	c := n.Cluster
 	planes := kubelet.KubeletsToUpgrade(c, config.ControlPlane)
@@ -60,7 +60,7 @@ func beforeTurn(n *topology.Node) []state.Address {
 	return needs
 }
 
-// workersBack returns the steps after which no worker is away any more.
+// workersBack returns the steps after which all absent workers have returned.
 func workersBack(c *topology.Cluster) []state.Address {
 	var out []state.Address
 	for _, n := range c.Nodes {
@@ -71,8 +71,8 @@ func workersBack(c *topology.Cluster) []state.Address {
 	return out
 }
 
-// OrderUpgrade adds to the draft what only an upgrade has: the drains of nodes whose
-// kubelets get another version, pauses, and versions on the way.
+// OrderUpgrade adds the steps that only an upgrade has to the draft: the drains of nodes whose
+// kubelets get another version, pauses, and intermediate versions.
 func OrderUpgrade(b *topology.Builder, c *topology.Cluster) {
 	if c.Up == nil {
 		return
@@ -102,10 +102,10 @@ func OrderUpgrade(b *topology.Builder, c *topology.Cluster) {
 	}
 }
 
-// TaintsFirst has the step that marks a node come between the drain and the kubelet,
-// which lets pods in again, where it sets a taint: a pod that the taint is to keep away
-// would be scheduled in between, and killed where the effect is NoExecute. A part of a
-// plan has both or none, but where somebody has left out the mark by its name.
+// TaintsFirst moves the step that marks a node between the drain and the step of the kubelet, which
+// uncordons the node, if it sets a taint: otherwise a pod that the taint should keep away could be
+// scheduled in between, and be killed if the effect is NoExecute. A partial plan has both steps or
+// none, unless the user skips the mark by name.
 func TaintsFirst(b *topology.Builder, c *topology.Cluster) {
 	restricted := planner.Options{Excludes: c.Fleet.Excluded, SkipPhases: c.Fleet.Skipped}
 	for _, n := range c.Nodes {
@@ -119,7 +119,7 @@ func TaintsFirst(b *topology.Builder, c *topology.Cluster) {
 	}
 }
 
-// opens reports whether the node's step for its kubelet lets pods in again.
+// opens reports whether the kubelet step of the node uncordons it.
 func opens(n *topology.Node) bool {
 	if n.Cluster.Report == nil || n.Report == nil || n.Joins() || staticpod.Unregistered(n) {
 		return false
@@ -127,7 +127,7 @@ func opens(n *topology.Node) bool {
 	return kubelet.CordonedForUpgrade(n) || drain.WasLeaving(n)
 }
 
-// setsTaint reports whether a change gives a node a taint.
+// setsTaint reports whether a change adds a taint to a node.
 func setsTaint(w topology.PhaseWork) bool {
 	return slices.ContainsFunc(w.Changes, func(c planner.Change) bool {
 		return slices.ContainsFunc(c.Attributes, func(a planner.AttributeChange) bool {
@@ -137,9 +137,9 @@ func setsTaint(w topology.PhaseWork) bool {
 	})
 }
 
-// RiskySteps returns the steps that replace etcd, or move the cluster to another minor
-// version, in which the API may store things in another form. Where one etcd is
-// replaced, whatever else changes there comes behind the snapshot, too.
+// RiskySteps returns the steps that replace etcd, or move the cluster to another minor version, in
+// which the API may store objects in another form. Where an etcd is replaced, all other changes
+// there come after the snapshot, too.
 func RiskySteps(b *topology.Builder, c *topology.Cluster) []state.Address {
 	var out []state.Address
 	replaced := c.Up != nil || slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool { return etcd.ReplacesEtcd(b, n) })

@@ -11,9 +11,9 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// AsksForDeprecated reports whether a cluster whose API server has the version is to
-// get another minor version: its API servers are then asked which deprecated
-// APIs are in use. Their metrics are large, and nobody else wants to know.
+// AsksForDeprecated reports whether a cluster whose API server has the version is upgraded to
+// another minor version: its API servers are then queried for deprecated APIs in use. Their metrics
+// are large, and nothing else needs them.
 func AsksForDeprecated(cfg *config.Config, label, version string) bool {
 	c := cfg.Cluster(label)
 	if c == nil {
@@ -24,9 +24,9 @@ func AsksForDeprecated(cfg *config.Config, label, version string) bool {
 	return ok && known && running.Minor < want.Minor
 }
 
-// deprecated warns of APIs in use that the wanted version does not serve any
-// more, and of those that a later one will not. It refuses nothing: an API
-// server counts every request since its start, also a single look by hand.
+// deprecated warns of APIs in use that the desired version no longer serves, and of those that a
+// later version will not serve. It refuses nothing: an API server counts every request since its
+// start, even a single manual one.
 func deprecated(c *topology.Cluster) diag.Diagnostics {
 	if c.Report == nil {
 		return nil

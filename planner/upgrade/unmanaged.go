@@ -15,9 +15,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// unmanagedLeftBehind refuses to raise versions while control planes are there that no block
-// refers to and that would stay in an older minor version: nobody upgrades them, and
-// the endpoint leads to them as to the others.
+// unmanagedLeftBehind refuses an upgrade while there are unmanaged control planes that would stay
+// at an older minor version: they are not upgraded, and the endpoint leads to them as well.
 func unmanagedLeftBehind(c *topology.Cluster) diag.Diagnostics {
 	if c.Report == nil {
 		return nil
@@ -47,8 +46,8 @@ func comes(c *topology.Cluster) skew.Release {
 	return newest
 }
 
-// oldServers returns the API servers that would stay behind: those of neither a node of
-// the configuration nor one that leaves.
+// oldServers returns the API servers that would stay behind: those of unmanaged nodes that are not
+// departing.
 func oldServers(c *topology.Cluster) []string {
 	var out []string
 	parting := c.Departing()
@@ -77,7 +76,7 @@ func oldMembers(c *topology.Cluster) []string {
 	return out
 }
 
-// ours reports whether a member of etcd is known, or has the name of a control plane that is.
+// ours reports whether a member of etcd is known, or has the name of a known control plane.
 func ours(c *topology.Cluster, m state.EtcdMember) bool {
 	return etcd.IsKnownMember(c, m) || slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool { return n.NodeName == m.Name })
 }

@@ -23,7 +23,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// AnalyzeUpgrade tells how versions change; nil when none does, or none is known.
+// AnalyzeUpgrade returns the version change of a cluster; nil if there is none, or the version is
+// unknown.
 func AnalyzeUpgrade(c *topology.Cluster) *topology.Upgrade {
 	want, ok := skew.ParseRelease(c.KubernetesVersion)
 	if !ok || c.Founding || c.Fleet.Destroy {
@@ -41,8 +42,8 @@ func AnalyzeUpgrade(c *topology.Cluster) *topology.Upgrade {
 	if up.Oldest == (skew.Release{}) {
 		return nil
 	}
-	up.Begun, up.Raises = cutShort(c), !tells(c) && up.Oldest != want
-	// What has stopped on its way never ran with the version that it was given there.
+	up.Begun, up.Raises = interrupted(c), !tells(c) && up.Oldest != want
+	// A control plane that was stopped during the upgrade never ran the version that it was given.
 	if was, ok := lowest(c, up.Newest); ok && up.Begun && was.Compare(up.Oldest) < 0 && slices.ContainsFunc(c.ControlPlanes(), (*topology.Node).Stopped) {
 		up.Oldest = was
 	}
@@ -70,9 +71,9 @@ func AnalyzeUpgrade(c *topology.Cluster) *topology.Upgrade {
 	return up
 }
 
-// lowest returns the oldest version that a control plane can have while another one has the
-// newest: what the state remembers or, where that is more than one minor version
-// behind, the last version on the way, which all of them reach before any goes on.
+// lowest returns the oldest version that a control plane can have while another one has the newest:
+// the recorded version or, if that is more than one minor version older, the last intermediate
+// version, which all of them reach before any continues.
 func lowest(c *topology.Cluster, newest skew.Release) (skew.Release, bool) {
 	was, ok := skew.ParseRelease(c.RecordedVersion())
 	if ok && was.Major == newest.Major && was.Minor < newest.Minor-1 {
@@ -81,13 +82,13 @@ func lowest(c *topology.Cluster, newest skew.Release) (skew.Release, bool) {
 	return was, ok
 }
 
-// apiServers returns the versions of the control planes' API servers, as their
-// manifests have them; the one that answered where no manifest tells, or the one
-// that answered last where an earlier apply has stopped all of them.
+// apiServers returns the versions of the control planes' API servers, according to their manifests;
+// without any manifest the version of the API that answered, or the recorded one if an earlier
+// apply has stopped all API servers.
 func apiServers(c *topology.Cluster) []skew.Release {
 	var out []skew.Release
 	for _, n := range c.ControlPlanes() {
-		// While one is stopped, those beside it tell what it was.
+		// While an API server is stopped, the components beside it show its version.
 		for _, component := range topology.ControlPlaneVersions {
 			if r, known := staticpod.ManifestVersion(n, component); known {
 				out = append(out, r)
@@ -105,7 +106,7 @@ func apiServers(c *topology.Cluster) []skew.Release {
 	return out
 }
 
-// tells reports whether some manifest of a control plane tells its version, or the API does.
+// tells reports whether a manifest of a control plane, or the API, shows the version.
 func tells(c *topology.Cluster) bool {
 	return c.Report != nil || slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool {
 		return slices.ContainsFunc(topology.ControlPlaneVersions, func(component string) bool {
@@ -115,11 +116,10 @@ func tells(c *topology.Cluster) bool {
 	})
 }
 
-// cutShort reports whether an earlier apply was cut short on its way to the wanted
-// version before any manifest had that: every host has its images by then, and the
-// control plane is not as it was left, for static pods are stopped, or have a version
-// in between.
-func cutShort(c *topology.Cluster) bool {
+// interrupted reports whether an earlier apply was interrupted on the way to the desired version
+// before any manifest had it: every host has its images by then, and the control plane differs from
+// the record, because static pods are stopped or have an intermediate version.
+func interrupted(c *topology.Cluster) bool {
 	return slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool {
 		return n.Report != nil && !n.Joins() && halfway(n) && slices.ContainsFunc(kubeadm.Images(n.Input()), func(image string) bool {
 			return strings.HasSuffix(host.Repository(image), "/kube-apiserver") && slices.Contains(n.Report.Images, image)
@@ -127,8 +127,8 @@ func cutShort(c *topology.Cluster) bool {
 	})
 }
 
-// halfway reports whether a static pod of a control plane is stopped, or has another
-// version than the state remembers.
+// halfway reports whether a static pod of a control plane is stopped, or has another version than
+// the recorded one.
 func halfway(n *topology.Node) bool {
 	was, remembered := skew.ParseRelease(n.Cluster.RecordedVersion())
 	return n.Stopped() || remembered && slices.ContainsFunc(topology.ControlPlaneVersions, func(component string) bool {
@@ -137,8 +137,7 @@ func halfway(n *topology.Node) bool {
 	})
 }
 
-// VersionChange refuses versions that cannot be reached, and says which kubelets
-// stay behind.
+// VersionChange refuses versions that cannot be reached, and warns of kubelets that stay behind.
 func VersionChange(c *topology.Cluster) diag.Diagnostics {
 	if c.Up == nil {
 		return behind(c)
@@ -167,7 +166,7 @@ func VersionChange(c *topology.Cluster) diag.Diagnostics {
 	return slices.Concat(unmanagedLeftBehind(c), unfit(c), unfitOnTheWay(c), unready(c), deprecated(c), emptyPools(c), tooManyDown(c), behind(c))
 }
 
-// exchanges reports whether members of etcd are to come and to go.
+// exchanges reports whether etcd members are both added and removed.
 func exchanges(c *topology.Cluster) bool {
 	comes, goes := false, false
 	for _, a := range etcd.MembershipChanges(c) {
@@ -176,9 +175,8 @@ func exchanges(c *topology.Cluster) bool {
 	return comes && goes
 }
 
-// unready warns of control planes whose Node is not Ready, with which kubeadm
-// does not begin. The step waits for it, right before the node is touched: it
-// may have been restarted a moment ago.
+// unready warns of control planes whose Node is not Ready, with which kubeadm does not begin. The
+// step waits for it right before it changes the node, which may just have been restarted.
 func unready(c *topology.Cluster) diag.Diagnostics {
 	var names []string
 	var diags diag.Diagnostics
@@ -205,7 +203,7 @@ func warnAhead(n *topology.Node) *diag.Diagnostic {
 		n.Target, n.Facts().KubeletVersion, api, api).At(pki.Place(n.Cluster, "kubernetes_version")).For(n.Target)
 }
 
-// unfit refuses kubelets that are too old for the wanted version, or newer.
+// unfit refuses kubelets that are too old for the desired version, or newer.
 func unfit(c *topology.Cluster) diag.Diagnostics {
 	var diags diag.Diagnostics
 	said, kubelets := map[string]bool{}, clusterKubelets(c)
@@ -231,8 +229,8 @@ func unfit(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// clusterKubelets returns the versions that kubelets run, by their nodes' names: as the API
-// shows them, and while that does not answer as the state remembers them.
+// clusterKubelets returns the versions of running kubelets by node name: according to the API, or
+// to the state while the API does not answer.
 func clusterKubelets(c *topology.Cluster) map[string]string {
 	out := map[string]string{}
 	if c.Report != nil {
@@ -252,9 +250,9 @@ func misfit(c *topology.Cluster, where string, err error, remedy string) *diag.D
 		c.Label, where, err, remedy).At(pki.Place(c, "kubernetes_version")).For(c.Target)
 }
 
-// toFit says how a kubelet that runs comes to go with the control planes: before
-// their upgrade it has to be no newer than they are, and for what comes behind it
-// not too old. An older one takes as many minor versions as it may at a time.
+// toFit returns the remedy for a running kubelet that does not fit the control planes: before their
+// upgrade it must not be newer than they are, and afterwards not too old. An older one is upgraded
+// by as many minor versions at a time as the skew allows.
 func toFit(c *topology.Cluster, kubelet skew.Release) string {
 	oldest := c.Up.Oldest
 	if kubelet.Minor > oldest.Minor {
@@ -267,9 +265,8 @@ func toFit(c *topology.Cluster, kubelet skew.Release) string {
 	return fmt.Sprintf("Stop at %s first: set it as kubernetes_version, install its kubelet there and apply. Then continue to %s.", first, c.Up.Want)
 }
 
-// behind warns of kubelets that stay older than the cluster: those that are
-// installed, and that nobody has brought to the wanted version. Of patch releases
-// it speaks in an upgrade only.
+// behind warns of kubelets that stay older than the cluster: installed ones that were not upgraded
+// to the desired version. It mentions patch releases only in an upgrade.
 func behind(c *topology.Cluster) diag.Diagnostics {
 	want, _ := skew.ParseRelease(c.KubernetesVersion)
 	byVersion := map[string][]string{}
@@ -290,8 +287,8 @@ func behind(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// LowersKubelets reports whether versions of kubelets change and all become older ones: those that
-// somebody has installed. That is no upgrade.
+// LowersKubelets reports whether kubelet versions change and all become older: an administrator has
+// installed them. That is no upgrade.
 func LowersKubelets(c *topology.Cluster) bool {
 	for t, version := range c.Up.Turns {
 		to, _ := skew.ParseRelease(version)
@@ -316,14 +313,14 @@ func UpgradeLine(c *topology.Cluster) string {
 	return strings.Join(parts, "; ") + "."
 }
 
-// Misfit reports what keeps a node's files from being rendered.
+// Misfit reports the error that prevents a node's files from being rendered.
 func Misfit(n *topology.Node, err error) *diag.Diagnostic {
 	text := n.Cluster.Fleet.Config.Secrets.Text(err.Error())
 	return diag.Errorf("Configuration does not fit the component", "For %s: %s.", n.Target, text).At(misfitPlace(n, err)).For(n.Target)
 }
 
-// misfitPlace returns the patch that does not fit, or the block of a node: its own when it
-// does without what is written there, otherwise the cluster's.
+// misfitPlace returns the location of the patch that does not fit, or of a block: the node's if
+// rendering succeeds without its settings, otherwise the cluster's.
 func misfitPlace(n *topology.Node, err error) state.Source {
 	if p, ok := errors.AsType[*kubeadm.PatchError](err); ok && p.Source.File != "" {
 		return p.Source
@@ -337,7 +334,7 @@ func misfitPlace(n *topology.Node, err error) state.Source {
 	return n.Cluster.Source
 }
 
-// UnmanagedNodes returns the nodes that the cluster has and the configuration has not.
+// UnmanagedNodes returns the nodes of the cluster that the configuration does not have.
 func UnmanagedNodes(c *topology.Cluster) []string {
 	if c.Report == nil {
 		return nil

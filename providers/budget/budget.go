@@ -1,6 +1,7 @@
-// Package budget bounds what hosts and API servers may cost the operator's machine: the
-// memory that unparsed answers take, and the time that an answer takes. A compromised host
-// answers what it likes; it may fail its own observation, and nothing else.
+// Package budget bounds what hosts and API servers can cost the operator's machine: the
+// memory that unparsed answers take, and the time until an answer is complete. A
+// compromised host can answer anything; it can make its own observation fail, and nothing
+// else.
 package budget
 
 import (
@@ -10,26 +11,26 @@ import (
 )
 
 const (
-	// Total is how many bytes of unparsed answers are in memory at once, of all hosts and
+	// Total is how many bytes of unparsed answers are in memory at once, for all hosts and
 	// API servers together.
 	Total = 256 << 20
-	// Largest is how many bytes one unparsed answer has at most.
+	// Largest is the maximum size of one unparsed answer, in bytes.
 	Largest = 64 << 20
 )
 
-// Budget is the memory for unparsed answers. Several goroutines use one Budget.
+// Budget is the memory for unparsed answers. Several goroutines may use one Budget.
 //
-// An answer that finds no room waits until others are parsed. That does not deadlock: the
-// last Largest bytes are for one answer at a time, which therefore always comes to its end,
-// and every answer has a deadline.
+// An answer that finds no room waits until others are parsed. That cannot deadlock: the
+// last Largest bytes are reserved for one answer at a time, which therefore always
+// completes, and every answer has a deadline.
 type Budget struct {
 	total, largest int64
 
 	mu   sync.Mutex
 	used int64
-	// last is the answer that may use the last bytes; nil when there is none.
+	// last is the answer that may use the last bytes; nil if there is none.
 	last *Lease
-	// freed is closed and replaced when bytes are given back.
+	// freed is closed and replaced when bytes are released.
 	freed chan struct{}
 }
 
@@ -41,7 +42,7 @@ func Of(total, largest int64) *Budget {
 	return &Budget{total: total, largest: largest, freed: make(chan struct{})}
 }
 
-// Lease returns the room for one answer, which is empty.
+// Lease returns the room for one answer, initially empty.
 func (b *Budget) Lease() *Lease { return &Lease{budget: b} }
 
 // Used returns how many bytes are in use.
@@ -51,11 +52,12 @@ func (b *Budget) Used() int64 {
 	return b.used
 }
 
-// TooLargeError reports an answer with more bytes than are accepted.
+// TooLargeError reports an answer that exceeds its size limit.
 type TooLargeError struct {
-	// What is too large, such as "on standard error"; empty for an answer.
+	// What names the part that is too large, such as "on standard error"; empty for an
+	// answer.
 	What string
-	// Most is how many bytes are accepted.
+	// Most is the limit in bytes.
 	Most int64
 }
 
@@ -67,13 +69,13 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("more than %d bytes %s", e.Most, what)
 }
 
-// Lease is the room that one answer takes. One goroutine at a time uses it.
+// Lease is the room that one answer takes. One goroutine at a time may use it.
 type Lease struct {
 	budget *Budget
 	held   int64
 }
 
-// Grow adds n bytes. It waits while there is no room, until the context ends.
+// Grow adds n bytes. It waits for room until the context ends.
 func (l *Lease) Grow(ctx context.Context, n int64) error {
 	for {
 		freed, err := l.try(n)
@@ -94,7 +96,7 @@ func (l *Lease) Try(n int64) (bool, error) {
 	return freed == nil && err == nil, err
 }
 
-// try adds n bytes, or returns what is closed when it is worth trying again.
+// try adds n bytes, or returns a channel that is closed when a retry makes sense.
 func (l *Lease) try(n int64) (<-chan struct{}, error) {
 	b := l.budget
 	b.mu.Lock()
@@ -113,7 +115,7 @@ func (l *Lease) try(n int64) (<-chan struct{}, error) {
 	return nil, nil
 }
 
-// Release gives all bytes back. A second call does nothing.
+// Release returns all bytes. A second call does nothing.
 func (l *Lease) Release() {
 	b := l.budget
 	b.mu.Lock()

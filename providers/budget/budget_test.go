@@ -11,8 +11,8 @@ import (
 	"github.com/kubewright/kubewright/providers/budget"
 )
 
-// TestBudget: answers wait for each other, the last bytes are for one of them at a time, and
-// so all come to their end.
+// TestBudget checks that answers wait for each other, that the last bytes are for one
+// answer at a time, and that all complete.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -81,8 +81,8 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// TestPace: what is silent, or too slow, is ended when it is time, and what keeps its pace
-// is not, also where it is kept waiting.
+// TestPace checks that a silent or too slow answer is ended in time, and that one that
+// keeps its pace is not, even when the reader keeps it waiting.
 func TestPace(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

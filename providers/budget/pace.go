@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// LeastRate is how many bytes per second an answer, or an upload, has to move for its
-// deadline to move as well.
+// LeastRate is the rate in bytes per second at which an answer, or an upload, extends its
+// own deadline.
 const LeastRate = 16 << 10
 
-// Pace is how fast an answer has to come.
+// Pace is how fast an answer has to arrive.
 type Pace struct {
-	// Silence is how long nothing may come; 0 for no limit.
+	// Silence bounds the time without any data; 0 for no limit.
 	Silence time.Duration
-	// Total is how long the answer may take, besides the time that its bytes take at
+	// Total bounds the time of the answer, in addition to the time that its bytes take at
 	// LeastRate; 0 for no limit.
 	Total time.Duration
 }
 
-// SilentError reports that nothing has come for a while.
+// SilentError reports that no data has arrived for a while.
 type SilentError struct{ Silence time.Duration }
 
 func (e *SilentError) Error() string { return fmt.Sprintf("nothing has come for %s", e.Silence) }
 
-// SlowError reports an answer that has not come to its end in time.
+// SlowError reports an answer that did not complete in time.
 type SlowError struct {
-	// Took is how long it was waited for, and Bytes how many have come.
+	// Took is how long it was waited for, and Bytes how many bytes have arrived.
 	Took  time.Duration
 	Bytes int64
 }
@@ -35,19 +35,19 @@ func (e *SlowError) Error() string {
 	return fmt.Sprintf("no end of the answer after %s, in which %d bytes have come", e.Took.Round(time.Second), e.Bytes)
 }
 
-// Watch ends an answer that does not keep its pace. Several goroutines use one Watch.
+// Watch ends an answer that does not keep its pace. Several goroutines may use one Watch.
 type Watch struct {
 	pace Pace
 	end  func(error)
 
 	mu    sync.Mutex
 	timer *time.Timer
-	began time.Time // zero before the first sign of life
-	heard time.Time // when something has come last
-	// until is the deadline without what the bytes add; zero for none.
+	began time.Time // zero before the first call
+	heard time.Time // when data arrived last
+	// until is the deadline without the extension for the bytes; zero for none.
 	until time.Time
 	bytes int64
-	// paused is since when the operator's side keeps the answer waiting; zero when it does not.
+	// paused is since when the operator's side delays the answer; zero if it does not.
 	paused time.Time
 	done   bool
 }
@@ -56,7 +56,7 @@ type Watch struct {
 // with the first call of Heard or Allow.
 func (p Pace) Watch(end func(error)) *Watch { return &Watch{pace: p, end: end} }
 
-// Heard says that n bytes have come.
+// Heard records that n bytes have arrived.
 func (w *Watch) Heard(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -66,7 +66,7 @@ func (w *Watch) Heard(n int) {
 	w.bytes += int64(n)
 }
 
-// Allow moves the deadline to d from now, where it is earlier.
+// Allow extends the deadline to d from now, if it is earlier.
 func (w *Watch) Allow(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,7 +77,7 @@ func (w *Watch) Allow(d time.Duration) {
 	}
 }
 
-// Limit moves the deadline to d from now, wherever it is.
+// Limit sets the deadline to d from now, whether it was earlier or later.
 func (w *Watch) Limit(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,7 +87,8 @@ func (w *Watch) Limit(d time.Duration) {
 	w.arm()
 }
 
-// Pause stops the clock until Resume: the operator's side does not take more at the moment.
+// Pause stops the clock until Resume: the operator's side does not take more data at the
+// moment.
 func (w *Watch) Pause() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,7 +98,7 @@ func (w *Watch) Pause() {
 	}
 }
 
-// Resume is the end of Pause.
+// Resume ends a Pause.
 func (w *Watch) Resume() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -137,7 +138,7 @@ func (w *Watch) start(now time.Time) {
 	w.arm()
 }
 
-// arm has look called when there is something to be decided.
+// arm schedules the next call of look.
 func (w *Watch) arm() {
 	next, ok := w.next()
 	switch {
@@ -149,15 +150,16 @@ func (w *Watch) arm() {
 	}
 }
 
-// credit returns the time that the bytes so far take at LeastRate, in milliseconds: in
-// nanoseconds the product overflows at 9 GB, which a snapshot of etcd can have.
+// credit returns the time that the bytes so far take at LeastRate. It computes
+// milliseconds: in nanoseconds the product overflows at 9 GB, a possible size of an etcd
+// snapshot.
 func (w *Watch) credit() time.Duration {
 	return time.Duration(w.bytes*1000/LeastRate) * time.Millisecond
 }
 
 func (w *Watch) deadline() time.Time { return w.until.Add(w.credit()) }
 
-// next returns the time at which there is something to decide, if ever.
+// next returns the time of the next deadline, if there is one.
 func (w *Watch) next() (time.Time, bool) {
 	var at time.Time
 	if w.pace.Silence > 0 {
@@ -169,7 +171,7 @@ func (w *Watch) next() (time.Time, bool) {
 	return at, !at.IsZero()
 }
 
-// look decides, or waits on.
+// look ends the answer if a deadline has passed.
 func (w *Watch) look() {
 	if err := w.verdict(time.Now()); err != nil {
 		w.end(err)

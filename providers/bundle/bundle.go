@@ -1,15 +1,14 @@
-// Package bundle makes a folder of artifacts, as package config/artifacts reads
-// it, from where the projects publish them, or from mirrors: on a machine that
-// reaches these, for hosts that do not.
+// Package bundle makes a folder of artifacts, as package config/artifacts reads it, from
+// the projects' own download sites or from mirrors: on a machine that reaches these, for
+// hosts that do not.
 //
-// What a project publishes is held against the SHA-256 that it publishes beside
-// it; images are held against their digests by the registry's client. Every file
-// is written beside its place and renamed when it is whole and right, and stands
-// in SHA256SUMS from then on, so that a bundle that was cut short goes on: what
-// is there with the right sum is not fetched again.
+// It compares released files with the SHA-256 that the project publishes next to them; the
+// registry client verifies images by digest. Every file is written under a temporary name,
+// renamed when it is complete and verified, and then recorded in SHA256SUMS. So the next
+// run continues an interrupted bundle, and does not fetch files with the right sum again.
 //
-// That a sum and a file come from one place proves that the file is whole. That
-// it is the project's, HTTPS proves, and whoever compares signatures.
+// A sum from the same place as its file proves only that the file is complete. That it is
+// the project's follows from HTTPS, or from a signature that the operator compares.
 package bundle
 
 import (
@@ -30,22 +29,22 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// Releases are the versions of what goes with Kubernetes, without v; an empty
-// one is left out.
+// Releases are the versions of the companion projects of Kubernetes, without v; an empty
+// one is skipped.
 type Releases struct {
 	Containerd, Runc, CNIPlugins, Crictl string
 }
 
-// DefaultReleases are versions that go with the Kubernetes versions that
-// kubewright makes; each can be replaced.
+// DefaultReleases returns versions that fit the supported Kubernetes versions; each can be
+// overridden.
 func DefaultReleases() Releases {
 	return Releases{Containerd: "2.4.2", Runc: "1.5.2", CNIPlugins: "1.9.1", Crictl: "1.36.0"}
 }
 
-// Wish is what the folder is to hold.
+// Wish is the desired content of the folder.
 type Wish struct {
-	// Kubernetes is the version of kubelet, kubeadm and kubectl, without v; empty leaves
-	// them out.
+	// Kubernetes is the version of kubelet, kubeadm and kubectl, without v; empty skips
+	// them.
 	Kubernetes string
 	Releases
 	// Architectures are amd64, arm64, ppc64le, s390x.
@@ -53,11 +52,10 @@ type Wish struct {
 	Images        []Image
 }
 
-// Image is one image: Name is what it is to be called on the hosts, From where
-// it is pulled.
+// Image is one image: Name is its name on the hosts, From the name from which it is pulled.
 type Image struct{ Name, From string }
 
-// Sources are where things are published.
+// Sources are the download sites.
 type Sources struct {
 	// Kubernetes has release/vVERSION/bin/linux/ARCH/kubelet.
 	Kubernetes string
@@ -66,16 +64,17 @@ type Sources struct {
 	Client *http.Client
 }
 
-// DefaultSources returns the projects' own.
+// DefaultSources returns the projects' own sites.
 func DefaultSources() Sources {
 	return Sources{Kubernetes: "https://dl.k8s.io", GitHub: "https://github.com", Client: &http.Client{CheckRedirect: checkRedirect}}
 }
 
-// redirectsMost is how many redirects one after the other are followed.
+// redirectsMost is the maximum length of a chain of redirects.
 const redirectsMost = 5
 
-// checkRedirect follows a publisher, or a mirror, on its own host, and over HTTPS to where it keeps
-// its files; never from HTTPS to HTTP, and to no service of the operator's own machine or cloud.
+// checkRedirect follows a publisher, or a mirror, on its own host, and over HTTPS to its
+// storage; never from HTTPS to HTTP, and never to a service of the operator's own machine
+// or cloud.
 func checkRedirect(to *http.Request, via []*http.Request) error {
 	from, why := via[len(via)-1].URL, config.Unfetchable(to.URL.Hostname())
 	same := to.URL.Host == from.Host
@@ -92,15 +91,15 @@ func checkRedirect(to *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// What became of a file.
+// Results for a file.
 const (
 	Fetched  = "fetched"
 	Present  = "present"
-	Replaced = "replaced" // another release of it was there
-	Removed  = "removed"  // the name of another release of something that is wanted
+	Replaced = "replaced" // it replaces another release
+	Removed  = "removed"  // another release of a desired file
 )
 
-// Make makes or completes the folder. done is told of every file.
+// Make creates or completes the folder. It calls done for every file.
 func Make(ctx context.Context, dir string, w Wish, s Sources, done func(file, what string)) error {
 	if err := safefile.MakeFolder(dir, 0o755); err != nil {
 		return err
@@ -127,7 +126,7 @@ func Make(ctx context.Context, dir string, w Wish, s Sources, done func(file, wh
 	return nil
 }
 
-// bundle is a folder in the making.
+// bundle is a folder that is being filled.
 type bundle struct {
 	dir     string
 	sources Sources
@@ -152,8 +151,8 @@ func (b *bundle) readSums() error {
 	return nil
 }
 
-// place gives a file that was fetched its name, and then its line in SHA256SUMS:
-// without the line the folder is refused, and the file is looked at again.
+// place renames a fetched file, and then records it in SHA256SUMS: without that line the
+// folder is refused, and the file is checked again.
 func (b *bundle) place(part, file, sum, what string) error {
 	if part != "" {
 		if err := safefile.Rename(part, b.path(file)); err != nil {
@@ -176,8 +175,8 @@ func (b *bundle) writeSums() error {
 	return safefile.WriteFile(b.path(artifacts.SumsFile), []byte(lines.String()), 0o644)
 }
 
-// removeOthers takes away other versions of a file whose name has its version,
-// as far as they are what SHA256SUMS says: of two nobody could tell which is meant.
+// removeOthers removes other versions of a file whose name contains its version, if their
+// content matches SHA256SUMS: with two versions the folder would be ambiguous.
 func (b *bundle) removeOthers(r release) error {
 	for _, name := range slices.Sorted(maps.Keys(b.sums)) {
 		if ok, _ := path.Match(r.like, name); !ok || name == r.file {
@@ -198,9 +197,9 @@ func (b *bundle) removeOthers(r release) error {
 	return nil
 }
 
-// begin makes the file that another one is while it is written, in place of one that an
-// earlier run has left. Folders between the bundle's and the file's are no links: what is
-// fetched stays in the bundle.
+// begin creates the temporary file for a download, and replaces one that an earlier run has
+// left. Folders between the bundle's and the file's must not be links, so that downloads
+// stay in the bundle.
 func (b *bundle) begin(file string) (*os.File, error) {
 	folder := b.dir
 	for _, name := range strings.Split(path.Dir(file), "/") {
@@ -216,5 +215,5 @@ func (b *bundle) begin(file string) (*os.File, error) {
 	return safefile.Create(part, 0o644)
 }
 
-// partSuffix is what files are called while they are written.
+// partSuffix is the suffix of files while they are written.
 const partSuffix = ".part"

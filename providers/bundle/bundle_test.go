@@ -66,7 +66,7 @@ func (s *site) must(want map[string]string) {
 	}
 	for file := range want {
 		if file != "*" && got[file] == "" {
-			s.t.Errorf("nothing became of %s", file)
+			s.t.Errorf("there was no result for %s", file)
 		}
 	}
 }
@@ -110,8 +110,8 @@ const (
 	containerd = "containerd-2.4.2-linux-amd64.tar.gz"
 )
 
-// TestBundle: the folder is one that is installed from, and what is there is not
-// fetched again; a bundle that was cut off goes on.
+// TestBundle checks that an installation can use the folder, and that a second run fetches
+// only what is missing of an interrupted bundle.
 func TestBundle(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -133,7 +133,7 @@ func TestBundle(t *testing.T) {
 	if got := s.place.Asked(); len(got) != 0 {
 		t.Errorf("asked again for %v", got)
 	}
-	// Cut off: one file is missing, another was not written down yet.
+	// Interrupted: one file is missing, another was not recorded yet.
 	if err := os.Remove(filepath.Join(s.dir, pause)); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestBundle(t *testing.T) {
 	s.read()
 }
 
-// TestBundleAnotherRelease: what is whole and of another release is replaced.
+// TestBundleAnotherRelease checks that an intact file of another release is replaced.
 func TestBundleAnotherRelease(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -165,8 +165,8 @@ func TestBundleAnotherRelease(t *testing.T) {
 	}
 }
 
-// TestBundleRefuses: nothing that is not what was published stays in the folder,
-// and nothing that somebody changed is taken for it.
+// TestBundleRefuses checks that only published files stay in the folder, and that a file
+// which was changed there is not taken for one.
 func TestBundleRefuses(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -178,7 +178,7 @@ func TestBundleRefuses(t *testing.T) {
 	s.wish.Runc = ""
 	s.must(map[string]string{"*": bundle.Present, containerd: bundle.Present, "crictl-v1.36.0-linux-amd64.tar.gz": bundle.Fetched, "cni-plugins-linux-amd64-v1.9.1.tgz": bundle.Fetched, pause: bundle.Fetched, "amd64/images/registry.k8s.io_kube-proxy_v1.36.3.tar": bundle.Fetched})
 	s.write(kubelet, "changed")
-	s.refused("cannot bundle amd64/kubelet", ": it was changed or is cut off. Remove it, and run the command again")
+	s.refused("cannot bundle amd64/kubelet", "the file that is there has SHA-256 ", ": it was changed or is cut off. Remove it, and run the command again")
 	if err := os.Remove(filepath.Join(s.dir, kubelet)); err != nil {
 		t.Fatal(err)
 	}

@@ -16,13 +16,13 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// imageFile returns where an image's archive stands in the folder.
+// imageFile returns the path of an image's archive in the folder.
 func imageFile(image, arch string) string {
 	return arch + "/images/" + strings.NewReplacer("/", "_", ":", "_", "@", "_").Replace(image) + ".tar"
 }
 
-// image brings an image as an archive, as docker save makes one. An archive that
-// is there and whole is not pulled again: a tag of Kubernetes' is never moved.
+// image stores an image as an archive, in the format of docker save. It does not pull a
+// complete archive again: a tag of Kubernetes never moves.
 func (b *bundle) image(ctx context.Context, i Image, arch string) error {
 	file := imageFile(i.Name, arch)
 	switch have, err := sumOf(b.path(file)); {
@@ -32,7 +32,7 @@ func (b *bundle) image(ctx context.Context, i Image, arch string) error {
 	case have == b.sums[file]:
 		b.done(file, Present)
 		return nil
-	case b.sums[file] == "": // cut off before it was written down
+	case b.sums[file] == "": // interrupted before it was recorded
 	default:
 		return fmt.Errorf("%s is there and is not what SHA256SUMS says. Remove it, and run the command again", file)
 	}
@@ -52,20 +52,22 @@ func (b *bundle) image(ctx context.Context, i Image, arch string) error {
 	return b.place(part, file, sum, Fetched)
 }
 
-// IsName reports whether an image can be bundled under a name, which says, or means, a tag.
+// IsName reports whether an image can be bundled under a name, which has a tag or implies
+// one.
 func IsName(image string) bool {
 	_, err := name.NewTag(image)
 	return err == nil && !strings.Contains(image, "//") // the client takes https: for a host
 }
 
-// IsDigest reports whether a name says its image's digest, and so none that hosts could ask for.
+// IsDigest reports whether a name has a digest, under which hosts could not ask for the
+// image.
 func IsDigest(image string) bool {
 	_, err := name.NewDigest(image)
 	return err == nil
 }
 
-// pull writes an image into an archive. What the registry asks for it finds where
-// docker login keeps it.
+// pull writes an image into an archive. For registry credentials it uses those of docker
+// login.
 func pull(ctx context.Context, i Image, arch string, to io.Writer) error {
 	from, err := name.ParseReference(i.From)
 	if err != nil {

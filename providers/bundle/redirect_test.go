@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/providers/bundle"
 )
 
-// answers is a transport that answers each URL with where it redirects to, or with a body.
+// answers is a transport that answers each URL with a redirect, or with a body.
 type answers map[string]string
 
 func (a answers) RoundTrip(q *http.Request) (*http.Response, error) {
@@ -24,8 +24,8 @@ func (a answers) RoundTrip(q *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// TestRedirects: where a publisher keeps its files is followed over HTTPS, and nowhere into the
-// operator's own machine or cloud.
+// TestRedirects checks that redirects to a publisher's storage are followed over HTTPS, and
+// never into the operator's own machine or cloud.
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ from, to, refused string }{

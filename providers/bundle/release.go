@@ -18,7 +18,7 @@ import (
 
 // release is one file of a project's release.
 type release struct {
-	// file is its path in the folder, url where it is, sums where its SHA-256 is.
+	// file is its path in the folder, url its location, sums the location of its SHA-256.
 	file string
 	// like matches the file's name in any version.
 	like string
@@ -26,9 +26,8 @@ type release struct {
 	sums func(s Sources) string
 }
 
-// releases lists the files that are wanted. Where each project keeps its sums is
-// the project's own way: FILE.sha256 with the bare sum, or with a line of sha256sum;
-// runc has one file for all.
+// releases lists the desired files. Each project publishes sums in its own way: FILE.sha256
+// with the bare sum, or with a line of sha256sum; runc has one file for all.
 func (w Wish) releases() []release {
 	var out []release
 	for _, arch := range w.Architectures {
@@ -56,7 +55,7 @@ func (w Wish) releases() []release {
 	return kept
 }
 
-// programs returns those of Kubernetes that are wanted.
+// programs returns the desired programs of Kubernetes.
 func (w Wish) programs() []string {
 	if w.Kubernetes == "" {
 		return nil
@@ -64,8 +63,8 @@ func (w Wish) programs() []string {
 	return []string{"kubelet", "kubeadm", "kubectl"}
 }
 
-// onGitHub returns a file of a release there; without a suffix its sum stands among
-// those of all files of the release. It is none without a version.
+// onGitHub returns a file of a GitHub release; without a suffix its sum is in the release's
+// common file. Without a version it returns none.
 func onGitHub(repository, version, file, suffix string) release {
 	if version == "" {
 		return release{}
@@ -78,7 +77,7 @@ func onGitHub(repository, version, file, suffix string) release {
 	return release{file: file, like: strings.ReplaceAll(file, version, "*"), url: func(s Sources) string { return at(s) + file }, sums: func(s Sources) string { return at(s) + sums }}
 }
 
-// release brings a file unless it is there as it was published.
+// release fetches a file unless the published version is there already.
 func (b *bundle) release(ctx context.Context, r release) error {
 	want, err := b.published(ctx, r)
 	if err != nil {
@@ -129,10 +128,10 @@ func (b *bundle) published(ctx context.Context, r release) (string, error) {
 	return "", fmt.Errorf("%s has no SHA-256 of it", r.sums(b.sources))
 }
 
-// releaseMost is how much of a release's file is fetched, in bytes.
+// releaseMost bounds how much of a release file is fetched, in bytes.
 const releaseMost = 1 << 30
 
-// fetch brings a file beside its place and compares its sum.
+// fetch downloads a file under its temporary name and compares its sum.
 func (b *bundle) fetch(ctx context.Context, r release, want string) (string, error) {
 	body, err := b.get(ctx, r.url(b.sources))
 	if err != nil {
@@ -145,7 +144,7 @@ func (b *bundle) fetch(ctx context.Context, r release, want string) (string, err
 	}
 	part := f.Name()
 	sum := sha256.New()
-	_, err = io.Copy(io.MultiWriter(f, sum), io.LimitReader(body, releaseMost)) // more than that has another sum
+	_, err = io.Copy(io.MultiWriter(f, sum), io.LimitReader(body, releaseMost)) // a longer file fails the check
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		if have := hex.EncodeToString(sum.Sum(nil)); have != want {
 			err = fmt.Errorf("%s has SHA-256 %s, and %s says %s. Nothing was kept of it", r.url(b.sources), have, r.sums(b.sources), want)

@@ -13,17 +13,17 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// defragTimeout bounds a defragmentation, during which a member does not
-// answer. It copies what is in use, of at most 8 GiB as etcd recommends.
+// defragTimeout bounds a defragmentation, during which a member does not answer. It copies
+// the data in use, at most 8 GiB as etcd recommends.
 const defragTimeout = 5 * time.Minute
 
-// compactTimeout bounds a compaction, which a member does in small pieces beside
+// compactTimeout bounds a compaction, which a member does in small pieces concurrently with
 // everything else.
 const compactTimeout = 5 * time.Minute
 
-// Compact implements providers.Etcd. Etcd agrees on the revision once, and each
-// member then drops in its own time: so each is asked itself, and the later ones
-// answer that it is compacted when they have done it.
+// Compact implements providers.Etcd. Etcd agrees on the revision once, and then each member
+// compacts at its own pace: so each member is asked, and the later ones answer "compacted"
+// once they are done.
 func (c *Client) Compact(ctx context.Context) error {
 	const do = "compact etcd"
 	l, teller, err := c.list(ctx)

@@ -24,8 +24,8 @@ func (c *Client) AddLearner(ctx context.Context, peerURL string) error {
 		func(ctx context.Context, _ list, teller member) error { return teller.addLearner(ctx, peerURL) })
 }
 
-// Promote implements providers.Etcd. A learner that has not caught up yet is
-// an error; trying again later helps.
+// Promote implements providers.Etcd. It fails for a learner that has not caught up yet; a
+// later retry helps.
 func (c *Client) Promote(ctx context.Context, id string) error {
 	n, err := parseID(id)
 	if err != nil {
@@ -40,8 +40,8 @@ func (c *Client) Promote(ctx context.Context, id string) error {
 	})
 }
 
-// Remove implements providers.Etcd. It goes through another member than the one that
-// leaves, and refuses to remove the only voter.
+// Remove implements providers.Etcd. It goes through a member other than the removed one,
+// and refuses to remove the only voter.
 func (c *Client) Remove(ctx context.Context, id string) error {
 	n, err := parseID(id)
 	if err != nil {
@@ -60,7 +60,7 @@ func (c *Client) Remove(ctx context.Context, id string) error {
 	})
 }
 
-// MoveLeader implements providers.Etcd. Asked for the present leader it does nothing.
+// MoveLeader implements providers.Etcd. If the member leads already, it does nothing.
 func (c *Client) MoveLeader(ctx context.Context, to string) error {
 	n, err := parseID(to)
 	if err != nil {
@@ -89,8 +89,8 @@ func (c *Client) MoveLeader(ctx context.Context, to string) error {
 	return nil
 }
 
-// change does something to the membership unless it is done already, and looks
-// again when that fails.
+// change changes the membership unless that is done already, and reads it again when the
+// change fails.
 func (c *Client) change(ctx context.Context, do string, done func(list) bool, act func(context.Context, list, member) error) error {
 	l, teller, err := c.list(ctx)
 	if err != nil {
@@ -130,7 +130,7 @@ func (c *Client) other(ctx context.Context, l list, id uint64) (member, error) {
 	return nil, errors.New("no other voter answers")
 }
 
-// leader asks who leads, and returns the leader's own endpoint.
+// leader finds the leader, and returns the leader's own endpoint.
 func (c *Client) leader(ctx context.Context, l list, teller member) (uint64, member, error) {
 	reading, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -165,8 +165,8 @@ func (l list) voters() int {
 	return n
 }
 
-// failure gives an error its kind: lost is what a broken connection means for
-// what was tried. An answer of etcd's has no kind.
+// failure gives an error its kind: lost is the kind of a broken connection for this
+// operation. An answer from etcd has no kind.
 func failure(do string, lost, err error) error {
 	var answer rpctypes.EtcdError
 	code := grpcstatus.Code(err)

@@ -19,17 +19,17 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Deadlines of one request: a member that does not answer a read in time does
-// not count as healthy; a change of membership waits for a quorum.
+// Deadlines of one request: a member that does not answer a read in time counts as
+// unhealthy; a change of membership waits for a quorum.
 const (
 	readTimeout   = 2 * time.Second
 	changeTimeout = 10 * time.Second
 )
 
-// How often a member is asked how it is before it counts as not healthy, and what is
-// between. A busy member, or one that is choosing its leader, may be late once. Where
-// fewer answer than the quorum by which the list was read a moment before, all of etcd is
-// late: it gives a request 5 s and two elections itself (etcd 3.6, ReqTimeout).
+// How often a member is asked before it counts as unhealthy, and the pause in between. A
+// busy member, or one that is electing its leader, may be late once. If fewer members
+// answer than the quorum that served the list a moment before, all of etcd is late: etcd
+// itself allows a request 5 s and two elections (etcd 3.6, ReqTimeout).
 const (
 	looks     = 2
 	patient   = 4
@@ -44,15 +44,14 @@ type Options struct {
 
 // Client implements providers.Etcd. It may be used from several goroutines.
 //
-// Members, and what every other method does first, fails with
-// providers.ErrUnreachable or providers.ErrTimeout when no member answers. An
-// error of a change means that etcd was asked again and did not show it as
-// done; it may still come about. A second attempt is safe for all of them.
+// Every method first lists the members, and fails with providers.ErrUnreachable or
+// providers.ErrTimeout if no member answers. If a change fails, the membership was read
+// again and did not show the change; it may still happen. A retry is safe for all of them.
 type Client struct {
 	dial func(endpoint string) (member, error)
 
 	mu sync.Mutex
-	// endpoints are those given, and the members' as they were last listed.
+	// given are the endpoints of Open, listed those of the members in the last list.
 	given, listed []string
 	members       map[string]member
 	// known is the ID of the cluster whose members were listed.
@@ -61,9 +60,9 @@ type Client struct {
 
 var _ providers.Etcd = (*Client)(nil)
 
-// Open reads the client certificate for health checks from the host and
-// returns a client that reaches the members through it. Endpoints are client
-// URLs; further members are found from them.
+// Open reads the client certificate for health checks from the host and returns a client
+// that reaches the members through it. Endpoints are client URLs; the client discovers
+// further members from them.
 func Open(ctx context.Context, via providers.Host, endpoints []string, opts Options) (*Client, error) {
 	if len(endpoints) == 0 {
 		return nil, errors.New("internal error: no endpoint of etcd")
@@ -102,7 +101,7 @@ func (c *Client) Close() error {
 	return all.ErrorOrNil()
 }
 
-// at returns the member behind an endpoint; clients are kept.
+// at returns the member at an endpoint; clients are kept.
 func (c *Client) at(endpoint string) (member, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,8 +118,8 @@ func (c *Client) at(endpoint string) (member, error) {
 	return m, err
 }
 
-// Members implements providers.Etcd: the list by a linearizable read of
-// whichever endpoint answers first, then every member asked through its own.
+// Members implements providers.Etcd: the list by a linearizable read from the first
+// endpoint that answers, then the status of every member from its own endpoint.
 func (c *Client) Members(ctx context.Context) ([]state.EtcdMember, string, error) {
 	l, teller, err := c.list(ctx)
 	if err != nil {
@@ -130,7 +129,7 @@ func (c *Client) Members(ctx context.Context) ([]state.EtcdMember, string, error
 	var alarmErr error
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, changeTimeout) // a list of alarms is agreed on as a change is
+		ctx, cancel := context.WithTimeout(ctx, changeTimeout) // listing alarms needs consensus, like a change
 		defer cancel()
 		alarms, alarmErr = teller.alarms(ctx)
 	})
@@ -145,8 +144,7 @@ func (c *Client) Members(ctx context.Context) ([]state.EtcdMember, string, error
 	return out, hex(l.clusterID), nil
 }
 
-// lookAtAll asks all members at the same time how they are, and those again that are not
-// healthy.
+// lookAtAll asks all members for their status concurrently, and the unhealthy ones again.
 func (c *Client) lookAtAll(ctx context.Context, l list) []state.EtcdMember {
 	out := make([]state.EtcdMember, len(l.members))
 	for n := 1; ; n++ {
@@ -168,7 +166,7 @@ func (c *Client) lookAtAll(ctx context.Context, l list) []state.EtcdMember {
 	}
 }
 
-// late reports whether a member has started and is not seen to be healthy.
+// late reports whether a member has started but does not appear healthy.
 func late(m state.EtcdMember) bool { return !m.Healthy && m.Name != "" }
 
 // quorate reports whether enough voters are healthy.
@@ -177,8 +175,8 @@ func quorate(members []state.EtcdMember) bool {
 	return healthy > voters/2
 }
 
-// Identity implements providers.Etcd. Nothing of it needs a quorum; a learner
-// does not tell who the others are.
+// Identity implements providers.Etcd. It needs no quorum; a learner does not report the
+// other members.
 func (c *Client) Identity(ctx context.Context) (state.EtcdIdentity, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -199,7 +197,7 @@ func (c *Client) Identity(ctx context.Context) (state.EtcdIdentity, error) {
 	return out, nil
 }
 
-// endpoints returns all that may lead to a member.
+// endpoints returns all endpoints that may reach a member.
 func (c *Client) endpoints() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -208,8 +206,8 @@ func (c *Client) endpoints() []string {
 	return slices.Compact(out)
 }
 
-// learn remembers where the members of a list are, as kubeadm does: the member
-// of the host that everything goes through may be the one that is down.
+// learn records the endpoints of the members of a list, as kubeadm does: the member on the
+// host that all connections go through may be the one that is down.
 func (c *Client) learn(l list) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -221,8 +219,8 @@ func (c *Client) learn(l list) {
 	}
 }
 
-// leads reports whether a client URL of a member leads to it: a loopback address is of the
-// machine that calls it, and leads to a member only where that was given.
+// leads reports whether a member's client URL reaches that member: a loopback address
+// belongs to the calling machine, and is used only if it was given to Open.
 func (c *Client) leads(endpoint string) bool {
 	u, err := neturl.Parse(endpoint)
 	if err != nil || u.Hostname() == "" {
@@ -233,15 +231,15 @@ func (c *Client) leads(endpoint string) bool {
 	return !here || slices.Contains(c.given, endpoint)
 }
 
-// foreign tells an answer of another etcd than the one that has named the endpoint:
-// a member that came back without its data may have founded one by itself.
+// foreign reports whether an answer comes from another etcd than the one that listed the
+// endpoint: a member that restarts without its data may have founded a cluster of its own.
 func (c *Client) foreign(endpoint string, l list) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return !slices.Contains(c.given, endpoint) && l.clusterID != c.known
 }
 
-// list asks all endpoints at once and takes the first answer.
+// list asks all endpoints at once and returns the first answer.
 func (c *Client) list(ctx context.Context) (list, member, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -279,7 +277,7 @@ func (c *Client) list(ctx context.Context) (list, member, error) {
 	return list{}, nil, failure("list members of etcd", providers.ErrUnreachable, all)
 }
 
-// look asks one member how it is.
+// look asks one member for its status.
 func (c *Client) look(ctx context.Context, clusterID uint64, m *pb.Member) state.EtcdMember {
 	out := state.EtcdMember{ID: hex(m.ID), Name: m.Name, PeerURLs: m.PeerURLs, ClientURLs: m.ClientURLs, Learner: m.IsLearner}
 	if m.Name == "" || len(m.ClientURLs) == 0 {

@@ -20,28 +20,28 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// cluster is etcd as a model: a membership, and who answers.
+// cluster is a model of etcd: a membership, and which members answer.
 type cluster struct {
 	mu      sync.Mutex
 	members []*pb.Member
 	leader  uint64
 	down    map[string]bool
-	// busy is how many reads a member is yet to be too late with.
+	// busy is how many further reads each member answers too late.
 	busy  map[string]int
 	alarm map[uint64][]string
-	// alarmErr keeps alarms from being told; foreign are members of another etcd.
+	// alarmErr makes the list of alarms fail; foreign are members of another etcd.
 	alarmErr error
 	foreign  map[string]bool
-	// takes are who answers at an endpoint in the place of its member, and reads who does to
-	// a read.
+	// takes are the members that answer at an endpoint instead of its own, and reads those
+	// that answer its reads.
 	takes, reads map[string]uint64
-	// revision is the present one, compacted up to which the past is dropped.
+	// revision is the present one; history up to compacted has been dropped.
 	revision, compacted int64
-	// split is etcd without a quorum: who answers tells what it holds alone. behind is how
-	// much less some hold than others.
+	// split is etcd without a quorum: a member that answers reports only its own data.
+	// behind is by how many revisions some members lag.
 	split  bool
 	behind map[string]int64
-	// fail makes the next change fail, after it took effect when late.
+	// fail makes the next change fail; with late the change takes effect first.
 	fail error
 	late bool
 	// calls are the changes, as ENDPOINT CHANGE.
@@ -62,14 +62,15 @@ func three() *cluster {
 func url(name string) string  { return "https://" + name + ":2379" }
 func peer(name string) string { return "https://" + name + ":2380" }
 
-// becomes changes the model while members that were asked in vain may still answer.
+// becomes changes the model while earlier requests, already given up, may still be
+// answered.
 func (c *cluster) becomes(change func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	change()
 }
 
-// client returns one whose only given endpoint is that of member a.
+// client returns a client whose only given endpoint is that of member a.
 func (c *cluster) client() *Client {
 	return newClient([]string{url("a")}, func(endpoint string) (member, error) { return &fake{c, endpoint}, nil })
 }
@@ -90,7 +91,7 @@ func (f *fake) self() *pb.Member {
 	return nil
 }
 
-// answer runs as the member answers: locked, and unless it is down.
+// answer runs do as the member's answer: locked, and only if the member is up.
 func (f *fake) answer(do func() error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -115,7 +116,7 @@ func (f *fake) listed(context.Context) (l list, err error) {
 	return l, err
 }
 
-// id returns that of the cluster that an endpoint leads to.
+// id returns the ID of the cluster at an endpoint.
 func (c *cluster) id(endpoint string) uint64 {
 	if c.foreign[endpoint] {
 		return clusterID + 1
@@ -123,7 +124,7 @@ func (c *cluster) id(endpoint string) uint64 {
 	return clusterID
 }
 
-// votes is the refusal of a learner, which tells its status, what it holds, and nothing else.
+// votes returns the refusal of a learner, which serves only its status and its own data.
 func (f *fake) votes() error {
 	if f.self().IsLearner {
 		return rpctypes.ErrGRPCNotSupportedForLearner
@@ -174,7 +175,7 @@ func (f *fake) holds(context.Context) (s status, err error) {
 
 func (f *fake) alarms(context.Context) (map[uint64][]string, error) { return f.alarm, f.alarmErr }
 
-// change does something unless etcd refuses it.
+// change makes a change unless etcd refuses it.
 func (f *fake) change(what string, refused error, do func()) error {
 	return f.answer(func() error {
 		f.calls = append(f.calls, f.self().Name+" "+what)
@@ -191,7 +192,7 @@ func (f *fake) change(what string, refused error, do func()) error {
 	})
 }
 
-// refused is what etcd answers to a change of a member, as it is now.
+// refused returns etcd's current reason to refuse a change of a member.
 func (f *fake) refused(why func() error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -275,8 +276,8 @@ func (f *fake) snapshot(context.Context) (r io.ReadCloser, err error) {
 
 func (f *fake) close() error { return nil }
 
-// TestLoopbackOfAMember: a loopback address that a member gives is of the machine that
-// calls it: it is called only where it was given.
+// TestLoopbackOfAMember checks that a loopback address listed by a member, which belongs to
+// the calling machine, is used only if it was given to Open.
 func TestLoopbackOfAMember(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"https://127.0.0.1:22", "https://localhost:2379", "https://[::1]:2379", "https://0.0.0.0:2379", "https://[::ffff:127.0.0.1]:80", "nonsense"} {
@@ -287,7 +288,7 @@ func TestLoopbackOfAMember(t *testing.T) {
 			called = append(called, endpoint)
 			return &fake{c, endpoint}, nil
 		})
-		for range 2 { // the second time from what was listed
+		for range 2 { // the second time from the list
 			members, _, err := client.Members(t.Context())
 			if err != nil || len(members) != 3 || members[2].Healthy || !members[1].Healthy {
 				t.Errorf("%s: %+v, %v", address, members, err)
@@ -321,8 +322,9 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// A member that is late is asked once more, and all of them until they have chosen a
-// leader when too many are for the quorum by which they were listed.
+// TestLateMembers checks that a late member is asked once more, and that all are asked
+// until they have elected a leader if too many are late for the quorum that served the
+// list.
 func TestLateMembers(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -356,7 +358,7 @@ func TestLateMembers(t *testing.T) {
 	}
 }
 
-// Once the members are known, one that answers is enough.
+// TestOtherEndpoint checks that one answering member is enough once the members are known.
 func TestOtherEndpoint(t *testing.T) {
 	t.Parallel()
 	c := three()
@@ -375,7 +377,7 @@ func TestOtherEndpoint(t *testing.T) {
 	}
 }
 
-// What etcd does not tell says what it was asked.
+// TestUntold checks that the error for a missing answer names the request.
 func TestUntold(t *testing.T) {
 	t.Parallel()
 	c := three()
@@ -449,7 +451,7 @@ func TestRemove(t *testing.T) {
 	t.Parallel()
 	c := three()
 	client := c.client()
-	// Member a is asked for the list, and never for its own removal.
+	// Member a gets the request for the list, but not the one for its own removal.
 	if err := client.Remove(t.Context(), "1"); err != nil {
 		t.Fatal(err)
 	}
@@ -492,8 +494,8 @@ func TestMoveLeader(t *testing.T) {
 	}
 }
 
-// TestCompact: every voter is asked itself, since each drops in its own time; that
-// it is done already is no error.
+// TestCompact checks that every voter is asked, since each compacts at its own pace; and
+// that it is no error if it is done already.
 func TestCompact(t *testing.T) {
 	t.Parallel()
 	c := three()
@@ -523,7 +525,7 @@ func TestDefragment(t *testing.T) {
 		t.Errorf("got %v, want %v: a member is asked itself", c.calls, want)
 	}
 	if err := c.client().Defragment(t.Context(), "9"); err == nil {
-		t.Error("a member that is none was defragmented")
+		t.Error("an unknown member was defragmented")
 	}
 	c.down[url("b")] = true
 	if err := c.client().Defragment(t.Context(), "2"); !errors.Is(err, providers.ErrUnreachable) {
@@ -535,7 +537,7 @@ func TestDisarm(t *testing.T) {
 	t.Parallel()
 	c := three()
 	c.alarm[2] = []string{"NOSPACE"}
-	for range 2 { // the second time there is nothing to do
+	for range 2 { // the second call has nothing to do
 		if err := c.client().Disarm(t.Context(), "2", "NOSPACE"); err != nil {
 			t.Error(err)
 		}

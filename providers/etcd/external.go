@@ -15,10 +15,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// LookExternal asks an etcd that is not ours, through a host: each endpoint for
-// its version, and one for how many keys begin with prefix. It changes nothing.
-// An endpoint that does not answer is an error; what the others said is
-// returned all the same. Without credentials it speaks without TLS.
+// LookExternal queries an etcd that kubewright does not manage, through a host: each
+// endpoint for its version, and one for the number of keys with the prefix. It changes
+// nothing. If an endpoint does not answer, it returns an error together with the other
+// endpoints' answers. Without credentials it connects without TLS.
 func LookExternal(ctx context.Context, via providers.Host, endpoints []string, client providers.EtcdCredentials, prefix string) (state.ExternalEtcdReport, error) {
 	report := state.ExternalEtcdReport{Versions: map[string]string{}}
 	var config *tls.Config
@@ -54,7 +54,7 @@ func LookExternal(ctx context.Context, via providers.Host, endpoints []string, c
 
 // lookAt asks one endpoint.
 func lookAt(ctx context.Context, via providers.Host, endpoint string, config *tls.Config, prefix string) (version string, keys int64, err error) {
-	// The client would try until its time is over.
+	// The client would retry until its deadline.
 	if err := knock(ctx, via, endpoint); err != nil {
 		return "", 0, err
 	}
@@ -74,7 +74,7 @@ func lookAt(ctx context.Context, via providers.Host, endpoint string, config *tl
 	return strings.TrimPrefix(answer.Version, "v"), count.Count, nil
 }
 
-// knock tells whether anything listens at an endpoint.
+// knock checks that something listens at an endpoint.
 func knock(ctx context.Context, via providers.Host, endpoint string) error {
 	u, err := neturl.Parse(endpoint)
 	if err != nil {

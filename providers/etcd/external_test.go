@@ -15,7 +15,7 @@ import (
 	"github.com/kubewright/kubewright/providers/etcd"
 )
 
-// server is an etcd as far as it is asked: for its version and for keys.
+// server is an etcd that answers requests for its version and for keys.
 type server struct {
 	pb.KVServer
 	pb.MaintenanceServer
@@ -33,7 +33,7 @@ func (s server) Range(_ context.Context, r *pb.RangeRequest) (*pb.RangeResponse,
 	return &pb.RangeResponse{Count: s.keys}, nil
 }
 
-// dialer is a host that every address leads to a listener from.
+// dialer is a host from which every address leads to one listener.
 type dialer struct {
 	providers.Host
 	to *bufconn.Listener

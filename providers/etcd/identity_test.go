@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 )
 
-// TestAnotherAnswers: a member is healthy where it answers itself: neither where a member of
-// another etcd does at its endpoint, nor where another one of its own does.
+// TestAnotherAnswers checks that a member is healthy only if it answers itself, and not if
+// a member of another etcd, or another member of its own, answers at its endpoint.
 func TestAnotherAnswers(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*cluster){
@@ -34,8 +34,8 @@ func TestAnotherAnswers(t *testing.T) {
 	}
 }
 
-// TestSnapshotOfThisEtcd: what a member of another etcd holds, or a member at the endpoint of
-// another, is not what a cluster is restored from, however new it is.
+// TestSnapshotOfThisEtcd checks that a cluster is not restored from data of a member of
+// another etcd, or of a member at another one's endpoint, however new it is.
 func TestSnapshotOfThisEtcd(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*cluster){
@@ -56,7 +56,8 @@ func TestSnapshotOfThisEtcd(t *testing.T) {
 	}
 }
 
-// TestOnlyVoterBesidesLearners: learners do not make an etcd go on without its only voter.
+// TestOnlyVoterBesidesLearners checks that the only voter cannot be removed, even if there
+// are learners.
 func TestOnlyVoterBesidesLearners(t *testing.T) {
 	t.Parallel()
 	c := three()

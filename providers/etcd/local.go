@@ -17,9 +17,9 @@ import (
 )
 
 // An etcd that has lost its quorum answers no linearizable read, no list of alarms and no
-// change. A member that has run since before goes on to tell what it holds itself, and
-// streams a snapshot of it. One that was started without a quorum serves no client at all
-// (etcd 3.6 and 3.7, embed: it waits until it has published its name).
+// change. A member that was running before still reports its own data, and streams a
+// snapshot of it. A member that was started without a quorum serves no client at all (etcd
+// 3.6 and 3.7, embed: it waits until it has published its name).
 
 // LocalMembers implements providers.Etcd.
 func (c *Client) LocalMembers(ctx context.Context) ([]state.EtcdMember, string, error) {
@@ -27,7 +27,7 @@ func (c *Client) LocalMembers(ctx context.Context) ([]state.EtcdMember, string, 
 	return out, hex(l.clusterID), err
 }
 
-// local lists the members as the given one has them, and asks each what it holds.
+// local lists the members as recorded by the given one, and asks each for its data.
 func (c *Client) local(ctx context.Context) (list, []state.EtcdMember, error) {
 	own, err := c.at(c.given[0])
 	if err != nil {
@@ -39,7 +39,7 @@ func (c *Client) local(ctx context.Context) (list, []state.EtcdMember, error) {
 	if err != nil {
 		const do = "ask a member of etcd what it holds"
 		if err = failure(do, providers.ErrUnreachable, err); errors.Is(err, providers.ErrTimeout) {
-			err = &providers.Error{Kind: providers.ErrUnreachable, Do: do, Cause: err} // another one may answer
+			err = &providers.Error{Kind: providers.ErrUnreachable, Do: do, Cause: err} // another member may answer
 		}
 		return list{}, nil, err
 	}
@@ -55,7 +55,7 @@ func (c *Client) local(ctx context.Context) (list, []state.EtcdMember, error) {
 	return l, out, nil
 }
 
-// peek asks one member what it holds, and whether it knows of a leader.
+// peek asks one member for its data, and whether it knows of a leader.
 func (c *Client) peek(ctx context.Context, clusterID uint64, m *pb.Member) (out state.EtcdMember, led bool) {
 	out = state.EtcdMember{ID: hex(m.ID), Name: m.Name, PeerURLs: m.PeerURLs, ClientURLs: m.ClientURLs, Learner: m.IsLearner}
 	if m.Name == "" || len(m.ClientURLs) == 0 {
@@ -79,7 +79,8 @@ func (c *Client) peek(ctx context.Context, clusterID uint64, m *pb.Member) (out 
 	return out, st.leader != 0
 }
 
-// alarmText is an alarm among what a member complains about: memberID:123 alarm:CORRUPT.
+// alarmText matches an alarm among the problems that a member reports: memberID:123
+// alarm:CORRUPT.
 var alarmText = regexp.MustCompile(`memberID:\s*(\d+)\s+alarm:\s*(\w+)`)
 
 // alarmsOf returns the alarms of one member.
@@ -117,8 +118,8 @@ func (c *Client) LocalSnapshot(ctx context.Context) (*providers.EtcdSnapshot, er
 	return nil, failure(do, providers.ErrUnavailable, errors.Join(why...))
 }
 
-// newest returns the voters that answer and may be what a cluster is restored from, those with
-// the newest data first.
+// newest returns the voters that answer and whose data a cluster may be restored from,
+// newest data first.
 func newest(members []state.EtcdMember) []state.EtcdMember {
 	out := slices.DeleteFunc(slices.Clone(members), func(m state.EtcdMember) bool {
 		return m.Learner || m.Revision == 0 || slices.Contains(m.Alarms, pb.AlarmType_CORRUPT.String())

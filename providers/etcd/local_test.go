@@ -10,13 +10,14 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// Without a quorum each member that answers tells what it holds, and the snapshot is of
-// the newest of that.
+// TestWithoutQuorum checks that without a quorum each member that answers reports its own
+// data, and that the snapshot has the newest of it.
 func TestWithoutQuorum(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*cluster)
-		// held are the revisions, in order; from is whose snapshot is taken, or why none is.
+		// held are the revisions, in order; from is the member whose snapshot is taken, or
+		// why none is.
 		held, from string
 	}{
 		"one is left":       {func(c *cluster) { c.down[url("b")], c.down[url("c")] = true, true }, "42 0 0", "a"},
@@ -67,8 +68,8 @@ func TestWithoutQuorum(t *testing.T) {
 	}
 }
 
-// A member is not asked alone while it knows of a leader; one that does not answer leaves
-// it to another one.
+// TestAskedAlone checks that a member is not asked alone while it knows of a leader, and
+// that another one is asked if it does not answer.
 func TestAskedAlone(t *testing.T) {
 	t.Parallel()
 	model := three()

@@ -22,35 +22,36 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// list is the membership as one member told it.
+// list is the membership as reported by one member.
 type list struct {
 	clusterID uint64
 	members   []*pb.Member
 }
 
-// status is what a member says of itself.
+// status is what a member reports about itself.
 type status struct {
 	clusterID, id, leader uint64
-	// version, size and inUse are of etcd and its database, in bytes; of status only.
+	// version, size and inUse are those of etcd and its database, in bytes; set by status
+	// only.
 	version     string
 	size, inUse int64
-	// downgradeTo is the version that the cluster steps down to, if any; of status only.
+	// downgradeTo is the target version of a cluster downgrade, if any; set by status only.
 	downgradeTo string
-	// revision is that of the key space; of read only.
+	// revision is that of the key space; set by read only.
 	revision int64
-	// problems are what the member complains about, such as having no leader.
+	// problems are what the member reports as wrong, such as having no leader.
 	problems []string
 }
 
-// member is etcd through one endpoint. Reads and changes are linearizable; an
-// error says nothing about whether a change was made.
+// member is etcd through one endpoint. Reads and changes are linearizable; after an error a
+// change may have been made or not.
 type member interface {
 	list(ctx context.Context) (list, error)
-	// listed is the membership as this member has it, quorum or not.
+	// listed returns the membership as recorded by this member, with or without a quorum.
 	listed(ctx context.Context) (list, error)
-	// read does a linearizable read and returns who answered.
+	// read does a linearizable read and returns the status of the member that answered.
 	read(ctx context.Context) (status, error)
-	// holds does a serializable read: of what this member has, quorum or not.
+	// holds does a serializable read of this member's own data, with or without a quorum.
 	holds(ctx context.Context) (status, error)
 	status(ctx context.Context) (status, error)
 	alarms(ctx context.Context) (map[uint64][]string, error)
@@ -58,11 +59,11 @@ type member interface {
 	promote(ctx context.Context, id uint64) error
 	remove(ctx context.Context, id uint64) error
 	moveLeader(ctx context.Context, to uint64) error
-	// compact drops the past up to a revision, and waits until this member has.
+	// compact drops history up to a revision, and waits until this member has.
 	compact(ctx context.Context, revision int64) error
 	defragment(ctx context.Context) error
 	disarm(ctx context.Context, id uint64, alarm pb.AlarmType) error
-	// snapshot streams the database, with its hash behind it.
+	// snapshot streams the database, followed by its hash.
 	snapshot(ctx context.Context) (io.ReadCloser, error)
 	close() error
 }
@@ -73,13 +74,13 @@ type remote struct {
 	endpoint string
 
 	mu sync.Mutex
-	// lastDial is why the endpoint could not be connected to; gRPC passes on its text only.
+	// lastDial is why the connection to the endpoint failed; gRPC passes on its text only.
 	lastDial error
-	// refused is why one side did not trust the other's certificate, likewise.
+	// refused is why one side did not trust the other's certificate, for the same reason.
 	refused error
 }
 
-// dial makes a client for one endpoint. It connects when it is first used.
+// dial makes a client for one endpoint. It connects on first use.
 func dial(host providers.Host, endpoint string, config *tls.Config) (*remote, error) {
 	r := &remote{endpoint: endpoint}
 	var options []grpc.DialOption
@@ -114,15 +115,15 @@ func dial(host providers.Host, endpoint string, config *tls.Config) (*remote, er
 	return r, nil
 }
 
-// messageCap is how large a message of etcd's may be, in bytes. Members and sizes
-// take some KiB, and a snapshot comes in parts of 32 KiB.
+// messageCap is the maximum size of a message from etcd, in bytes. Members and sizes take
+// some KiB, and a snapshot arrives in parts of 32 KiB.
 const messageCap = 1 << 20
 
-// mostMembers is how many members etcd has at most; seven are the most that make sense, and
-// each is asked by itself.
+// mostMembers bounds the number of members; etcd recommends at most seven, and each is
+// asked separately.
 const mostMembers = 64
 
-// tlsConfig verifies members against etcd's CA and shows the client certificate.
+// tlsConfig verifies members against etcd's CA and presents the client certificate.
 func tlsConfig(ca, crt, key []byte) (*tls.Config, error) {
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(ca) {
@@ -136,7 +137,7 @@ func tlsConfig(ca, crt, key []byte) (*tls.Config, error) {
 	return &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// explain adds why the endpoint could not be connected to, where that is known.
+// explain adds the reason why the connection to the endpoint failed, if known.
 func (r *remote) explain(err error) error {
 	if err == nil {
 		return nil

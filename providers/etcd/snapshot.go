@@ -15,12 +15,12 @@ import (
 	"github.com/kubewright/kubewright/providers/budget"
 )
 
-// stallTimeout is how long a stream may bring nothing before it counts as cut
-// off. A member reads ahead from its disk, so that a healthy one never pauses so long.
+// stallTimeout is how long a stream may be silent before it counts as cut off. A member
+// reads ahead from its disk, so a healthy one never pauses that long.
 const stallTimeout = 30 * time.Second
 
-// Snapshot implements providers.Etcd. The member is read from linearizably
-// first: what was acknowledged before is then in the snapshot.
+// Snapshot implements providers.Etcd. It does a linearizable read from the member first, so
+// that the snapshot has everything acknowledged before.
 func (c *Client) Snapshot(ctx context.Context) (*providers.EtcdSnapshot, error) {
 	const do = "take a snapshot of etcd"
 	l, teller, err := c.list(ctx)
@@ -41,8 +41,8 @@ func (c *Client) Snapshot(ctx context.Context) (*providers.EtcdSnapshot, error) 
 	return nil, failure(do, providers.ErrUnavailable, errors.Join(why...))
 }
 
-// bySnapshot returns the voters that may be asked, the leader last: it has more to
-// do than the others.
+// bySnapshot returns the voters that may be asked, the leader last because it carries more
+// load than the others.
 func (c *Client) bySnapshot(ctx context.Context, l list, teller member) []*pb.Member {
 	asking, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -50,8 +50,8 @@ func (c *Client) bySnapshot(ctx context.Context, l list, teller member) []*pb.Me
 	if st, err := teller.status(asking); err == nil {
 		leader = st.leader
 	}
-	// A member whose data is corrupt must not be what a cluster is restored from.
-	// Where the alarms cannot be had, etcd has no quorum, and the reads below fail.
+	// A cluster must not be restored from a member with corrupt data. If the alarms cannot
+	// be read, etcd has no quorum, and the reads below fail.
 	alarms, _ := teller.alarms(asking)
 	out := slices.DeleteFunc(slices.Clone(l.members), func(m *pb.Member) bool {
 		return m.IsLearner || m.Name == "" || len(m.ClientURLs) == 0 || slices.Contains(alarms[m.ID], pb.AlarmType_CORRUPT.String())
@@ -85,7 +85,7 @@ func (c *Client) snapshotOf(ctx context.Context, l list, m *pb.Member) (*provide
 	return stream(ctx, own, l.clusterID, m.Name, st.revision)
 }
 
-// stream begins to take a member's snapshot.
+// stream begins to stream a member's snapshot.
 func stream(ctx context.Context, from member, clusterID uint64, name string, revision int64) (*providers.EtcdSnapshot, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	blobs, err := from.snapshot(ctx)
@@ -99,11 +99,11 @@ func stream(ctx context.Context, from member, clusterID uint64, name string, rev
 	}, nil
 }
 
-// snapshotTime is how long a snapshot may take, besides the time that its bytes take at
+// snapshotTime bounds a snapshot, in addition to the time that its bytes take at
 // budget.LeastRate.
 const snapshotTime = 5 * time.Minute
 
-// watched is a stream that ends when nothing comes for a while, or too little.
+// watched is a stream that ends when it is silent or too slow.
 type watched struct {
 	io.ReadCloser
 	ctx    context.Context
@@ -112,7 +112,7 @@ type watched struct {
 	close  sync.Once
 }
 
-// lateError is why a stream is given up.
+// lateError is why a stream was given up.
 type lateError struct{ error }
 
 func watch(ctx context.Context, stream io.ReadCloser, timeout time.Duration, cancel context.CancelCauseFunc) *watched {
@@ -120,8 +120,8 @@ func watch(ctx context.Context, stream io.ReadCloser, timeout time.Duration, can
 	return &watched{ReadCloser: stream, ctx: ctx, cancel: cancel, watch: pace.Watch(func(err error) { cancel(lateError{err}) })}
 }
 
-// Read implements io.Reader. Where the stream breaks off, the error has a kind.
-// Only the member is timed, not who reads.
+// Read implements io.Reader. When the stream breaks off, the error has a kind. Only the
+// member is timed, not the reader.
 func (w *watched) Read(b []byte) (int, error) {
 	w.watch.Resume()
 	w.watch.Heard(0)

@@ -62,21 +62,21 @@ func TestSnapshotSource(t *testing.T) {
 	}
 }
 
-// server is etcd as far as a snapshot goes, over gRPC.
+// server is an etcd over gRPC, as far as snapshots need it.
 type server struct {
 	pb.UnimplementedMaintenanceServer
 	pb.UnimplementedKVServer
 	pb.UnimplementedClusterServer
 	send func(pb.Maintenance_SnapshotServer) error
-	// stepsDown makes it tell that the cluster was told to.
+	// stepsDown makes it report a cluster downgrade.
 	stepsDown bool
-	// split has it answer nothing that needs a quorum.
+	// split makes it answer nothing that needs a quorum.
 	split bool
-	// more are further members that it lists.
+	// more is the number of further members in its list.
 	more int
 }
 
-// errNoAnswer is that of an etcd whose request waits for a quorum.
+// errNoAnswer is the answer of an etcd whose request waits for a quorum.
 var errNoAnswer = grpcstatus.Error(codes.DeadlineExceeded, "context deadline exceeded")
 
 func (s *server) Snapshot(_ *pb.SnapshotRequest, to pb.Maintenance_SnapshotServer) error {
@@ -116,7 +116,8 @@ func (s *server) MemberList(_ context.Context, r *pb.MemberListRequest) (*pb.Mem
 	return &pb.MemberListResponse{Header: &pb.ResponseHeader{ClusterId: clusterID}, Members: members}, nil
 }
 
-// TestManyMembers: an etcd that lists more members than there can be is not asked about each.
+// TestManyMembers checks that the members of an etcd that lists more than there can be are
+// not asked.
 func TestManyMembers(t *testing.T) {
 	t.Parallel()
 	c, _ := (&server{more: mostMembers}).serve(t)
@@ -126,7 +127,7 @@ func TestManyMembers(t *testing.T) {
 	}
 }
 
-// dialer is a host that reaches the server, wherever it is asked to dial.
+// dialer is a host that reaches the server at every address.
 type dialer struct {
 	providers.Host
 	address string
@@ -136,7 +137,7 @@ func (d dialer) DialContext(ctx context.Context, _, _ string) (net.Conn, error) 
 	return (&net.Dialer{}).DialContext(ctx, "tcp", d.address)
 }
 
-// serve starts the server and returns a client of it, and what kills it.
+// serve starts the server and returns a client of it, and a function that kills it.
 func serve(t *testing.T, send func(pb.Maintenance_SnapshotServer) error) (c *Client, kill func()) {
 	t.Helper()
 	return (&server{send: send}).serve(t)
@@ -160,7 +161,8 @@ func (s *server) serve(t *testing.T) (c *Client, kill func()) {
 	return c, g.Stop
 }
 
-// To which version etcd steps down stands in its status, also when it does not.
+// TestDowngrade checks that the target version of a cluster downgrade is read from the
+// status, as is its absence.
 func TestDowngrade(t *testing.T) {
 	t.Parallel()
 	for stepsDown, want := range map[bool]string{true: "3.6.0", false: ""} {
@@ -172,7 +174,8 @@ func TestDowngrade(t *testing.T) {
 	}
 }
 
-// Without a quorum only what is asked of the member alone is answered.
+// TestSerializable checks that without a quorum only requests to the member alone are
+// answered.
 func TestSerializable(t *testing.T) {
 	t.Parallel()
 	c, _ := (&server{split: true, send: func(to pb.Maintenance_SnapshotServer) error {
@@ -195,7 +198,7 @@ func TestSerializable(t *testing.T) {
 	}
 }
 
-// A message that is larger than any of etcd's is not taken in.
+// TestSnapshotInOnePart checks that a message larger than any of etcd's is refused.
 func TestSnapshotInOnePart(t *testing.T) {
 	t.Parallel()
 	c, _ := serve(t, func(to pb.Maintenance_SnapshotServer) error {
@@ -211,7 +214,8 @@ func TestSnapshotInOnePart(t *testing.T) {
 	}
 }
 
-// What etcd streams in blobs, and its hash after them, becomes a file.
+// TestSnapshotStream checks that the parts of etcd's stream, followed by the hash, become a
+// file.
 func TestSnapshotStream(t *testing.T) {
 	t.Parallel()
 	database := bytes.Repeat([]byte("pages of etcd..."), 64*1024)
@@ -238,7 +242,8 @@ func TestSnapshotStream(t *testing.T) {
 	}
 }
 
-// A connection that is lost in the middle is an error with a kind, and no end.
+// TestSnapshotStreamIsCut checks that a connection lost in the middle is an error with a
+// kind, and not the end of the stream.
 func TestSnapshotStreamIsCut(t *testing.T) {
 	t.Parallel()
 	sent := make(chan struct{})
@@ -263,7 +268,8 @@ func TestSnapshotStreamIsCut(t *testing.T) {
 	}
 }
 
-// A member that sends nothing any more is given up; one whose reader is slow is not.
+// TestSnapshotStreamStalls checks that a member that stops sending is given up, and that
+// one with a slow reader is not.
 func TestSnapshotStreamStalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -12,12 +12,12 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// A member that answers, and with which one side does not trust the other's
-// certificate, looks to gRPC as one that does not answer in time: it tries again
-// until its time is over. So it is watched what becomes of handshakes.
+// When one side does not trust the other's certificate, gRPC reports the member as one that
+// does not answer in time, because it retries until the deadline. So the handshakes are
+// watched.
 
-// untrustedError is that of a member which answered, and with which no connection
-// came about for want of trust: nothing was asked of it.
+// untrustedError reports a member that answered, but with which no connection could be made
+// for lack of trust: it got no request.
 type untrustedError struct {
 	endpoint string
 	cause    error
@@ -28,14 +28,14 @@ func (e *untrustedError) Unwrap() []error {
 	return []error{providers.ErrUntrusted, providers.ErrUnreachable, e.cause}
 }
 
-// trust keeps why a connection did not come about for want of trust; nil when it did.
+// trust records the TLS error that prevented a connection; nil after a successful one.
 func (r *remote) trust(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.refused = err
 }
 
-// watching are credentials that tell what becomes of handshakes.
+// watching are credentials that report the result of handshakes.
 type watching struct {
 	credentials.TransportCredentials
 	tell func(error)
@@ -58,8 +58,8 @@ func (w watching) Clone() credentials.TransportCredentials {
 	return watching{w.TransportCredentials.Clone(), w.tell}
 }
 
-// listened is a connection of which the other side may still say that it does not
-// trust us: in TLS 1.3 it does so behind the handshake.
+// listened is a connection on which the other side may still reject our certificate: in TLS
+// 1.3 it does so after the handshake.
 type listened struct {
 	net.Conn
 	tell func(error)
@@ -78,7 +78,7 @@ func (w *listened) Read(b []byte) (int, error) {
 }
 
 // Write implements net.Conn. The other side may have closed the connection by now, and
-// who cannot write to it would not read why.
+// without this read its alert would be lost when the write fails.
 func (w *listened) Write(b []byte) (int, error) {
 	n, err := w.Conn.Write(b)
 	if err != nil && w.SetReadDeadline(time.Now().Add(time.Second)) == nil {
@@ -87,8 +87,9 @@ func (w *listened) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// untrusted tells of an error of TLS that we do not trust the other side's
-// certificate, or that it has sent an alert (crypto/tls gives that this form).
+// untrusted reports whether a TLS error means that we do not trust the other side's
+// certificate, or that the other side has sent an alert (crypto/tls reports those in this
+// form).
 func untrusted(err error) bool {
 	if _, ours := errors.AsType[*tls.CertificateVerificationError](err); ours {
 		return true

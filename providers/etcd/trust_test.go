@@ -59,12 +59,12 @@ func newAuthority(t *testing.T) authority {
 	return authority{signed(ca), signed(leaf), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})}
 }
 
-// holder is a host with the client certificate of etcd.
+// holder is a host with etcd's client certificate.
 type holder struct {
 	dialer
 	ca     []byte
 	client authority
-	// cut: nothing can be written any more behind a handshake.
+	// cut: nothing can be written any more after a handshake.
 	cut bool
 }
 
@@ -76,7 +76,7 @@ func (h holder) DialContext(ctx context.Context, network, address string) (net.C
 	return conn, err
 }
 
-// cutOff is a connection whose other side has closed it behind the two writes of a client's
+// cutOff is a connection that the other side has closed after the two writes of a client's
 // handshake (RFC 8446 §2).
 type cutOff struct {
 	net.Conn
@@ -96,19 +96,19 @@ func (h holder) ReadSecrets(context.Context, []string) (map[string]state.Secret,
 	}, nil
 }
 
-// TestUntrusted: an etcd that answers and with which one side does not trust the
-// other is not one that is silent.
+// TestUntrusted checks that an etcd that answers, but with which one side does not trust
+// the other, is distinguished from a silent one.
 func TestUntrusted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		trusted, known bool // it by us, and our certificate by it
+		trusted, known bool // the server by us, and our certificate by the server
 		cut            bool
 		want           bool
 	}{
 		"it does not trust us":         {trusted: true, want: true},
 		"it does not, and has closed":  {trusted: true, cut: true, want: true},
 		"we do not trust it":           {known: true, want: true},
-		"nobody is there to answer":    {trusted: true, known: true},
+		"no server is there to answer": {trusted: true, known: true},
 		"it trusts us, and has closed": {trusted: true, known: true, cut: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestUntrusted(t *testing.T) {
 	}
 }
 
-// serverConfig returns that of an etcd as kubeadm sets it up.
+// serverConfig returns the TLS configuration of an etcd as set up by kubeadm.
 func serverConfig(t *testing.T, a authority) *tls.Config {
 	t.Helper()
 	pair, err := tls.X509KeyPair(a.certificate, a.key)

@@ -8,8 +8,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// testAgain: what was just done is found done, unless its operation says that it is
-// done again each time.
+// testAgain checks that an operation that was just done is found done, unless it is
+// repeated each time by definition.
 func testAgain(t *testing.T, s *subject) {
 	file, tree := folder+"/file", folder+"/tree"
 	s.do(t, s.write(tree+"/a/b", "x"))
@@ -29,13 +29,14 @@ func testAgain(t *testing.T, s *subject) {
 			s.do(t, planner.EnsureDirectory{Path: tree + "/member", Mode: "0700", Owner: s.Owner})
 		}
 		first, second := s.do(t, op), s.do(t, op)
-		if anew := strings.HasPrefix(op.DoneWhen(), planner.DoneNever); !first[0] || second[0] != anew {
+		if always := strings.HasPrefix(op.DoneWhen(), planner.DoneNever); !first[0] || second[0] != always {
 			t.Errorf("%s changes something at first: %v, and then: %v; it is done when %s", op.Summary(), first[0], second[0], op.DoneWhen())
 		}
 	}
 }
 
-// testMissingSysctl: what the kernel does not have is nothing to put back, and cannot be set.
+// testMissingSysctl checks that a sysctl that the kernel lacks need not be restored, and
+// cannot be set.
 func testMissingSysctl(t *testing.T, s *subject) {
 	op := planner.SetSysctl{Name: "no.such.sysctl", Value: "1", Restore: true}
 	wantChanged(t, s.do(t, op), false)

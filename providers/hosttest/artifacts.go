@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// artifact returns an artifact of these bytes; opened counts how often it is read.
+// artifact returns an artifact with this content; opened counts how often it is read.
 func artifact(content []byte, opened *int) providers.Artifact {
 	return providers.Artifact{Size: int64(len(content)), Open: func() (io.ReadCloser, error) {
 		*opened++
@@ -45,7 +45,8 @@ func archive(t *testing.T, pairs ...string) []byte {
 	return out.Bytes()
 }
 
-// send performs operations that need an artifact and returns which changed something.
+// send performs operations that need an artifact and returns which of them changed
+// something.
 func (s *subject) send(t *testing.T, content []byte, ops ...planner.Operation) ([]bool, error) {
 	t.Helper()
 	b := s.batch(ops...)
@@ -59,10 +60,10 @@ func (s *subject) send(t *testing.T, content []byte, ops ...planner.Operation) (
 	return changed, err
 }
 
-// testUpload: a file arrives whole, with its mode, also when it is large, and is
-// left alone when it is there.
+// testUpload checks that a file arrives complete, with its mode, even if it is large, and
+// that an existing one is left alone.
 func testUpload(t *testing.T, s *subject) {
-	large := []byte(strings.Repeat("0123456789abcde\n", 1<<16*3+7)) // 3 MiB and a bit: several blocks and a rest
+	large := []byte(strings.Repeat("0123456789abcde\n", 1<<16*3+7)) // just above 3 MiB: several blocks and a rest
 	path := folder + "/bin/kubelet"
 	op := planner.UploadArtifact{Artifact: "a", SHA256: digest(string(large)), Files: []planner.ArtifactFile{{Path: path, Mode: "0755", SHA256: digest(string(large))}}}
 	for _, want := range []bool{true, false} {
@@ -78,8 +79,8 @@ func testUpload(t *testing.T, s *subject) {
 	wantFile(t, s.look(t, folder+"/behind"), "x", "0600", s.Owner)
 }
 
-// testUnpack: members of an archive are put in place one by one, and those that
-// are not asked for are not.
+// testUnpack checks that the requested members of an archive are installed one by one, and
+// the others are not.
 func testUnpack(t *testing.T, s *subject) {
 	content := archive(t, "./bridge", "BRIDGE", "bin/ctr", "CTR", "LICENSE", "text")
 	file := func(member, name, content string) planner.ArtifactFile {
@@ -98,7 +99,7 @@ func testUnpack(t *testing.T, s *subject) {
 	if s.look(t, folder+"/LICENSE").Exists || s.look(t, folder).Entries != 2 {
 		t.Error("more than was asked for was unpacked")
 	}
-	// One that differs is put right, in place of what was there.
+	// A member that differs is replaced.
 	s.do(t, s.write(folder+"/bin/bridge", "another"))
 	if got, err := s.send(t, content, op); err != nil || !slices.Equal(got, []bool{true}) {
 		t.Errorf("changed %v, %v", got, err)
@@ -106,7 +107,7 @@ func testUnpack(t *testing.T, s *subject) {
 	s.wantProgram(t, "bin/bridge", "BRIDGE")
 }
 
-// wantProgram looks at a file that came in an archive, by its digest.
+// wantProgram checks a file that came in an archive, by its digest.
 func (s *subject) wantProgram(t *testing.T, name, content string) {
 	t.Helper()
 	path := folder + "/" + name
@@ -116,8 +117,8 @@ func (s *subject) wantProgram(t *testing.T, name, content string) {
 	}
 }
 
-// testWrongArtifact: what is not the planned artifact is not put in place,
-// neither as a file nor as a member, and what was there stays.
+// testWrongArtifact checks that an artifact other than the planned one is not installed,
+// neither as a file nor as a member, and that existing files stay.
 func testWrongArtifact(t *testing.T, s *subject) {
 	content := archive(t, "tool", "TOOL")
 	path := folder + "/tool"
@@ -139,14 +140,15 @@ func testWrongArtifact(t *testing.T, s *subject) {
 	if f := s.look(t, folder); f.Entries != 1 {
 		t.Errorf("%d entries, want the one file", f.Entries)
 	}
-	// The host is as usable as before.
+	// The host is still usable.
 	good := planner.UploadArtifact{Artifact: "a", SHA256: digest(string(content)), Files: []planner.ArtifactFile{{Member: "tool", Path: path, Mode: "0755", SHA256: digest("TOOL")}}}
 	if got, err := s.send(t, content, good); err != nil || !slices.Equal(got, []bool{true}) {
 		t.Errorf("changed %v, %v", got, err)
 	}
 }
 
-// testPreserve: what stood at a path is kept once, and comes back as it was.
+// testPreserve checks that the original file at a path is kept once, and is restored
+// unchanged.
 func testPreserve(t *testing.T, s *subject) {
 	path, none := folder+"/config.toml", folder+"/none"
 	first := s.write(path, "the site's\n")
@@ -154,14 +156,14 @@ func testPreserve(t *testing.T, s *subject) {
 	s.do(t, first)
 	keep, back := planner.Preserve{Path: path}, planner.Restore{Path: path}
 	wantChanged(t, s.do(t, keep, keep, planner.Preserve{Path: none}), true, false, false)
-	// What is ours is not taken for what was there before.
+	// Our own file is not taken for the original one.
 	wantChanged(t, s.do(t, s.write(path, "ours\n"), keep), true, false)
 	wantChanged(t, s.do(t, back, back, planner.Restore{Path: none}), true, false, false)
 	wantFile(t, s.look(t, path), "the site's\n", "0640", s.Owner)
 	if s.look(t, none).Exists {
-		t.Error("something was put where nothing stood")
+		t.Error("a file was written where none was before")
 	}
-	// Also where it is gone meanwhile.
+	// The same if the file is gone in the meantime.
 	s.do(t, keep, planner.RemovePath{Path: path}, back)
 	wantFile(t, s.look(t, path), "the site's\n", "0640", s.Owner)
 	if _, err := s.Host.Perform(t.Context(), s.batch(planner.Preserve{Path: folder})); err == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// fakeClient stands for a runtime's client that takes its time: it prints, says that it
-// has, and goes on when it may. An image whose name has broken in it cannot be had.
+// fakeClient is a slow client of a runtime: it prints a line, signals that it has, and
+// continues on a signal. An image with broken in its name cannot be pulled.
 const fakeClient = `#!/bin/sh
 case $* in
 *inspecti*) exit 1 ;;
@@ -27,8 +27,8 @@ case $* in
 esac
 `
 
-// testHears: what a command prints while it runs is heard, in one line without what
-// moves a terminal, and is no part of what comes of it. Nobody hears it afterwards.
+// testHears checks that the output of a running command is reported, in one line without
+// terminal sequences, and is no part of the outcome. Nothing is reported after Perform.
 func testHears(t *testing.T, s *subject) {
 	if s.Root != "" {
 		client := strings.ReplaceAll(fakeClient, "ROOT", s.Root)
@@ -45,7 +45,7 @@ func testHears(t *testing.T, s *subject) {
 	if len(lines) == 0 || len(lines) > 3 || s.Root != "" && (len(lines) != 1 || lines[0] != `layer 2: \x07half \xc3`) {
 		t.Errorf("heard %q", lines)
 	}
-	// One that was not heard does the same.
+	// Without a listener it does the same.
 	if _, err := s.Host.Perform(t.Context(), s.batch(pull)); err != nil {
 		t.Error(err)
 	}
@@ -60,7 +60,8 @@ func testHears(t *testing.T, s *subject) {
 	}
 }
 
-// hear performs operations of which the second one's command waits until it was heard.
+// hear performs operations of which the second one's command waits until its output was
+// reported.
 func (s *subject) hear(t *testing.T, ops ...planner.Operation) ([]string, []providers.Outcome, error) {
 	t.Helper()
 	var mu sync.Mutex

@@ -1,9 +1,9 @@
-// Package hosttest is what every providers.Host must do, as tests that any of
-// them can be put through: over SSH, on this machine, simulated. It touches
-// paths below /etc/kubernetes, /var/lib/kubelet and /var/lib/kubewright only, and
-// programs in /usr/local/bin, so a host under test has to have a root of its own for them.
+// Package hosttest is the conformance suite for every providers.Host: over SSH, on this
+// machine, simulated. It touches only paths below /etc/kubernetes, /var/lib/kubelet and
+// /var/lib/kubewright, and programs in /usr/local/bin, so a host under test needs a root of
+// its own for them.
 //
-// Secrets finds in texts what is secret on hosts.
+// Secrets finds in texts the secrets of hosts.
 package hosttest
 
 import (
@@ -25,16 +25,16 @@ import (
 // Subject is a host under test, blank.
 type Subject struct {
 	Host providers.Host
-	// Owner is who files can be given to there, USER:GROUP.
+	// Owner is an owner that files can be given there, as USER:GROUP.
 	Owner string
-	// Root is where the host's files are on this machine; empty for one that is
-	// simulated, and with that its programs.
+	// Root is the path of the host's files on this machine; empty for a simulated host,
+	// which has no programs either.
 	Root string
 	// Again opens another connection to the same host, as another run would.
 	Again func(t *testing.T) providers.Host
 }
 
-// Run puts hosts through the suite; blank makes a new one for each test.
+// Run runs the suite; blank makes a new host for each test.
 func Run(t *testing.T, blank func(t *testing.T) Subject) {
 	for name, test := range map[string]func(*testing.T, *subject){
 		"Facts":                 testFacts,
@@ -98,7 +98,8 @@ func (s *subject) write(path, content string) planner.WriteFile {
 	return planner.WriteFile{Path: path, Mode: "0600", Owner: s.Owner, Content: planner.Content{Inline: content}, SHA256: digest(content)}
 }
 
-// do performs operations that must all succeed, and returns which changed something.
+// do performs operations that must all succeed, and returns which of them changed
+// something.
 func (s *subject) do(t *testing.T, ops ...planner.Operation) []bool {
 	t.Helper()
 	outcomes, err := s.Host.Perform(t.Context(), s.batch(ops...))
@@ -153,7 +154,7 @@ func testFacts(t *testing.T, s *subject) {
 	})
 	f := r.Facts
 	if f.Hostname == "" || f.Hostname != strings.ToLower(f.Hostname) || f.Arch == "" || f.Kernel == "" || f.CPUs < 1 || f.MemoryBytes < 1<<20 || f.BootID == "" {
-		t.Errorf("facts are not whole: %+v", f)
+		t.Errorf("the facts are incomplete: %+v", f)
 	}
 	if off := f.ClockOffset.Abs().Seconds(); off > 60 {
 		t.Errorf("clock off by %v", f.ClockOffset)
@@ -213,7 +214,8 @@ func testWriteFileContents(t *testing.T, s *subject) {
 	}
 }
 
-// testWriteSecret: bytes that are not in the plan travel as contents.
+// testWriteSecret checks that content that is not in the plan arrives as contents of the
+// batch.
 func testWriteSecret(t *testing.T, s *subject) {
 	op := s.write(folder+"/key", "")
 	op.Content, op.SHA256 = planner.Content{Ref: "config:key"}, ""
@@ -229,7 +231,7 @@ func testWriteSecret(t *testing.T, s *subject) {
 	}
 }
 
-// testWrongDigest: content that is not the planned one is not written.
+// testWrongDigest checks that content other than the planned one is not written.
 func testWrongDigest(t *testing.T, s *subject) {
 	op := s.write(folder+"/file", "what was planned")
 	op.Content.Inline = "something else"
@@ -282,8 +284,8 @@ func testDirectory(t *testing.T, s *subject) {
 	}
 }
 
-// testAccess: mode and owner of a file change, and nothing else of it, not even when
-// it was written. Where there is no file there is none afterwards either.
+// testAccess checks that only mode and owner of a file change, and not even the time at
+// which it was written. An absent file is not created.
 func testAccess(t *testing.T, s *subject) {
 	path := folder + "/ca.key"
 	s.do(t, s.write(path, "secret"))
@@ -293,7 +295,7 @@ func testAccess(t *testing.T, s *subject) {
 	after := s.look(t, path)
 	wantFile(t, after, "secret", "0640", s.Owner)
 	if !after.Modified.Equal(before.Modified) {
-		t.Errorf("it was written at %s, and seems to be of %s", before.Modified, after.Modified)
+		t.Errorf("it was written at %s, but its time is now %s", before.Modified, after.Modified)
 	}
 	s.do(t, planner.EnsureDirectory{Path: folder + "/folder", Mode: "0700", Owner: s.Owner})
 	for _, path := range []string{folder + "/absent/file", folder + "/folder"} {
@@ -302,7 +304,7 @@ func testAccess(t *testing.T, s *subject) {
 		}
 	}
 	if s.look(t, folder+"/absent").Exists || s.look(t, folder+"/folder").Mode != "0700" {
-		t.Error("something was made, or changed")
+		t.Error("something was created or changed")
 	}
 }
 
@@ -392,7 +394,7 @@ func testStopsAtFailure(t *testing.T, s *subject) {
 	}
 	wantFile(t, s.look(t, folder+"/first"), "1", "0600", s.Owner)
 	if s.look(t, folder+"/third").Exists {
-		t.Error("the operation behind the failed one was done")
+		t.Error("the operation after the failed one was done")
 	}
 }
 
@@ -419,7 +421,7 @@ func testMarks(t *testing.T, s *subject) {
 	}
 }
 
-// testMoved: nothing is written over what changed since the check.
+// testMoved checks that a file that has changed since the check is not overwritten.
 func testMoved(t *testing.T, s *subject) {
 	s.do(t, s.write(folder+"/a", "one"), s.write(folder+"/b", "one"))
 	for _, tt := range []struct {
@@ -460,7 +462,8 @@ func testForeign(t *testing.T, s *subject) {
 	wantFile(t, s.look(t, folder+"/file"), "ours", "0600", s.Owner)
 }
 
-// testObserveChangesNothing: looking leaves no trace, not even of kubewright.
+// testObserveChangesNothing checks that an observation leaves no trace, not even of
+// kubewright.
 func testObserveChangesNothing(t *testing.T, s *subject) {
 	s.observe(t, state.Query{Files: []state.FileQuery{{Path: folder + "/x", Read: state.ReadContent}}, Secrets: []string{folder + "/y"}, Preflight: true})
 	r := s.observe(t, state.Query{Files: []state.FileQuery{{Path: "/var/lib/kubewright"}, {Path: folder}}})
@@ -471,8 +474,8 @@ func testObserveChangesNothing(t *testing.T, s *subject) {
 	}
 }
 
-// testRoom: a host tells in every observation whether there is room for a change,
-// and nothing else that is only asked for with Preflight.
+// testRoom checks that every observation reports whether there is room for a change, and no
+// other answers that belong to Preflight.
 func testRoom(t *testing.T, s *subject) {
 	r := s.observe(t, state.Query{})
 	for _, name := range []string{"etc_free_kib", "var_lib_free_kib"} {
@@ -520,8 +523,8 @@ awxYAtYlZuQ2WjB+YocitDF0qqsp5Y9uvA==
 	publicKey = "b347f8fb444c9956a8bebac8590f70fd488e2983c6e7f9a8c074806138d2881e"
 )
 
-// testKeys: of a private key it is told whether there is one and to which public key it
-// belongs, where that can be told, and nothing else that is in it.
+// testKeys checks that an observation reports whether a file has a private key and, if that
+// can be derived, the identity of its public key, and nothing else of the key.
 func testKeys(t *testing.T, s *subject) {
 	const begin, end = "-----BEGIN EC PRIVATE KEY-----\n", "-----END EC PRIVATE KEY-----\n"
 	files := map[string]struct {
@@ -551,13 +554,13 @@ func testKeys(t *testing.T, s *subject) {
 			t.Errorf("%s: %+v, want a key: %t", path, got, want.held)
 		}
 		if public := []string{publicKey}; slices.Equal(got.PublicKeys, public) != (want.content == privateKey) {
-			t.Errorf("%s: it is told to be that of %v", path, got.PublicKeys)
+			t.Errorf("%s: it was identified as that of %v", path, got.PublicKeys)
 		}
 	}
 	if got := r.Files[folder+"/folder.key"]; !got.Exists || got.Invalid == "" {
 		t.Errorf("a folder holds a key: %+v", got)
 	}
 	if got := r.Files[folder+"/none.key"]; got.Exists || got.Invalid != "" {
-		t.Errorf("what is not there is told of: %+v", got)
+		t.Errorf("an absent file is reported: %+v", got)
 	}
 }

@@ -6,10 +6,11 @@ import (
 	"testing"
 )
 
-// WriteProgram writes a program that is run in a moment, by its owner and whoever else
-// may read it. What another test starts meanwhile would have the file open until it has
-// become another program itself, and none runs that is open for writing (ETXTBSY,
-// golang.org/issue/22315): nothing is started until it is closed.
+// WriteProgram writes a program that is about to run, by its owner and every user who may
+// read it. A process that another test starts at the same time would have the file open
+// until it executes another program, and a program that is open for writing cannot be
+// executed (ETXTBSY, golang.org/issue/22315): no process is started until the file is
+// closed.
 func WriteProgram(t testing.TB, path, text string) {
 	t.Helper()
 	syscall.ForkLock.RLock()

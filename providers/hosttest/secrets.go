@@ -18,18 +18,19 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// Secrets are what no text is to hold. They are found in the forms in which they get out.
+// Secrets are values that no text may contain. They are found in the forms in which they
+// can leak.
 type Secrets struct {
-	// forms are all forms of all secrets, and of which each is one.
+	// forms maps all forms of all secrets to the names of the secrets.
 	forms map[string]string
-	// begin are the forms by their first bytes, which are as many as fit into a number or
-	// as the shortest has, and mayBegin tells of most numbers that no form has them.
+	// begin has the forms by their first bytes, as many as fit into a number or as the
+	// shortest form has; mayBegin rules out most numbers with which no form begins.
 	begin    map[uint32][]string
 	mayBegin [1 << 16]bool
 	short    int
 }
 
-// Hide has a value searched for. What says whose it is.
+// Hide registers a value for the search. what names it.
 func (s *Secrets) Hide(what, value string) {
 	if s.forms == nil {
 		s.forms = map[string]string{}
@@ -52,7 +53,7 @@ func (s *Secrets) Hide(what, value string) {
 	}
 }
 
-// next returns the number of the last bytes, one further in the text.
+// next returns the number of the last bytes, moved one byte further in the text.
 func (s *Secrets) next(last uint32, b byte) uint32 {
 	return (last<<8 | uint32(b)) & uint32(1<<(8*s.short)-1)
 }
@@ -60,8 +61,8 @@ func (s *Secrets) next(last uint32, b byte) uint32 {
 // spread returns a hash of a number (Knuth's, by the golden ratio).
 func spread(n uint32) uint16 { return uint16(n * 2654435769 >> 16) }
 
-// HideKey has a private key in PEM searched for: a part of what is secret of it, as
-// bytes and as the text that the file has of them.
+// HideKey registers a private key in PEM for the search: a secret part of it, as bytes and
+// as the corresponding text in the file.
 func (s *Secrets) HideKey(what string, key []byte) error {
 	der, text, err := middle(key)
 	if err != nil {
@@ -72,13 +73,13 @@ func (s *Secrets) HideKey(what string, key []byte) error {
 	return nil
 }
 
-// Find tells which secrets a text holds, each form once, and what stands around it.
+// Find returns the secrets in a text, each form once, with the text around it.
 func (s *Secrets) Find(text string) []string {
 	var found []string
 	known := map[string]bool{}
 	last := uint32(0)
 	for end := range len(text) {
-		// What tests search is long: no map is asked at each byte of it.
+		// Tests search long texts: avoid a map lookup at each byte.
 		if last = s.next(last, text[end]); !s.mayBegin[spread(last)] || end+1 < s.short {
 			continue
 		}
@@ -94,19 +95,19 @@ func (s *Secrets) Find(text string) []string {
 	return found
 }
 
-// forms returns those in which a value may get out: as it is, escaped as in JSON, Go, URLs
-// and HTML, in hexadecimal and in base64.
+// forms returns the forms in which a value can leak: unchanged, escaped as in JSON, Go,
+// URLs and HTML, in hexadecimal and in base64.
 func forms(value string) []string {
 	quoted, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // no string is unknown to JSON
+		panic(err) // every string is valid in JSON
 	}
 	plain := strconv.Quote(value)
 	out := []string{
 		value, string(quoted[1 : len(quoted)-1]), plain[1 : len(plain)-1], url.QueryEscape(value), html.EscapeString(value),
 		hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value))),
 	}
-	// In base64 a text looks in three ways, by where in a longer one it begins.
+	// In base64 a text has three forms, depending on its offset in a longer one.
 	for before := range 3 {
 		text := append(make([]byte, before), value...)
 		from, to := within(before, len(text))
@@ -117,7 +118,7 @@ func forms(value string) []string {
 	return out
 }
 
-// within returns where in base64 the letters are that say nothing but these bytes.
+// within returns the range of base64 letters that depend on these bytes alone.
 func within(from, to int) (int, int) { return (from*8 + 5) / 6, to * 8 / 6 }
 
 const (
@@ -126,8 +127,8 @@ const (
 	part = 16
 )
 
-// middle returns a part of what is secret of a key, which stands in one line of its PEM: the
-// bytes, and the text that they are there. What is public of a key stands elsewhere too.
+// middle returns a part of a key's secret, within one line of its PEM: the bytes, and their
+// text there. The public part of a key is elsewhere, too.
 func middle(key []byte) (der []byte, text string, err error) {
 	block, _ := pem.Decode(key)
 	if block == nil {

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// keys are private keys as kubeadm, kubewright and OpenSSL write them.
+// keys returns private keys as kubeadm, kubewright and OpenSSL write them.
 func keys(t *testing.T) map[string]*pem.Block {
 	t.Helper()
 	long, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -45,7 +45,8 @@ func keys(t *testing.T) map[string]*pem.Block {
 	return out
 }
 
-// TestKeys: a key is found wherever it got to, and what is public of it is no leak.
+// TestKeys checks that a key is found wherever it leaks, and that its public part does not
+// count as a leak.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	b64 := base64.StdEncoding.EncodeToString
@@ -69,7 +70,7 @@ func TestKeys(t *testing.T) {
 			}
 		}
 		if found := s.Find(public(t, block)); len(found) > 0 {
-			t.Errorf("what is public of a key of %s is taken for the key: %q", name, found)
+			t.Errorf("the public part of a key of %s is taken for the key: %q", name, found)
 		}
 	}
 }
@@ -94,7 +95,8 @@ func public(t *testing.T, block *pem.Block) string {
 	return string(der) + string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 }
 
-// TestNoKeys: what is no private key is not taken for one that is nowhere.
+// TestNoKeys checks that a value that is not a private key is refused instead of never
+// being found.
 func TestNoKeys(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "a key", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"} {

@@ -10,7 +10,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// testVoidToken: a token that is known not to count gives way to a lower one, and no other does.
+// testVoidToken checks that a token that is known not to count is replaced by a lower one,
+// and no other is.
 func testVoidToken(t *testing.T, s *subject) {
 	for i, tt := range []struct {
 		run         string
@@ -58,7 +59,7 @@ func testSuperseded(t *testing.T, s *subject) {
 	wantFile(t, s.look(t, folder+"/file"), "six", "0600", s.Owner)
 }
 
-// testSideBySide: of two runs with one token the host accepts the first.
+// testSideBySide checks that of two runs with one token the host accepts the first.
 func testSideBySide(t *testing.T, s *subject) {
 	for _, tt := range []struct {
 		run   string

@@ -16,32 +16,32 @@ import (
 	"github.com/kubewright/kubewright/providers/budget"
 )
 
-// What an answer of the API may have at most. What it takes here depends less on its bytes
-// than on the elements of its arrays: {} takes as much as a whole container does.
+// Limits for an answer of the API. Its memory depends less on its bytes than on the
+// elements of its arrays: {} takes as much as a whole container.
 const (
-	// pageCap is of a page of a list, in bytes; a page that is larger is asked for with
+	// pageCap limits a page of a list, in bytes; a larger page is requested again with
 	// fewer items.
 	pageCap = 16 << 20
-	// pageElements are the elements of all arrays of a page, and pageValues all values.
+	// pageElements limits the elements of all arrays of a page, and pageValues all values.
 	pageElements = 1 << 16
 	pageValues   = 1 << 20
-	// objectCap is of any other answer, in bytes. An API server takes no object with more
-	// than 3 MiB, and its resources take less.
+	// objectCap limits any other answer, in bytes. An API server accepts no object larger
+	// than 3 MiB, and its resource lists are smaller.
 	objectCap    = 8 << 20
 	objectValues = 1 << 18
-	// metricsCap is of the metrics, in bytes.
+	// metricsCap limits the metrics, in bytes.
 	metricsCap = 64 << 20
-	// readValues are the values of all objects that one observation reads.
+	// readValues limits the values of all objects that one observation reads.
 	readValues = 1 << 20
-	// nesting is how deep values are nested.
+	// nesting limits how deep values are nested.
 	nesting = 1000
 )
 
-// tooLargeError reports an answer that was cut off because it has more than was asked for.
+// tooLargeError reports an answer that was cut off because it exceeds a limit.
 type tooLargeError struct {
-	// path is what was asked for.
+	// path is the path of the request.
 	path string
-	// has is what it has too much of, such as "more than 16 MiB".
+	// has names the limit that it exceeds, such as "more than 16 MiB".
 	has string
 	// page reports whether fewer items may be asked for.
 	page bool
@@ -51,8 +51,8 @@ func (e *tooLargeError) Error() string {
 	return fmt.Sprintf("the API server's answer to %s has %s, which is more than was asked for", e.path, e.has)
 }
 
-// requestPace is how fast each request has to be answered. An API server takes a minute for
-// one at most (--request-timeout).
+// requestPace is how fast each request has to be answered. An API server takes at most a
+// minute for one (--request-timeout).
 var requestPace = budget.Pace{Silence: 75 * time.Second, Total: 5 * time.Minute}
 
 // lateError is why a request was given up.
@@ -65,10 +65,10 @@ func (e *lateError) Error() string {
 	return fmt.Sprintf("%s %s: %v", e.method, e.path, e.cause)
 }
 
-// Unwrap returns the kind: whether something was written is open.
+// Unwrap returns the kind: a write may have happened.
 func (e *lateError) Unwrap() []error { return []error{providers.ErrTimeout, e.cause} }
 
-// late returns why a request was given up, or the error where it was not.
+// late returns why a request was given up, or err itself if it was not.
 func late(ctx context.Context, err error) error {
 	if e, is := errors.AsType[*lateError](context.Cause(ctx)); is {
 		return e
@@ -76,19 +76,19 @@ func late(ctx context.Context, err error) error {
 	return err
 }
 
-// errOtherForm reports an answer in a form that was not asked for.
+// errOtherForm reports an answer with a content type that was not requested.
 var errOtherForm = errors.New("the API server answers in another form than JSON, which was not asked for")
 
-// measure is what an answer may have.
+// measure is the limits of an answer.
 type measure struct {
 	path string
-	// bytes are those of the body; items, elements and values those of its JSON, 0 for
-	// what is not JSON. items is 0 as well for what is no page of a list.
+	// bytes limits the body; items, elements and values limit its JSON, 0 for other
+	// content. items is also 0 if the answer is no page of a list.
 	bytes                   int64
 	items, elements, values int
 }
 
-// measureOf returns what the answer to a request may have.
+// measureOf returns the limits of the answer to a request.
 func measureOf(u *url.URL) measure {
 	if u.Path == "/metrics" {
 		return measure{path: u.Path, bytes: metricsCap}
@@ -99,11 +99,11 @@ func measureOf(u *url.URL) measure {
 	return measure{path: u.Path, bytes: objectCap, elements: pageElements, values: objectValues}
 }
 
-// allowance is what one observation may take. Requests have it in their context.
+// allowance is the limits of one observation. Its requests have it in their context.
 type allowance struct {
 	// watch is stopped while an answer waits for memory.
 	watch *budget.Watch
-	// values are those of the objects that were read so far.
+	// values counts those of the objects read so far.
 	values atomic.Int64
 }
 
@@ -114,7 +114,7 @@ func allowanceOf(ctx context.Context) *allowance {
 	return a
 }
 
-// capped cuts off answers that have more than they may.
+// capped cuts off answers that exceed their limits.
 type capped struct {
 	http.RoundTripper
 	budget *budget.Budget
@@ -125,7 +125,7 @@ func (c capped) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	pace := requestPace
 	if allowanceOf(ctx) != nil {
-		pace = budget.Pace{} // an observation is timed as a whole
+		pace = budget.Pace{} // an observation is timed as one
 	}
 	watch := pace.Watch(func(err error) { cancel(&lateError{r.Method, r.URL.Path, err}) })
 	watch.Heard(0)
@@ -136,7 +136,8 @@ func (c capped) RoundTrip(r *http.Request) (*http.Response, error) {
 		cancel(nil)
 		return nil, err
 	}
-	// JSON can be measured as it comes. Without a form client-go takes the request's.
+	// JSON can be measured while it arrives. Without a content type client-go assumes that
+	// of the request.
 	switch form := answer.Header.Get("Content-Type"); {
 	case form == "":
 		answer.Header.Set("Content-Type", "application/json")
@@ -150,8 +151,8 @@ func (c capped) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// WrappedRoundTripper implements net.RoundTripperWrapper of apimachinery, by which
-// idle connections are found.
+// WrappedRoundTripper implements net.RoundTripperWrapper of apimachinery, which finds idle
+// connections that way.
 func (c capped) WrappedRoundTripper() http.RoundTripper { return c.RoundTripper }
 
 // cappedBody is the body of an answer, measured as it is read.
@@ -209,7 +210,7 @@ func (b *cappedBody) tooLarge(has string) error {
 	return &tooLargeError{path: b.measure.path, has: has, page: page}
 }
 
-// hold makes room for n bytes. While it waits the API server is not to blame.
+// hold makes room for n bytes. While it waits, the API server's time does not count.
 func (b *cappedBody) hold(n int) error {
 	if ok, err := b.room.Try(int64(n)); ok || err != nil {
 		return err
@@ -223,7 +224,7 @@ func (b *cappedBody) hold(n int) error {
 	return b.room.Grow(b.ctx, int64(n))
 }
 
-// exceeded says what JSON has too much of, or "".
+// exceeded names the limit that the JSON exceeds, or returns "".
 func (m measure) exceeded(s *scanner) string {
 	switch {
 	case m.items > 0 && s.items > m.items:

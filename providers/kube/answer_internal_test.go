@@ -21,8 +21,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestEndlessAnswer: an API server that never stops talking is cut off, whatever it
-// was asked, and one that says as much as may be said is not.
+// TestEndlessAnswer checks that an API server that never stops sending is cut off, whatever
+// the request, and that an answer just within the limit is accepted.
 func TestEndlessAnswer(t *testing.T) {
 	t.Parallel()
 	for endless, want := range map[string]string{
@@ -69,7 +69,8 @@ func observeOne(t *testing.T, room *budget.Budget, handle http.HandlerFunc) erro
 	return err
 }
 
-// TestCostlyAnswer: what would take much memory when it is decoded is refused before that.
+// TestCostlyAnswer checks that an answer that would take much memory when decoded is
+// refused before that.
 func TestCostlyAnswer(t *testing.T) {
 	t.Parallel()
 	page := func(items string) string { return `{"kind":"PodList","apiVersion":"v1","items":[` + items + `]}` }
@@ -95,7 +96,8 @@ func TestCostlyAnswer(t *testing.T) {
 	}
 }
 
-// TestOtherForm: what cannot be measured as it comes is not decoded.
+// TestOtherForm checks that content which cannot be measured while it arrives is not
+// decoded.
 func TestOtherForm(t *testing.T) {
 	t.Parallel()
 	for _, form := range []string{"application/vnd.kubernetes.protobuf", "application/cbor", "application/vnd.kubernetes.protobuf;stream=watch"} {
@@ -112,8 +114,8 @@ func TestOtherForm(t *testing.T) {
 	}
 }
 
-// TestCostlyAnswersTogether: objects that are each small enough are refused where all that one
-// observation reads are too many values.
+// TestCostlyAnswersTogether checks that objects that are each small enough are refused if
+// one observation reads too many values in all.
 func TestCostlyAnswersTogether(t *testing.T) {
 	t.Parallel()
 	const n = objectValues * 3 / 4
@@ -146,7 +148,8 @@ func TestCostlyAnswersTogether(t *testing.T) {
 	}
 }
 
-// TestManyDrained: pods on nodes to be drained are kept whole, and no more than a cluster has.
+// TestManyDrained checks that pods on nodes to be drained are kept whole, but no more than
+// a cluster has.
 func TestManyDrained(t *testing.T) {
 	t.Parallel()
 	s := podsSeen{counts: map[string]int{}, room: kept{what: "pods"}}
@@ -160,8 +163,8 @@ func TestManyDrained(t *testing.T) {
 	}
 }
 
-// TestScanner: what is counted does not depend on the parts in which JSON comes, nor on what
-// stands in quotation marks.
+// TestScanner checks that the counts depend neither on how the JSON is split, nor on the
+// contents of strings.
 func TestScanner(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][2]int{
@@ -183,8 +186,8 @@ func TestScanner(t *testing.T) {
 	}
 }
 
-// TestCloseEndsConnections: a connection is a channel to a host, and does not stay
-// open when nobody asks any more.
+// TestCloseEndsConnections checks that a connection, which is a channel to a host, does not
+// stay open after Close.
 func TestCloseEndsConnections(t *testing.T) {
 	t.Parallel()
 	closed := make(chan struct{})
@@ -206,7 +209,7 @@ func TestCloseEndsConnections(t *testing.T) {
 	}
 	select {
 	case <-closed:
-		t.Fatal("it is closed before it is to be")
+		t.Fatal("it is closed too early")
 	default:
 	}
 	if err := (&API{sessions: []*session{s}}).Close(); err != nil {
@@ -214,7 +217,7 @@ func TestCloseEndsConnections(t *testing.T) {
 	}
 	select {
 	case <-closed:
-	case <-time.After(20 * time.Second): // on its own it ends after 90
+	case <-time.After(20 * time.Second): // an idle connection ends by itself after 90
 		t.Error("the connection is left open")
 	}
 }

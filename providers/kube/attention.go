@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// silence is how long an API may bring nothing before it counts as one that does not
-	// answer. A large cluster's answer takes as long as it takes.
+	// silence is how long an API may send no data before it counts as one that does not
+	// answer. A large answer may take longer than that in all.
 	silence = 15 * time.Second
-	// observeTime is how long all answers may take together, besides the time that their
-	// bytes take at budget.LeastRate.
+	// observeTime bounds all answers together, in addition to the time that their bytes
+	// take at budget.LeastRate.
 	observeTime = 5 * time.Minute
 )
 
-// attentive does something as as does, and gives it up once the API has brought nothing
-// for a while, or brings too little. What is under way at the same time is timed together:
-// a small answer may come behind a large one.
+// attentive is as with a time limit: it gives up once the API sends no data for a while, or
+// too little. Concurrent requests are timed together, since a small answer may queue after
+// a large one.
 func (a *API) attentive(ctx context.Context, do string, act func(context.Context, *session) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -47,7 +47,7 @@ func (a *API) attentive(ctx context.Context, do string, act func(context.Context
 	return err
 }
 
-// slowError is why something was given up.
+// slowError is why an act was given up.
 type slowError struct {
 	do    string
 	cause error
@@ -62,7 +62,7 @@ func (e *slowError) explain() error {
 	return providers.WithRemedy(e.cause, fmt.Sprintf("check the load of the API server and the link to its host, which has to carry %d KiB per second", budget.LeastRate>>10))
 }
 
-// telling returns the session with clients that tell how many bytes have come.
+// telling returns the session with clients that report how many bytes have arrived.
 func (s *session) telling(tell func(int)) (*session, error) {
 	out := *s
 	client := &http.Client{Transport: telling{s.http.Transport, tell}, Timeout: s.http.Timeout}
@@ -74,7 +74,7 @@ func (s *session) telling(tell func(int)) (*session, error) {
 	return &out, err
 }
 
-// telling is a way to the API that tells how many bytes have come on it.
+// telling is a transport that reports how many bytes have arrived.
 type telling struct {
 	next http.RoundTripper
 	tell func(int)

@@ -13,8 +13,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestSlowAPI: an API that sends for longer than it may be silent is heard to the end, and
-// one that sends nothing any more is given up, whatever it has sent before.
+// TestSlowAPI checks that an API that sends for longer than it may be silent is read to the
+// end, and that one that stops sending is given up, whatever it has sent before.
 func TestSlowAPI(t *testing.T) {
 	t.Parallel()
 	const patience = time.Second
@@ -59,14 +59,15 @@ func TestSlowAPI(t *testing.T) {
 				case c.want == "" && (err != nil || !report.Nodes["cp1"].Ready):
 					t.Errorf("got %+v, %v", report, err)
 				case c.want == "" && took < 2*patience, took < patience:
-					t.Errorf("it took %v, and is to show what happens behind %v", took, patience)
+					t.Errorf("it took %v, with a patience of %v", took, patience)
 				}
 			})
 		})
 	}
 }
 
-// TestTrickle: an API that sends a byte now and then, and never comes to an end, is given up.
+// TestTrickle checks that an API that sends a byte now and then, and never finishes, is
+// given up.
 func TestTrickle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -100,8 +101,8 @@ func TestTrickle(t *testing.T) {
 	})
 }
 
-// TestRequestsEnd: no request that writes waits for ever for its answer, whether none comes or
-// it has no end.
+// TestRequestsEnd checks that no write request waits for ever for its answer, whether there
+// is none or it never ends.
 func TestRequestsEnd(t *testing.T) {
 	t.Parallel()
 	for name, write := range writes {

@@ -14,13 +14,13 @@ import (
 )
 
 // bound is a client that evicts and deletes only the pods of a list. kubectl's drain
-// addresses a pod by its name alone, also when it retries minutes later: by then a pod of
-// the same name, such as a StatefulSet's, may run on another node. To that one bound
+// addresses a pod by its name alone, even when it retries minutes later: by then a pod of
+// the same name, such as a StatefulSet's, may run on another node. In that case bound
 // answers that the listed pod is not found, which ends the retries.
 type bound struct {
 	kubernetes.Interface
 
-	// uids are those of the listed pods, by NAMESPACE/NAME.
+	// uids are the UIDs of the listed pods, by NAMESPACE/NAME.
 	uids map[string]types.UID
 }
 
@@ -92,8 +92,8 @@ func (b bound) precondition(namespace, name string) *metav1.Preconditions {
 	return &metav1.Preconditions{UID: &uid}
 }
 
-// settle answers that a pod is not found where a refusal concerns another one of its name:
-// the API server asks the budgets first, and compares the UID when it deletes.
+// settle answers "not found" if a refusal concerns another pod of the same name: the API
+// server checks the budgets first, and compares the UID only when it deletes.
 func (b bound) settle(ctx context.Context, namespace, name string, err error) error {
 	if !apierrors.IsConflict(err) && !apierrors.IsTooManyRequests(err) {
 		return err

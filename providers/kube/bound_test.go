@@ -9,9 +9,9 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// TestDrainLeavesReplacements: a pod of the same name that came after the pods of the node
-// were listed is left alone, wherever it runs: whether the listed one had gone before its
-// eviction, or while a budget kept it, or before it was deleted.
+// TestDrainLeavesReplacements checks that a pod of the same name, created after the node's
+// pods were listed, is left alone wherever it runs: whether the listed pod was gone before
+// its eviction, while a budget blocked it, or before it was deleted.
 func TestDrainLeavesReplacements(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -39,7 +39,8 @@ func TestDrainLeavesReplacements(t *testing.T) {
 	}
 }
 
-// TestDrainRetriesItsPod: the refusal of a budget is no sign that the pod is another one.
+// TestDrainRetriesItsPod checks that a budget's refusal is not taken as a sign that the pod
+// was replaced.
 func TestDrainRetriesItsPod(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// certsSecret is where kubeadm join --certificate-key looks.
+	// certsSecret is the Secret that kubeadm join --certificate-key reads.
 	certsSecret = "kubeadm-certs"
 	// keyBytes is the length of a certificate key: AES-256.
 	keyBytes = 32
-	// certsTokenDescription is kubeadm's, by which people know the token.
+	// certsTokenDescription is kubeadm's, by which users recognize the token.
 	certsTokenDescription = "Proxy for managing TTL for the kubeadm-certs secret"
 )
 
-// UploadCerts implements providers.API as kubeadm's phase upload-certs does: a
-// token that is good for nothing but to expire owns the Secret, so that the
-// garbage collector takes the one after the other.
+// UploadCerts implements providers.API in the same way as kubeadm's phase upload-certs: a
+// token whose only purpose is to expire owns the Secret, so that the garbage collector
+// deletes the Secret with it.
 func (a *API) UploadCerts(ctx context.Context, op planner.UploadCerts, files map[string]state.Secret, key state.Secret) (state.Secret, error) {
 	if key.IsZero() {
 		random := make([]byte, keyBytes)
@@ -75,8 +75,8 @@ func storeCerts(ctx context.Context, s *session, token state.Secret, data map[st
 	return written(err)
 }
 
-// encrypt is AES-256 in Galois counter mode with the nonce in front and nothing
-// besides. What does not exist stays empty.
+// encrypt is AES-256 in Galois counter mode with the nonce in front and no additional data.
+// An absent file stays empty.
 func encrypt(content, key state.Secret) ([]byte, error) {
 	if content.IsZero() {
 		return []byte{}, nil

@@ -11,8 +11,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestEncrypt: what is encrypted can be read with the key and in no other way,
-// as kubeadm's download-certs reads it: nonce in front, nothing besides.
+// TestEncrypt checks that encrypted content can be read only with the key, in the format of
+// kubeadm's download-certs: nonce in front, no additional data.
 func TestEncrypt(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("0123456789abcdef", 4)
@@ -40,7 +40,7 @@ func TestEncrypt(t *testing.T) {
 		t.Errorf("the same nonce was used twice: %v", err)
 	}
 	if empty, err := encrypt(state.Secret{}, key); err != nil || len(empty) != 0 {
-		t.Errorf("what does not exist became %d bytes: %v", len(empty), err)
+		t.Errorf("an absent file became %d bytes: %v", len(empty), err)
 	}
 	for _, bad := range []string{"", "short", text + "00", strings.Repeat("x", 64)} {
 		if _, err := encrypt(state.NewSecret(content), state.NewSecret([]byte(bad))); err == nil || bad != "" && strings.Contains(err.Error(), bad) {

@@ -8,15 +8,16 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// requirement returns one of a volume's on the label of a node, and term all of them together.
+// requirement returns a requirement of a volume on a node label, and term a term of
+// several.
 func requirement(key, operator string, values ...string) object {
 	return object{"key": key, "operator": operator, "values": values}
 }
 
 func term(requirements ...any) object { return object{"matchExpressions": requirements} }
 
-// csi returns a bound volume of a driver, for a claim of the same name, that wants one of
-// the terms to hold.
+// csi returns a bound volume of a driver, for a claim of the same name, with the terms as
+// alternatives.
 func csi(name string, terms ...any) object {
 	return object{
 		"metadata": object{"name": "pv-" + name}, "status": object{"phase": "Bound"},
@@ -27,8 +28,8 @@ func csi(name string, terms ...any) object {
 	}
 }
 
-// The plan is told of volumes that one node alone has, whatever their type, and also
-// when no pod uses them.
+// TestObserveLocalVolumes checks that volumes bound to one node are observed, whatever
+// their type, even if no pod uses them.
 func TestObserveLocalVolumes(t *testing.T) {
 	t.Parallel()
 	only := func(key, value string) object { return term(requirement(key, "In", value)) }

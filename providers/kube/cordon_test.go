@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// A cordon for something is marked on the node in the same request. A node that
-// somebody else has cordoned stays as it is, and is not let in again.
+// TestCordonFor checks that a cordon with a reason marks the node in the same request. A
+// node that was cordoned by another client stays as it is, and is not uncordoned.
 func TestCordonFor(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -21,10 +21,10 @@ func TestCordonFor(t *testing.T) {
 		want          string
 	}{
 		{"free", false, "", false, `{"metadata":{"annotations":{"kubewright.github.io/cordoned-for":"upgrade"},"resourceVersion":"7"},"spec":{"unschedulable":true}}`},
-		{"cordoned by somebody else", true, "", false, ""},
+		{"cordoned by another client", true, "", false, ""},
 		{"cordoned for it already", true, "upgrade", false, ""},
 		{"let in", true, "upgrade", true, `{"metadata":{"annotations":{"kubewright.github.io/cordoned-for":null},"resourceVersion":"7"},"spec":{"unschedulable":null}}`},
-		{"let in, but cordoned by somebody else", true, "", true, ""},
+		{"let in, but cordoned by another client", true, "", true, ""},
 		{"let in, but cordoned for something else", true, "other", true, ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -46,8 +46,8 @@ func TestCordonFor(t *testing.T) {
 	}
 }
 
-// To let pods in again, whatever a node was cordoned for, takes the mark away with it:
-// whoever cordons the node later is not taken for kubewright.
+// TestUncordonTakesTheMarkAway checks that an uncordon without a reason removes any mark,
+// so that a later cordon by another client is not taken for kubewright's.
 func TestUncordonTakesTheMarkAway(t *testing.T) {
 	t.Parallel()
 	a, h := start(t, func(_, _, _ string, _ []byte) answer {
@@ -63,7 +63,8 @@ func TestUncordonTakesTheMarkAway(t *testing.T) {
 	}
 }
 
-// A node behind which there is a pause remembers when it was let in.
+// TestLetInIsRemembered checks that a node followed by a pause records when it was
+// uncordoned.
 func TestLetInIsRemembered(t *testing.T) {
 	t.Parallel()
 	a, h := start(t, func(_, _, _ string, _ []byte) answer {

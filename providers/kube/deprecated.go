@@ -15,12 +15,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// requestedDeprecated is the metric of an API server with a series for each
-// deprecated API that it was asked for since its start: labels group, version,
-// resource, subresource and removed_release.
+// requestedDeprecated is the metric of an API server with a series for each deprecated API
+// that clients have requested since it started: labels group, version, resource,
+// subresource and removed_release.
 const requestedDeprecated = "apiserver_requested_deprecated_apis{"
 
-// looked bounds the objects of a deprecated API that are looked at.
+// looked bounds the objects of a deprecated API that are read.
 const looked = 500
 
 // DeprecatedAPIs implements providers.API.
@@ -40,8 +40,8 @@ func (a *API) DeprecatedAPIs(ctx context.Context) ([]state.DeprecatedAPI, error)
 	return out, err
 }
 
-// deprecatedAPIs returns those of an API server's metrics that go some day. What is
-// deprecated and stays, as Endpoints are, concerns no upgrade.
+// deprecatedAPIs returns the requested APIs that a later release removes, from an API
+// server's metrics. Deprecated APIs that stay, such as Endpoints, do not affect an upgrade.
 func deprecatedAPIs(metrics []byte) []state.DeprecatedAPI {
 	var all []state.DeprecatedAPI
 	lines := bufio.NewScanner(bytes.NewReader(metrics))
@@ -61,11 +61,11 @@ func deprecatedAPIs(metrics []byte) []state.DeprecatedAPI {
 			all = append(all, state.DeprecatedAPI{Group: labels["group"], Version: labels["version"], Resource: labels["resource"], Removed: labels["removed_release"]})
 		}
 	}
-	return state.MergeDeprecated(all) // each once, whatever its subresources
+	return state.MergeDeprecated(all) // merges the subresources of an API
 }
 
-// writers returns the field managers that wrote objects in that version, each with
-// the name of one. It is a hint: where the objects cannot be listed there is none.
+// writers returns the field managers that wrote objects in that version, each with the name
+// of one object. It is a hint: none if the objects cannot be listed.
 func writers(ctx context.Context, s *session, d state.DeprecatedAPI) []string {
 	gvr := schema.GroupVersionResource{Group: d.Group, Version: d.Version, Resource: d.Resource}
 	list, err := s.dynamic.Resource(gvr).List(ctx, metav1.ListOptions{Limit: looked})

@@ -24,16 +24,15 @@ import (
 
 // Pauses of a drain.
 const (
-	// evictRetry is kubectl's pause after an eviction that a
-	// PodDisruptionBudget did not allow. It has to be set: without it a drain
-	// asks again without any pause.
+	// evictRetry is kubectl's pause after an eviction that a PodDisruptionBudget did not
+	// allow. It has to be set: without it a drain retries without any pause.
 	evictRetry = 5 * time.Second
 	// drainGrace is how much longer than its own timeout a drain may take.
 	drainGrace = 30 * time.Second
-	// leaderGap is how long a drain waits for a controller manager to lead: twice what
-	// the lease of one that is gone lasts (--leader-elect-lease-duration).
+	// leaderGap is how long a drain waits for a controller manager to lead: twice the
+	// duration of the lease that a departed leader leaves (--leader-elect-lease-duration).
 	leaderGap = 30 * time.Second
-	// renewal is the pause between two looks at that lease, which is renewed every two
+	// renewal is the pause between two reads of that lease, which is renewed every two
 	// seconds (--leader-elect-retry-period).
 	renewal = 500 * time.Millisecond
 )
@@ -41,10 +40,10 @@ const (
 // errNoEviction: without evictions kubectl deletes pods instead.
 var errNoEviction = errors.New("the API server serves no evictions, and pods are not deleted instead: that would pass every PodDisruptionBudget by. Set disable_eviction = true in upgrade { drain } when that is wanted")
 
-// Drain implements providers.API. DaemonSets' pods stay, as nearly everybody
-// wants. A drain that may not evict something evicts nothing, and never deletes
-// instead. What is there still at its deadline is providers.ErrBlocked. One that the
-// API was not there for has the kind of that, and may be begun again.
+// Drain implements providers.API. DaemonSets' pods stay, as with kubectl drain
+// --ignore-daemonsets. If one pod may not be evicted, none is, and pods are never deleted
+// instead. Pods still there at the deadline are providers.ErrBlocked. If the API was
+// unavailable, the error has that kind, and the drain may be retried.
 func (a *API) Drain(ctx context.Context, op planner.Drain, log func(string)) error {
 	began := time.Now()
 	var told error
@@ -54,7 +53,8 @@ func (a *API) Drain(ctx context.Context, op planner.Drain, log func(string)) err
 			return err
 		}
 		if op.Timeout > 0 && time.Since(began) >= op.Timeout {
-			// The deadline's own context is over: what is left is asked with the caller's.
+			// The deadline's own context is done: the remaining pods are read with the
+			// caller's.
 			if left := stillThere(ctx, s, op); len(left) > 0 {
 				told = providers.Blocked(op, left)
 				return nil
@@ -69,7 +69,7 @@ func (a *API) Drain(ctx context.Context, op planner.Drain, log func(string)) err
 	return cmp.Or(told, err)
 }
 
-// evict takes the pods off a node, and returns by which way it has spoken with the API.
+// evict evicts a node's pods, and returns the transport that it used.
 func evict(ctx context.Context, s *session, op planner.Drain, log func(string)) (*noting, error) {
 	if op.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -99,11 +99,10 @@ func evict(ctx context.Context, s *session, op planner.Drain, log func(string)) 
 	return way, h.DeleteOrEvictPods(pods.Pods())
 }
 
-// awaitLeader waits until the controller managers' lease is renewed. When their
-// leader was restarted nobody leads until its lease ends: pods that are evicted
-// meanwhile stay among the addresses of their Services when they are gone, and
-// nobody starts others. Where there is no such lease, or nobody renews it in
-// time, the drain goes on as kubectl's does.
+// awaitLeader waits until the controller managers' lease is renewed. After a restart of
+// their leader none leads until its lease ends: in that time evicted pods stay among the
+// addresses of their Services, and no replacements start. If there is no such lease, or it
+// is not renewed in time, the drain continues as kubectl's does.
 func awaitLeader(ctx context.Context, s *session, log func(string)) {
 	ctx, cancel := context.WithTimeout(ctx, leaderGap)
 	defer cancel()
@@ -120,15 +119,15 @@ func awaitLeader(ctx context.Context, s *session, log func(string)) {
 		}
 		select {
 		case <-ctx.Done():
-			log("no controller manager has renewed its lease; going on without")
+			log("no controller manager has renewed its lease; continuing without it")
 			return
 		case <-time.After(renewal):
 		}
 	}
 }
 
-// pause returns the pause after an eviction that was not allowed; shorter where there is
-// little time at all.
+// pause returns the pause after an eviction that was not allowed; shorter if the timeout is
+// short.
 func pause(timeout time.Duration) time.Duration {
 	if timeout == 0 {
 		return evictRetry
@@ -142,7 +141,7 @@ func drainHelper(ctx context.Context, client kubernetes.Interface, op planner.Dr
 		Force: op.Force, GracePeriodSeconds: op.GracePeriod, IgnoreAllDaemonSets: true,
 		Timeout: op.Timeout, DeleteEmptyDirData: op.DeleteEmptyDirData, PodSelector: op.PodSelector,
 		ChunkSize: pageSize, DisableEviction: op.DisableEviction, EvictErrorRetryDelay: pause(op.Timeout),
-		// Less than a second is not none, which would wait for ever.
+		// Less than a second must not become 0, which would wait for ever.
 		SkipWaitForDeleteTimeoutSeconds: int(math.Ceil(op.SkipWait.Seconds())),
 		Out:                             lines, ErrOut: lines,
 		OnPodDeletionOrEvictionFinished: func(pod *corev1.Pod, _ bool, err error) {
@@ -153,8 +152,8 @@ func drainHelper(ctx context.Context, client kubernetes.Interface, op planner.Dr
 	}
 }
 
-// stillThere returns the pods that a drain could not evict, and what stands against
-// it. When that cannot be found out there are none.
+// stillThere returns the pods that a drain could not evict, with the reasons. It returns
+// none if the pods cannot be read.
 func stillThere(ctx context.Context, s *session, op planner.Drain) []providers.StillThere {
 	ctx, cancel := context.WithTimeout(ctx, drainGrace)
 	defer cancel()
@@ -177,7 +176,7 @@ func stillThere(ctx context.Context, s *session, op planner.Drain) []providers.S
 	return out
 }
 
-// why says what keeps a pod on its node, and which budget it is when one does.
+// why returns what keeps a pod on its node, and the budget if it is one.
 func why(p *corev1.Pod, budgets *policyv1.PodDisruptionBudgetList) (text, budget string) {
 	if !p.DeletionTimestamp.IsZero() {
 		return providers.WhyTerminating(p.DeletionTimestamp.Time), ""
@@ -190,8 +189,8 @@ func why(p *corev1.Pod, budgets *policyv1.PodDisruptionBudgetList) (text, budget
 	return "it was not evicted", ""
 }
 
-// selected reports whether a budget is about a pod. An empty selector is about all
-// of its namespace.
+// selected reports whether a budget selects a pod. An empty selector selects all pods of
+// its namespace.
 func selected(b *policyv1.PodDisruptionBudget, p *corev1.Pod) bool {
 	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
 	return err == nil && b.Namespace == p.Namespace && selector.Matches(labelsOf(p))
@@ -210,7 +209,7 @@ func budgetReport(b *policyv1.PodDisruptionBudget) state.BudgetReport {
 	return r
 }
 
-// lineWriter passes on whole lines. Several goroutines write to it.
+// lineWriter passes on complete lines. Several goroutines write to it.
 type lineWriter struct {
 	write func(string)
 
@@ -218,7 +217,7 @@ type lineWriter struct {
 	rest string
 }
 
-// say passes on a line of its own.
+// say passes on a separate line.
 func (w *lineWriter) say(line string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -25,25 +25,26 @@ type shop struct {
 	pods    []any
 	budgets []any
 	volumes []any
-	// refuses reports whether a budget does not allow the eviction of the pod.
+	// refuses reports whether a budget blocks the eviction of a pod.
 	refuses map[string]bool
-	// noEviction is an API without the subresource.
+	// noEviction simulates an API without the eviction subresource.
 	noEviction       bool
 	evicted, deleted []string
-	// renewals are the versions in which the controller managers' lease is found, one
-	// after another; without any there is no lease.
+	// renewals are the successive versions of the controller managers' lease; without any
+	// there is no lease.
 	renewals []string
-	// stays are pods that do not end when they are evicted.
+	// stays are pods that do not end when evicted.
 	stays map[string]bool
-	// later is as what a pod is found when it is asked for by name.
+	// later has the state of pods when they are read by name.
 	later map[string]any
-	// first is what the first request to evict a pod is answered.
+	// first is the answer to the first request to evict a pod.
 	first map[string]answer
-	// looked is told when a pod was asked for.
+	// looked is called when a pod was read.
 	looked func()
 }
 
-// pod returns one of w1's with a controller of the kind; more is merged into its spec.
+// pod returns a pod on w1 with a controller of the given kind; further volumes are merged
+// into its spec.
 func pod(name, owner string, annotations object, volumes ...any) object {
 	meta := object{"name": name, "namespace": "shop", "uid": name, "annotations": annotations, "labels": object{"app": name}}
 	if owner != "" {
@@ -118,8 +119,8 @@ func (s *shop) answer(_, method, path string, body []byte) answer {
 	return status(404, "NotFound")
 }
 
-// replaced reports whether a request to evict or delete a pod is bound to the UID of another
-// one, as an API server does after it has asked the budgets.
+// replaced reports whether a request to evict or delete a pod has the UID of another pod as
+// its precondition; an API server checks that after the budgets.
 func (s *shop) replaced(name string, body []byte) bool {
 	o, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
 	if err != nil {
@@ -136,7 +137,7 @@ func (s *shop) replaced(name string, body []byte) bool {
 	return !is || there["metadata"].(object)["uid"] != string(*options.Preconditions.UID)
 }
 
-// found returns a pod that is asked for by name.
+// found returns a pod that is read by name.
 func (s *shop) found(name string) any {
 	if s.looked != nil {
 		s.looked()
@@ -151,7 +152,8 @@ func (s *shop) gone(pod string) bool {
 	return !s.stays[pod] && (slices.Contains(s.evicted, pod) || slices.Contains(s.deleted, pod))
 }
 
-// A drain leaves pods of DaemonSets and mirror pods, and evicts the rest.
+// TestDrain checks that a drain leaves pods of DaemonSets and mirror pods, and evicts the
+// rest.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	s := &shop{pods: []any{
@@ -185,8 +187,8 @@ func TestDrain(t *testing.T) {
 
 func quietly(string) {}
 
-// A drain waits until some controller manager leads: the lease of one that was
-// restarted is there, and nobody renews it.
+// TestDrainAwaitsLeader checks that a drain waits until a controller manager leads: the
+// lease of a restarted one exists, but is not renewed.
 func TestDrainAwaitsLeader(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -196,13 +198,13 @@ func TestDrainAwaitsLeader(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := a.saw("kubernetes-admin GET /apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager"); n != 3 || !slices.Equal(s.evicted, []string{"cart"}) {
-			t.Errorf("the lease was looked at %d times, want 3; evicted %v", n, s.evicted)
+			t.Errorf("the lease was read %d times, want 3; evicted %v", n, s.evicted)
 		}
 	})
 }
 
-// A drain that a budget blocks ends at its deadline and names pods and budgets.
-// What may be evicted is; nothing is deleted.
+// TestBlockedDrain checks that a drain blocked by a budget ends at its deadline and names
+// pods and budgets. It evicts what it may, and deletes nothing.
 func TestBlockedDrain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -215,7 +217,7 @@ func TestBlockedDrain(t *testing.T) {
 		if !errors.Is(err, providers.ErrBlocked) {
 			t.Fatalf("got %v", err)
 		}
-		const want = "cannot drain node w1: after 1s it has pods still: shop/cart (PodDisruptionBudget shop/cart allows 0 disruptions: " +
+		const want = "cannot drain node w1: after 1s pods are still on it: shop/cart (PodDisruptionBudget shop/cart allows 0 disruptions: " +
 			"2 of 2 pods are healthy, 2 have to stay, so it never allows one; scale up or change it)"
 		if err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
@@ -226,7 +228,8 @@ func TestBlockedDrain(t *testing.T) {
 	})
 }
 
-// Without evictions nothing is deleted, unless that is told.
+// TestDrainNeverDeletes checks that without an eviction API no pod is deleted, unless that
+// was requested.
 func TestDrainNeverDeletes(t *testing.T) {
 	t.Parallel()
 	s := &shop{pods: []any{pod("cart", "ReplicaSet", nil)}, noEviction: true}
@@ -244,7 +247,7 @@ func TestDrainNeverDeletes(t *testing.T) {
 	}
 }
 
-// Nothing is evicted when something may not be.
+// TestDrainAllOrNothing checks that no pod is evicted if one may not be.
 func TestDrainAllOrNothing(t *testing.T) {
 	t.Parallel()
 	s := &shop{pods: []any{pod("cart", "ReplicaSet", nil), pod("lone", "", nil), pod("data", "ReplicaSet", nil, object{"name": "tmp", "emptyDir": object{}})}}
@@ -255,7 +258,7 @@ func TestDrainAllOrNothing(t *testing.T) {
 	}
 }
 
-// What the plan is told of the pods of a node.
+// TestObservePods checks what is observed of the pods of a node.
 func TestObservePods(t *testing.T) {
 	t.Parallel()
 	claim := object{"name": "v", "persistentVolumeClaim": object{"claimName": "disk"}}
@@ -292,6 +295,6 @@ func TestObservePods(t *testing.T) {
 		t.Errorf("got %+v", b)
 	}
 	if report, err = open(t, h).Observe(t.Context(), state.ClusterQuery{}); err != nil || report.Pods != nil {
-		t.Errorf("not asked for: %+v, %v", report.Pods, err)
+		t.Errorf("without a request: %+v, %v", report.Pods, err)
 	}
 }

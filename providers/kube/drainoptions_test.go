@@ -18,7 +18,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// with puts attributes into a part of a pod.
+// with adds attributes to a part of a pod.
 func with(pod object, part string, attributes object) object {
 	for k, v := range attributes {
 		pod[part].(object)[k] = v
@@ -26,12 +26,13 @@ func with(pod object, part string, attributes object) object {
 	return pod
 }
 
-// terminating returns a pod that was to be gone some time ago.
+// terminating returns a pod that should have been gone for some time.
 func terminating(pod object, since time.Duration) object {
 	return with(pod, "metadata", object{"deletionTimestamp": time.Now().Add(-since).UTC().Format(time.RFC3339)})
 }
 
-// A drain gives pods the time that it is told, whether it evicts or deletes them.
+// TestDrainGracePeriod checks that a drain gives pods the requested grace period, whether
+// it evicts or deletes them.
 func TestDrainGracePeriod(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -56,13 +57,14 @@ func TestDrainGracePeriod(t *testing.T) {
 				got = fmt.Sprintf("%ds", *given.GracePeriodSeconds)
 			}
 			if got != c.want {
-				t.Errorf("grace_period %d, deleting %t: the pod is given %s, want %s", c.seconds, deletes, got, c.want)
+				t.Errorf("grace_period %d, deleting %t: the pod gets %s, want %s", c.seconds, deletes, got, c.want)
 			}
 		}
 	}
 }
 
-// The API server is asked for the pods of the selector alone.
+// TestDrainPodSelector checks that only the selected pods are requested from the API
+// server.
 func TestDrainPodSelector(t *testing.T) {
 	t.Parallel()
 	for selector, want := range map[string]string{
@@ -77,13 +79,14 @@ func TestDrainPodSelector(t *testing.T) {
 			t.Fatal(err)
 		}
 		if a.saw("kubernetes-admin GET "+want) == 0 {
-			t.Errorf("pod_selector %q: nobody asked for %s, but %q", selector, want, a.requests)
+			t.Errorf("pod_selector %q: %s was not requested, but %q", selector, want, a.requests)
 		}
 	}
 }
 
-// A pod that terminates for too long is neither evicted nor waited for; one that
-// does so for a shorter time is. Less than a second is a time as well.
+// TestDrainSkipsWait checks that a pod that has been terminating for too long is neither
+// evicted nor waited for, in contrast to one that has been so for a shorter time. A
+// duration below a second counts as well.
 func TestDrainSkipsWait(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -115,7 +118,8 @@ func TestDrainSkipsWait(t *testing.T) {
 	}
 }
 
-// Nor is a pod that turns out to be such a one when it was evicted.
+// TestDrainSkipsWaitLater checks the same for a pod that proves to be such a one after its
+// eviction.
 func TestDrainSkipsWaitLater(t *testing.T) {
 	t.Parallel()
 	s := &shop{
@@ -129,7 +133,8 @@ func TestDrainSkipsWaitLater(t *testing.T) {
 	}
 }
 
-// What nothing brings back goes when that is told, each by an option of its own.
+// TestDrainForce checks that pods that would not come back are evicted if that was
+// requested, each kind by an option of its own.
 func TestDrainForce(t *testing.T) {
 	t.Parallel()
 	data := object{"name": "tmp", "emptyDir": object{}}
@@ -159,7 +164,7 @@ func TestDrainForce(t *testing.T) {
 	}
 }
 
-// Deleting goes past a budget that refuses evictions.
+// TestDrainDisableEviction checks that a deletion bypasses a budget that blocks evictions.
 func TestDrainDisableEviction(t *testing.T) {
 	t.Parallel()
 	s := &shop{pods: []any{pod("cart", "ReplicaSet", nil)}, budgets: []any{budget("cart", 0, 2, 2, 2)}, refuses: map[string]bool{"cart": true}}
@@ -170,7 +175,8 @@ func TestDrainDisableEviction(t *testing.T) {
 	}
 }
 
-// A drain without a deadline goes on until whoever runs it stops it.
+// TestDrainWithoutDeadline checks that a drain without a deadline continues until its
+// context is cancelled.
 func TestDrainWithoutDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -186,13 +192,14 @@ func TestDrainWithoutDeadline(t *testing.T) {
 		}
 		err := open(t, h).Drain(ctx, planner.Drain{Node: "w1", GracePeriod: -1}, quietly)
 		if err == nil || errors.Is(err, providers.ErrBlocked) || asked < 2 {
-			t.Errorf("looked %d times, then %v", asked, err)
+			t.Errorf("observed %d times, then %v", asked, err)
 		}
 	})
 }
 
-// The plan is told which budgets an eviction asks: all that select the pod, but
-// none where the pod disrupts nothing any more; and which pods terminate.
+// TestObservePodsThatGo checks which budgets apply to an eviction: all that select the pod,
+// but none if the pod no longer counts as a disruption; and that terminating pods are
+// reported.
 func TestObservePodsThatGo(t *testing.T) {
 	t.Parallel()
 	named := func(name string, p object) object { return with(p, "metadata", object{"name": name}) }
@@ -236,8 +243,9 @@ func TestObservePodsThatGo(t *testing.T) {
 	}
 }
 
-// A budget whose pods its controller cannot count lets none go, whatever becomes of
-// them: the plan is told so, and so is the error of a drain.
+// TestBudgetThatFails checks that a budget whose pods its controller cannot count, and
+// which therefore allows no eviction, is reported by the observation and in the error of a
+// drain.
 func TestBudgetThatFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -268,8 +276,8 @@ func TestBudgetThatFails(t *testing.T) {
 	})
 }
 
-// A drain that the API was not there for has the kind of that, so that it is begun
-// again; one that was refused is told as it is.
+// TestDrainSaysWhatMayPass checks that a drain that failed because the API was unavailable
+// has the kind for that, so that it is retried; a refusal keeps its error.
 func TestDrainSaysWhatMayPass(t *testing.T) {
 	t.Parallel()
 	kinds := []error{providers.ErrUnavailable, providers.ErrDisconnected, providers.ErrTimeout, providers.ErrUnreachable}

@@ -36,7 +36,7 @@ func failure(do string, err error) error {
 	return fmt.Errorf("cannot %s: %w", do, err)
 }
 
-// unaskedFor finds the error of an answer that has what was not asked for.
+// unaskedFor finds the error of an answer with a size or form that was not requested.
 func unaskedFor(err error) error {
 	if e, is := errors.AsType[*tooLargeError](err); is {
 		return e
@@ -53,7 +53,7 @@ func unaskedFor(err error) error {
 	return nil
 }
 
-// kindOf is the kind of an error, or nil when it has one already or none fits.
+// kindOf returns the kind of an error, or nil if it has one already or none fits.
 func kindOf(err error) error {
 	for _, known := range []error{
 		providers.ErrUnreachable, providers.ErrDisconnected, providers.ErrTimeout, providers.ErrNoForwarding,
@@ -82,9 +82,9 @@ func kindOf(err error) error {
 	return nil
 }
 
-// written is the error of a request that was to write. A server that sheds it has not
-// carried it out. Any other failure of its own leaves that open: what took too long there,
-// or in etcd behind it, may be written still.
+// written converts the error of a write request. A server that sheds the request has not
+// executed it. Any other server error leaves that open: a request that timed out there, or
+// in etcd, may still be executed.
 func written(err error) error {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {
@@ -101,8 +101,8 @@ type openError struct{ error }
 
 func (e openError) Unwrap() []error { return []error{providers.ErrTimeout, e.error} }
 
-// answerKind returns the kind of what the API answered, if it answered. A request that was to
-// write is told apart before, by written.
+// answerKind returns the kind of an API answer, if err is one. Errors of write requests go
+// through written first.
 func answerKind(err error) (kind error, answered bool) {
 	switch {
 	case meta.IsNoMatchError(err):

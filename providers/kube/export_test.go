@@ -2,5 +2,5 @@ package kube
 
 import "time"
 
-// GiveUpAfter has the API count as silent when nothing comes from it for so long.
+// GiveUpAfter sets how long the API may send no data before it counts as silent.
 func (a *API) GiveUpAfter(d time.Duration) { a.pace.Silence = d }

@@ -6,14 +6,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// known is how a kind of Kubernetes' own is addressed, in every version of its group.
+// known is how a built-in kind of Kubernetes is addressed, in every version of its group.
 type known struct {
 	resource   string
 	namespaced bool
 }
 
-// kinds returns those that clusters and their addons are made of. The rest is
-// found by discovery; this table only spares the requests.
+// kinds returns the kinds that clusters and their addons consist of. Discovery finds the
+// rest; this table only saves requests.
 func kinds() map[schema.GroupKind]known {
 	out := map[schema.GroupKind]known{}
 	for _, group := range []struct {

@@ -25,7 +25,8 @@ import (
 
 type object = map[string]any
 
-// Kubeconfigs are written without client-go; their bytes are those of client-go.
+// TestKubeconfigBytes checks that kubeconfigs, which are written without client-go, have
+// the same bytes as client-go's.
 func TestKubeconfigBytes(t *testing.T) {
 	t.Parallel()
 	_, h := start(t, nil)
@@ -118,7 +119,8 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// TestInfoCAs: of cluster-info the CAs are read by which nodes that join would know the API.
+// TestInfoCAs checks that the CAs in cluster-info are read, by which joining nodes verify
+// the API.
 func TestInfoCAs(t *testing.T) {
 	t.Parallel()
 	info := ""
@@ -151,7 +153,8 @@ func TestInfoCAs(t *testing.T) {
 	}
 }
 
-// What is forbidden to the administrator the super administrator does, where there is one.
+// TestForbidden checks that requests forbidden to the administrator are repeated as super
+// administrator, if there is one.
 func TestForbidden(t *testing.T) {
 	t.Parallel()
 	a, h := start(t, func(user, method, path string, body []byte) answer {
@@ -233,7 +236,7 @@ func TestPatchNode(t *testing.T) {
 		t.Error(err)
 	}
 	if a.saw("kubernetes-admin PATCH") != 1 {
-		t.Error("a node that is as wanted was changed")
+		t.Error("a node that is as desired was changed")
 	}
 	label := planner.PatchNode{Node: "n", Labels: map[string]string{"keep": "2"}}
 	other := &providers.Error{Kind: providers.ErrMoved, Do: "look"}
@@ -298,8 +301,9 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestJoinTokens: those are seen and deleted that were made for joins, today or by an earlier
-// version, and no others: neither of other tools, nor those that the configuration keeps.
+// TestJoinTokens checks that exactly the tokens that were created for joins, by this or an
+// earlier version, are listed and deleted: neither those of other tools, nor those that the
+// configuration keeps.
 func TestJoinTokens(t *testing.T) {
 	t.Parallel()
 	secret := func(id, description string) object {
@@ -339,7 +343,7 @@ func TestJoinTokens(t *testing.T) {
 	}
 }
 
-// TestTakenToken: an ID that somebody has already is not written over.
+// TestTakenToken checks that a token with an ID that is in use is not overwritten.
 func TestTakenToken(t *testing.T) {
 	t.Parallel()
 	_, h := start(t, func(_, _, _ string, _ []byte) answer { return status(409, "AlreadyExists") })
@@ -420,8 +424,8 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// TestHostNamesFiles: what a host's kubeconfig names on the operator's machine is not
-// opened there: a pipe would be waited for without end.
+// TestHostNamesFiles checks that files named by a host's kubeconfig are not opened on the
+// operator's machine: reading a pipe would block for ever.
 func TestHostNamesFiles(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
@@ -449,7 +453,7 @@ func (silent) ReadSecrets(context.Context, []string) (map[string]state.Secret, e
 	return nil, providers.ErrDisconnected
 }
 
-// What cannot be read says what was to be read.
+// TestUnread checks that the error for a failed read names the request.
 func TestUnread(t *testing.T) {
 	t.Parallel()
 	if _, err := kube.Open(t.Context(), silent{&host{}}, endpoint); !errors.Is(err, providers.ErrDisconnected) || !strings.HasPrefix(err.Error(), "cannot read the administrator's kubeconfig: ") {
@@ -461,7 +465,7 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// A server with another CA's certificate is not talked to.
+// TestUntrusted checks that no request goes to a server with another CA's certificate.
 func TestUntrusted(t *testing.T) {
 	t.Parallel()
 	a, h := start(t, cluster)

@@ -13,11 +13,11 @@ import (
 const proxyLabel, proxyName = "k8s-app", "kube-proxy"
 
 // configSync is how long a kubelet may take until the volume of a running pod shows a
-// ConfigMap's change: its sync period and the lifetime of its cache, each a minute.
+// changed ConfigMap: its sync period plus the lifetime of its cache, a minute each.
 const configSync = 2 * time.Minute
 
-// dataWritten returns the time at which the data of a ConfigMap was last written; zero if unknown.
-// The API server keeps the time for each manager of fields.
+// dataWritten returns the time at which the data of a ConfigMap was last written; zero if
+// unknown. The API server records the time per field manager.
 func dataWritten(fields []metav1.ManagedFieldsEntry) time.Time {
 	var last time.Time
 	for _, f := range fields {
@@ -31,13 +31,13 @@ func dataWritten(fields []metav1.ManagedFieldsEntry) time.Time {
 // proxyPod is a pod of kube-proxy's DaemonSet on a node.
 type proxyPod struct {
 	node string
-	// created is when it was made; started since when all its containers run, zero
+	// created is its creation time; started is since when all its containers run, zero
 	// while not all of them run.
 	created, started time.Time
 }
 
-// proxyPodOf returns what matters of a pod, and whether it is one of kube-proxy's that
-// stays.
+// proxyPodOf returns the relevant parts of a pod, and whether it is one of kube-proxy's
+// that is not being deleted.
 func proxyPodOf(p *corev1.Pod) (proxyPod, bool) {
 	owner := metav1.GetControllerOf(p)
 	if p.Namespace != metav1.NamespaceSystem || p.Labels[proxyLabel] != proxyName || owner == nil || owner.Kind != "DaemonSet" ||
@@ -56,9 +56,9 @@ func proxyPodOf(p *corev1.Pod) (proxyPod, bool) {
 	return out, true
 }
 
-// staleProxies returns the nodes whose pod of kube-proxy was made before its
-// configuration was written. Times are those of API servers, in seconds. A container
-// that was restarted since, as after a reboot of its host, has read what is there now.
+// staleProxies returns the nodes whose kube-proxy pod was created before its configuration
+// was written. Times are those of API servers, in seconds. A container that was restarted
+// since then, as after a reboot of its host, has read the current configuration.
 func staleProxies(pods []proxyPod, written time.Time) []string {
 	var out []string
 	for _, p := range pods {

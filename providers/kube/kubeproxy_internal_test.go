@@ -68,6 +68,6 @@ func TestStaleProxies(t *testing.T) {
 		t.Errorf("stale on %v, want %v", got, want)
 	}
 	if got := staleProxies(list, time.Time{}); len(got) > 0 {
-		t.Errorf("stale on %v although nobody knows when the configuration was written", got)
+		t.Errorf("stale on %v although it is unknown when the configuration was written", got)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// leaseNamespace is where the leases of Kubernetes' own components are.
+// leaseNamespace is the namespace with the leases of Kubernetes' own components.
 const leaseNamespace = metav1.NamespaceSystem
 
 // The annotations of a lease hold its holder's run token and lineage.
@@ -67,7 +67,7 @@ func (a *API) DeleteLease(ctx context.Context, l providers.Lease) error {
 			Preconditions: &metav1.Preconditions{ResourceVersion: &l.Version},
 		})
 		if apierrors.IsConflict(err) {
-			return nil // it is somebody else's by now
+			return nil // another run has taken or renewed it
 		}
 		return ignoreAbsent(written(err))
 	})
@@ -86,8 +86,8 @@ func leaseObject(l providers.Lease) *coordinationv1.Lease {
 	}
 }
 
-// leaseOf reads what leaseObject wrote. What somebody else made of it counts as
-// a lease without a sign of life.
+// leaseOf reads a lease that leaseObject wrote. If another client has changed it beyond
+// recognition, it counts as a lease that was never renewed.
 func leaseOf(l *coordinationv1.Lease) *providers.Lease {
 	out := &providers.Lease{Name: l.Name, Version: l.ResourceVersion, Lineage: l.Annotations[lineageAnnotation]}
 	if h := l.Spec.HolderIdentity; h != nil {

@@ -56,7 +56,7 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// TestLeaseOfAnother: who gives a lease back leaves one that was taken or renewed since.
+// TestLeaseOfAnother checks that a release leaves a lease that was taken or renewed since.
 func TestLeaseOfAnother(t *testing.T) {
 	t.Parallel()
 	s, _, client := stored(t)

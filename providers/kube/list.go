@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// pageSize is how many items of a list are asked for at once.
+	// pageSize is how many items of a list are requested at once.
 	pageSize = 500
-	// restarts is how often a list is begun again whose rest has expired on the way: etcd
-	// keeps the past for five minutes.
+	// restarts is how often an expired list is read again from the start: etcd keeps
+	// history for five minutes.
 	restarts = 3
 )
 
-// The items that a list has at most. Kubernetes is made for 5,000 nodes and 150,000 pods.
+// Limits for the items of a list. Kubernetes supports 5,000 nodes and 150,000 pods.
 const (
 	mostNodes   = 20_000
 	mostPods    = 500_000
 	mostVolumes = 200_000
 	mostOthers  = 100_000
-	// mostDrained are the pods of all nodes that are to be drained.
+	// mostDrained limits the pods of all nodes that are to be drained.
 	mostDrained = 20_000
 )
 
@@ -44,18 +44,18 @@ type pages[L interface {
 	runtime.Object
 	metav1.ListInterface
 }] struct {
-	// what names the items, and most is how many there may be.
+	// what names the items, and most limits their number.
 	what    string
 	most    int
 	options metav1.ListOptions
 	list    func(context.Context, metav1.ListOptions) (L, error)
-	// begin is called before the first page, and again where the list begins again.
+	// begin is called before the first page, and again when the list is restarted.
 	begin func()
 	take  func(L) error
 }
 
-// each takes every page. Where a page is too large it asks for smaller ones. Where the rest
-// of the list has expired on the way it begins again.
+// each reads every page. If a page is too large it requests smaller ones. If the rest of
+// the list has expired it starts again.
 func (p pages[L]) each(ctx context.Context) error {
 	size := int64(pageSize)
 	for n := 0; ; {
@@ -76,7 +76,7 @@ func (p pages[L]) once(ctx context.Context, size int64) error {
 	p.begin()
 	options := p.options
 	options.Limit = size
-	// A server that makes no headway is not followed for ever.
+	// Do not follow a server that makes no progress for ever.
 	for requests, items := 0, 0; ; requests++ {
 		page, err := p.list(ctx, options)
 		if err != nil {
@@ -95,10 +95,10 @@ func (p pages[L]) once(ctx context.Context, size int64) error {
 	}
 }
 
-// keptCap is how many bytes are kept of all items of a list.
+// keptCap limits the bytes that are kept of all items of a list.
 const keptCap = 64 << 20
 
-// kept counts what is kept of the items of a list.
+// kept counts the bytes kept of a list's items.
 type kept struct {
 	what  string
 	bytes int

@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// crowd are many pods of w1, with more of them in order behind them.
+// crowd returns many pods of w1, followed by more.
 func crowd(n int, more ...any) []any {
 	var out []any
 	for i := range n {
@@ -22,8 +22,8 @@ func crowd(n int, more ...any) []any {
 	return append(out, more...)
 }
 
-// TestPages: every list is read in pages, and what stands behind the first page counts as
-// what stands on it.
+// TestPages checks that every list is read in pages, and that items after the first page
+// count.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	s := &shop{
@@ -55,7 +55,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestDrainPages: what is on a node behind the first page is evicted, or not, as what is on it.
+// TestDrainPages checks that pods after the first page are evicted, or not, like those on
+// it.
 func TestDrainPages(t *testing.T) {
 	t.Parallel()
 	s := &shop{pods: crowd(600, pod("cache", "ReplicaSet", nil, object{"name": "tmp", "emptyDir": object{}}))}
@@ -66,7 +67,7 @@ func TestDrainPages(t *testing.T) {
 	}
 }
 
-// TestExpiredPages: a list whose rest has expired is begun again, a few times.
+// TestExpiredPages checks that an expired list is read again from the start, a few times.
 func TestExpiredPages(t *testing.T) {
 	t.Parallel()
 	for expired, want := range map[int]string{1: "", 3: "", 4: "cannot observe the API: it is Expired"} {
@@ -86,7 +87,7 @@ func TestExpiredPages(t *testing.T) {
 	}
 }
 
-// TestLargePages: pages that are too large are asked for with fewer items.
+// TestLargePages checks that too large pages are requested again with fewer items.
 func TestLargePages(t *testing.T) {
 	t.Parallel()
 	many := crowd(500)
@@ -108,8 +109,8 @@ func TestLargePages(t *testing.T) {
 	}
 }
 
-// TestEndlessList: a server that always has another page is not followed for ever, by whom
-// ever it is asked.
+// TestEndlessList checks that a server with ever more pages is not followed for ever,
+// whichever code reads the list.
 func TestEndlessList(t *testing.T) {
 	t.Parallel()
 	page := object{"kind": "PodList", "apiVersion": "v1", "metadata": object{"continue": "more"}, "items": []any{}}

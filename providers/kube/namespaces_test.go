@@ -12,8 +12,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestBudgetsOfOtherNamespaces: a budget concerns the pods of its own namespace alone. There
-// an empty selector selects all of them, and none at all selects nothing.
+// TestBudgetsOfOtherNamespaces checks that a budget concerns the pods of its own namespace
+// alone. There an empty selector selects all of them, and a nil selector none.
 func TestBudgetsOfOtherNamespaces(t *testing.T) {
 	t.Parallel()
 	in := func(namespace string, b object) object { return with(b, "metadata", object{"namespace": namespace}) }
@@ -48,8 +48,8 @@ func TestBudgetsOfOtherNamespaces(t *testing.T) {
 	}
 }
 
-// TestNamesakesOfOtherNamespaces: the claim of a pod is that of its namespace, and static pods
-// are those of kube-system.
+// TestNamesakesOfOtherNamespaces checks that a pod's claim is the one in its namespace, and
+// that static pods are those of kube-system.
 func TestNamesakesOfOtherNamespaces(t *testing.T) {
 	t.Parallel()
 	claim := object{"name": "v", "persistentVolumeClaim": object{"claimName": "disk"}}

@@ -16,9 +16,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// PatchNode implements providers.API. Taints are a list that others write to
-// as well: the patch holds the version that was read, and a conflict is
-// providers.ErrUnavailable.
+// PatchNode implements providers.API. Other clients write to the list of taints as well, so
+// the patch has the version that was read, and a conflict is providers.ErrUnavailable.
 func (a *API) PatchNode(ctx context.Context, op planner.PatchNode, expect func(state.NodeReport) error) error {
 	var unfit error
 	err := a.as("change node "+op.Node, func(s *session) error {
@@ -45,8 +44,8 @@ func (a *API) PatchNode(ctx context.Context, op planner.PatchNode, expect func(s
 	return err
 }
 
-// nodePatch returns a merge patch, or nil when the node is as wanted. One that is
-// bound is refused when the node is no longer of the version that was read.
+// nodePatch returns a merge patch, or nil if the node is as desired. A bound patch is
+// refused if the node's version has changed since the read.
 func nodePatch(n *corev1.Node, op planner.PatchNode, bound bool) ([]byte, error) {
 	metadata := map[string]any{}
 	if m := mapPatch(n.Labels, op.Labels, op.RemoveLabels); len(m) > 0 {
@@ -69,7 +68,7 @@ func nodePatch(n *corev1.Node, op planner.PatchNode, bound bool) ([]byte, error)
 	return json.Marshal(patch)
 }
 
-// mapPatch sets what differs and removes (null) what is there and unwanted.
+// mapPatch sets differing entries and removes (null) unwanted ones that exist.
 func mapPatch(have, want map[string]string, remove []string) map[string]any {
 	out := map[string]any{}
 	for k, v := range want {
@@ -85,7 +84,8 @@ func mapPatch(have, want map[string]string, remove []string) map[string]any {
 	return out
 }
 
-// taintsAfter keeps the order of what is there. A taint is known by key and effect.
+// taintsAfter keeps the order of the existing taints. A taint is identified by key and
+// effect.
 func taintsAfter(have []corev1.Taint, want, remove []state.Taint) []corev1.Taint {
 	out := slices.Clone(have)
 	out = slices.DeleteFunc(out, func(t corev1.Taint) bool {
@@ -126,9 +126,9 @@ func (a *API) Cordon(ctx context.Context, op planner.Cordon) error {
 	})
 }
 
-// cordonPatch sets or removes the mark and what it stands for at once; nil when
-// the node is as wanted, or somebody else's business. To undo it whatever it was
-// for takes any mark away.
+// cordonPatch sets or removes the cordon and its mark in one request; nil if the node is as
+// desired, or if it was cordoned for another reason. An undo without a reason removes any
+// mark.
 func cordonPatch(n *corev1.Node, op planner.Cordon, now time.Time) ([]byte, error) {
 	unschedulable, annotations := any(true), map[string]any{planner.CordonAnnotation: op.For}
 	switch marked := op.For == "" || n.Annotations[planner.CordonAnnotation] == op.For; {

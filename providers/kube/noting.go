@@ -12,22 +12,22 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// noting is a way to the API that remembers what went wrong on it and may be over
-// soon. Code that is not ours tells errors as text, in which no kind is found.
+// noting is a transport that records the last temporary failure. Third-party code reports
+// errors as text, from which no kind can be derived.
 type noting struct {
 	next http.RoundTripper
 
 	mu  sync.Mutex
 	err error
-	// parts counts the requests for the rest of a list.
+	// parts counts the requests for further pages of a list.
 	parts int
 }
 
-// mostParts is how many requests for the rest of a list a drain makes: kubectl's code follows
-// a list as far as the server has it.
+// mostParts limits the requests for further pages in a drain: kubectl's code follows a list
+// to its end.
 const mostParts = 2 * mostDrained / pageSize
 
-// noted returns a session's client that goes by way of a noting.
+// noted returns a client of the session that goes through a noting.
 func (s *session) noted() (kubernetes.Interface, *noting, error) {
 	n := &noting{next: s.http.Transport}
 	client, err := kubernetes.NewForConfigAndClient(s.config, &http.Client{Transport: n, Timeout: s.http.Timeout})
@@ -41,7 +41,7 @@ func (n *noting) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	answer, err := n.next.RoundTrip(r)
 	switch {
-	case r.Context().Err() != nil: // nobody waits for it any more
+	case r.Context().Err() != nil: // the caller has given up
 	case err != nil:
 		n.note(&url.Error{Op: r.Method, URL: r.URL.Path, Err: err})
 	case answer.StatusCode == http.StatusBadGateway, answer.StatusCode == http.StatusServiceUnavailable, answer.StatusCode == http.StatusGatewayTimeout:
@@ -50,7 +50,7 @@ func (n *noting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// tooMany counts a request for the rest of a list.
+// tooMany counts a request for a further page.
 func (n *noting) tooMany() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -64,7 +64,7 @@ func (n *noting) note(err error) {
 	n.err = err
 }
 
-// kind is that of what went wrong last; nil when nothing did that may be over soon.
+// kind returns the kind of the last temporary failure; nil if there was none.
 func (n *noting) kind() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

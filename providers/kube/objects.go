@@ -44,7 +44,7 @@ func (a *API) Apply(ctx context.Context, object state.Value, createOnly bool) er
 	})
 }
 
-// Delete implements providers.API. What belongs to the object goes after it.
+// Delete implements providers.API. Dependents are deleted after the object.
 func (a *API) Delete(ctx context.Context, ref state.ObjectRef) error {
 	return a.as("delete "+ref.String(), func(s *session) error {
 		client, err := a.resource(ctx, s, ref)
@@ -74,7 +74,7 @@ func (a *API) Ready(ctx context.Context) error {
 // has just started fails a dozen.
 const namedChecks = 3
 
-// failingChecks takes the names of failing checks out of an answer of /readyz.
+// failingChecks extracts the names of failing checks from an answer of /readyz.
 func failingChecks(body string) string {
 	var names []string
 	for line := range strings.Lines(body) {

@@ -23,13 +23,13 @@ const (
 	seenAnnotation   = "kubernetes.io/config.seen"
 )
 
-// concurrentReads bounds the requests under way at once, well below what an
-// API server takes on one connection.
+// concurrentReads bounds the concurrent requests, well below what an API server accepts on
+// one connection.
 const concurrentReads = 48
 
-// Observe implements providers.API. The version is asked for first, alone, so
-// that the connection is there before everything else is asked side by side. A large
-// cluster's answers take as long as they take at budget.LeastRate.
+// Observe implements providers.API. It requests the version first, alone, so that the
+// connection exists before the concurrent requests. A large cluster's answers may take as
+// long as they need at budget.LeastRate.
 func (a *API) Observe(ctx context.Context, q state.ClusterQuery) (*state.ClusterReport, error) {
 	var report *state.ClusterReport
 	err := a.attentive(ctx, "observe the API", func(ctx context.Context, s *session) error {
@@ -51,7 +51,7 @@ func (a *API) observe(ctx context.Context, s *session, q state.ClusterQuery) (*s
 	}
 	var pods *podsSeen
 	var drained []string
-	known := make(chan struct{}) // closed when the nodes are
+	known := make(chan struct{}) // closed once the nodes are known
 	var mu sync.Mutex
 	written := map[state.ObjectRef]time.Time{}
 	whole := ctx
@@ -76,7 +76,7 @@ func (a *API) observe(ctx context.Context, s *session, q state.ClusterQuery) (*s
 		return err
 	})
 	eg.Go(func() error {
-		report.JoinTokens, _ = joinTokens(ctx, s) // unread, they expire by themselves
+		report.JoinTokens, _ = joinTokens(ctx, s) // if they cannot be read, they expire by themselves
 		return nil
 	})
 	if q.TokenSecrets {
@@ -130,8 +130,8 @@ func allNodes(ctx context.Context, s *session) (map[string]state.NodeReport, err
 	return out, err
 }
 
-// infoCAs returns the CAs in cluster-info. What cannot be read is as if it were not there: it is
-// to be replaced.
+// infoCAs returns the CAs in cluster-info. Unreadable content counts as absent, and so is
+// replaced.
 func infoCAs(object state.Value) []state.CertificateInfo {
 	conf, err := pki.ParseKubeconfig([]byte(object.Get("data").AsMap()[state.ClusterInfoKey].AsString()))
 	if err != nil {
@@ -140,8 +140,8 @@ func infoCAs(object state.Value) []state.CertificateInfo {
 	return conf.CAs
 }
 
-// serverVersion returns the API server's gitVersion. (The discovery client would
-// not heed the context.)
+// serverVersion returns the API server's gitVersion. (The discovery client would ignore the
+// context.)
 func serverVersion(ctx context.Context, s *session) (string, error) {
 	b, err := s.typed.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
 	if err != nil {
@@ -166,7 +166,7 @@ func (a *API) Object(ctx context.Context, ref state.ObjectRef) (state.Value, err
 	return out, err
 }
 
-// read fetches one object without its managedFields; null when it does not exist.
+// read fetches one object without its managedFields; null if it does not exist.
 func (a *API) read(ctx context.Context, s *session, ref state.ObjectRef) (state.Value, error) {
 	v, _, err := a.readWritten(ctx, s, ref)
 	return v, err
@@ -187,7 +187,7 @@ func (a *API) readWritten(ctx context.Context, s *session, ref state.ObjectRef) 
 	return state.FromGo(u.Object), at, nil
 }
 
-// ignoreAbsent drops the error that says that an object, or its kind, does not exist.
+// ignoreAbsent drops the error for an object, or its kind, that does not exist.
 func ignoreAbsent(err error) error {
 	if notFound(err) || meta.IsNoMatchError(err) {
 		return nil
@@ -218,7 +218,7 @@ func nodeReport(n *corev1.Node) state.NodeReport {
 
 func staticPodReport(p *corev1.Pod) state.StaticPodReport {
 	r := state.StaticPodReport{Hash: p.Annotations[hashAnnotation], Running: p.Status.Phase == corev1.PodRunning}
-	// Left zero, and then of no consequence, when it cannot be parsed.
+	// Zero if it cannot be parsed; then it has no effect.
 	r.Seen, _ = time.Parse(time.RFC3339Nano, p.Annotations[seenAnnotation])
 	if p.Status.StartTime != nil {
 		r.Acknowledged = p.Status.StartTime.Time

@@ -25,7 +25,7 @@ func secretOf(name, kind string, data object) object {
 	return object{"kind": "Secret", "apiVersion": "v1", "metadata": object{"name": name, "namespace": "kube-system"}, "type": kind, "data": data}
 }
 
-// TestTokenIsKept: a token with an ID of its own keeps its second half when it is changed.
+// TestTokenIsKept checks that a token with a given ID keeps its second half on update.
 func TestTokenIsKept(t *testing.T) {
 	t.Parallel()
 	s, _, client := stored(t)
@@ -39,8 +39,8 @@ func TestTokenIsKept(t *testing.T) {
 	}
 }
 
-// TestOvertakenWrites: what another has changed since it was read is not written over, and
-// the refusal says that it may be tried again.
+// TestOvertakenWrites checks that an object that another client has changed since the read
+// is not overwritten, and that the error allows a retry.
 func TestOvertakenWrites(t *testing.T) {
 	t.Parallel()
 	node := func(label string) object {
@@ -57,13 +57,13 @@ func TestOvertakenWrites(t *testing.T) {
 		path string
 		of   func(by string) object
 		do   func(*testing.T, providers.API) error
-		// behind are the writes of other objects before.
+		// behind reports whether other objects are written first.
 		behind bool
 	}{
 		"taints": {path: nodePath, of: node, do: func(t *testing.T, client providers.API) error {
 			return client.PatchNode(t.Context(), planner.PatchNode{Node: "w1", Taints: []state.Taint{{Key: "mine", Effect: "NoSchedule"}}}, nil)
 		}},
-		"labels of a node that is looked at": {path: nodePath, of: node, do: func(t *testing.T, client providers.API) error {
+		"labels of a node that is read first": {path: nodePath, of: node, do: func(t *testing.T, client providers.API) error {
 			return client.PatchNode(t.Context(), planner.PatchNode{Node: "w1", Labels: map[string]string{"by": "mine"}}, func(state.NodeReport) error { return nil })
 		}},
 		"cordon": {path: nodePath, of: node, do: func(t *testing.T, client providers.API) error {
@@ -101,8 +101,8 @@ func TestOvertakenWrites(t *testing.T) {
 	}
 }
 
-// TestNodeBehindThePatch: the server makes of a patch what is wanted of the node: taints that
-// are taken away are gone, and those of others stay as they are.
+// TestNodeBehindThePatch checks that the patch has the desired effect on the server:
+// removed taints are gone, and those of other clients stay.
 func TestNodeBehindThePatch(t *testing.T) {
 	t.Parallel()
 	s, _, client := stored(t)

@@ -12,7 +12,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// crowded returns a store in which objects with these names stand on the second page of every list.
+// crowded returns a store in which objects with these names are on the second page of every
+// list.
 func crowded(t *testing.T) (*store, *api, providers.API) {
 	t.Helper()
 	s, a, client := stored(t)
@@ -35,8 +36,8 @@ func crowded(t *testing.T) (*store, *api, providers.API) {
 // last is on the second page.
 const last = "n00500"
 
-// TestEveryListHasPages: an object behind the first page of any list is seen once, also where
-// the rest of the list has expired on the way.
+// TestEveryListHasPages checks that an object after the first page of any list is seen
+// once, even if the rest of the list expires during the read.
 func TestEveryListHasPages(t *testing.T) {
 	t.Parallel()
 	for _, expires := range []bool{false, true} {
@@ -102,7 +103,7 @@ func TestEveryListHasPages(t *testing.T) {
 	}
 }
 
-// TestBudgetsExpire: a list of budgets that was begun again names each once.
+// TestBudgetsExpire checks that a restarted list of budgets names each once.
 func TestBudgetsExpire(t *testing.T) {
 	t.Parallel()
 	s := &shop{pods: []any{pod("web", "ReplicaSet", nil)}}

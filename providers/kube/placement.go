@@ -13,16 +13,16 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Where a pod may run is told as far as nodes tell it. More than so many tolerations, or
-// terms of a node affinity, are not looked into: such a pod is taken for one that may run
-// anywhere.
+// Placement is observed as far as it depends on nodes. A pod with more tolerations, or more
+// terms of a node affinity, than this counts as one that may run anywhere.
 const (
 	mostTolerations = 64
 	mostTerms       = 16
 )
 
-// tolerations returns those of taints that somebody sets. Those of conditions of a node
-// (node.kubernetes.io/not-ready), which every pod has, pass with these.
+// tolerations returns the tolerations of taints that users set. It skips those for node
+// conditions (node.kubernetes.io/not-ready), which every pod has: such taints disappear
+// with the condition.
 func tolerations(p *corev1.Pod) []state.Toleration {
 	if len(p.Spec.Tolerations) > mostTolerations {
 		return []state.Toleration{{Any: true}}
@@ -42,8 +42,8 @@ func tolerations(p *corev1.Pod) []state.Toleration {
 	return out
 }
 
-// nodeSelectors returns what the labels of a node have to be for a pod: its nodeSelector,
-// with each term of the node affinity that it requires.
+// nodeSelectors returns the label selectors that a node has to match for a pod: its
+// nodeSelector combined with each term of its required node affinity.
 func nodeSelectors(p *corev1.Pod) []string {
 	wanted := labels.NewSelector()
 	for _, key := range slices.Sorted(maps.Keys(p.Spec.NodeSelector)) {
@@ -79,7 +79,7 @@ func requiredTerms(p *corev1.Pod) []corev1.NodeSelectorTerm {
 	return a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 }
 
-// nameField is the one field of a node that a term may refer to.
+// nameField is the only node field that a term may refer to.
 const nameField = "metadata.name"
 
 var selectionOf = map[corev1.NodeSelectorOperator]selection.Operator{
@@ -88,7 +88,7 @@ var selectionOf = map[corev1.NodeSelectorOperator]selection.Operator{
 	corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan,
 }
 
-// requirements returns a term's. An empty term, or one that is not valid, matches no node.
+// requirements returns those of a term. An empty or invalid term matches no node.
 func requirements(term corev1.NodeSelectorTerm) ([]labels.Requirement, bool) {
 	var out []labels.Requirement
 	for _, e := range slices.Concat(term.MatchExpressions, term.MatchFields) {

@@ -7,8 +7,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// The plan is told where pods may run: which taints of somebody's they tolerate, and what
-// they want of the labels of their node.
+// TestObservePlacement checks that the taints that pods tolerate, and the labels that they
+// require of their node, are observed.
 func TestObservePlacement(t *testing.T) {
 	t.Parallel()
 	affinity := func(terms ...any) object {
@@ -58,7 +58,7 @@ func TestObservePlacement(t *testing.T) {
 	}
 }
 
-// TestTolerates goes by key, value and effect, as the scheduler does.
+// TestTolerates checks that key, value and effect count, as for the scheduler.
 func TestTolerates(t *testing.T) {
 	t.Parallel()
 	taint := state.Taint{Key: "a", Value: "b", Effect: "NoSchedule"}

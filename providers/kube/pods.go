@@ -19,8 +19,8 @@ import (
 type podsSeen struct {
 	// static are the mirror pods of kube-system, by name.
 	static map[string]state.StaticPodReport
-	// counts are the pods that a drain of each node would have to evict, and evicted those
-	// of the nodes that are to be drained.
+	// counts are the pods that a drain would have to evict, per node; evicted are those
+	// pods of the nodes that are to be drained.
 	counts  map[string]int
 	evicted []corev1.Pod
 	proxies []proxyPod
@@ -51,7 +51,7 @@ func allPods(ctx context.Context, s *session, drained func() ([]string, error)) 
 	return out, err
 }
 
-// see keeps of a pod what is needed.
+// see keeps the needed parts of a pod.
 func (s *podsSeen) see(p *corev1.Pod, drained []string) error {
 	p.ManagedFields = nil
 	if _, mirror := p.Annotations[mirrorAnnotation]; mirror && p.Namespace == metav1.NamespaceSystem {
@@ -111,7 +111,8 @@ func allBudgets(ctx context.Context, s *session) (*policyv1.PodDisruptionBudgetL
 	return out, err
 }
 
-// allLocalVolumes returns those volumes of the cluster that one host alone has, by their claim.
+// allLocalVolumes returns the volumes of the cluster that are bound to one host, by their
+// claim.
 func allLocalVolumes(ctx context.Context, s *session, nodes map[string]state.NodeReport) (map[string]localVolume, error) {
 	var out map[string]localVolume
 	var room kept
@@ -132,7 +133,8 @@ func allLocalVolumes(ctx context.Context, s *session, nodes map[string]state.Nod
 	return out, err
 }
 
-// observePods fills in what a drain of the nodes would evict, and what refers to it.
+// observePods fills in the pods that a drain of the nodes would evict, and the objects that
+// refer to them.
 func observePods(ctx context.Context, s *session, report *state.ClusterReport, pods []corev1.Pod, nodes []string) error {
 	if len(nodes) == 0 {
 		return nil
@@ -162,13 +164,13 @@ func observePods(ctx context.Context, s *session, report *state.ClusterReport, p
 	return nil
 }
 
-// stays reports whether a drain leaves a pod where it is: a mirror pod, or one of a
-// DaemonSet that has not run to its end.
+// stays reports whether a drain leaves a pod alone: a mirror pod, or a DaemonSet's pod that
+// has not finished.
 func stays(p *corev1.Pod) bool {
 	if _, mirror := p.Annotations[mirrorAnnotation]; mirror {
 		return true
 	}
-	// Kinds of the same name that others have made are evicted as any.
+	// Pods of third-party kinds with the same name are evicted like any other.
 	owner := metav1.GetControllerOf(p)
 	return owner != nil && owner.Kind == "DaemonSet" && owner.APIVersion == appsv1.SchemeGroupVersion.String() && !finished(p)
 }
@@ -177,9 +179,9 @@ func finished(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// asked returns the budgets that the eviction of a pod has to ask. What disrupts
-// nothing any more asks none: a pod that has ended, has not begun or terminates,
-// and an unhealthy one where its budget lets such go.
+// asked returns the budgets that apply to the eviction of a pod. None applies to a pod that
+// no longer counts as a disruption: one that has finished, has not started or is
+// terminating, and an unhealthy one whose budget allows that.
 func asked(budgets *policyv1.PodDisruptionBudgetList, p *corev1.Pod) []*policyv1.PodDisruptionBudget {
 	if finished(p) || p.Status.Phase == corev1.PodPending || !p.DeletionTimestamp.IsZero() {
 		return nil
@@ -196,8 +198,8 @@ func asked(budgets *policyv1.PodDisruptionBudgetList, p *corev1.Pod) []*policyv1
 	return out
 }
 
-// letsUnhealthyGo reports whether a budget stands in the way of ready pods alone, by
-// its policy or because enough of them are healthy.
+// letsUnhealthyGo reports whether a budget protects ready pods alone, by its policy or
+// because enough of them are healthy.
 func letsUnhealthyGo(b *policyv1.PodDisruptionBudget) bool {
 	if policy := b.Spec.UnhealthyPodEvictionPolicy; policy != nil && *policy == policyv1.AlwaysAllow {
 		return true
@@ -237,18 +239,17 @@ func podReport(p *corev1.Pod, local map[string]localVolume) state.PodReport {
 	return r
 }
 
-// localVolume is a volume that one host alone has.
+// localVolume is a volume that is bound to one host.
 type localVolume struct {
 	state.ClaimReport
-	// bound reports whether its claim is there. The volume of a deleted one may stay, and
-	// nobody waits for what is in it.
+	// bound reports whether its claim exists. The volume of a deleted claim may remain, but
+	// its data is no longer needed.
 	bound bool
 }
 
-// localVolumes returns the volumes that one host alone has, by the claim that they belong
-// to, as NAMESPACE/NAME: those of the host's disk by their type, and those of any type
-// that say themselves that they can be used on one node only. Of a folder of a host
-// (hostPath) the API may not tell of which.
+// localVolumes returns the volumes that are bound to one host, by their claim as
+// NAMESPACE/NAME: volumes on the host's disk by their type, and those of any type whose
+// node affinity allows one node only. For a hostPath volume the API may not know the node.
 func localVolumes(volumes *corev1.PersistentVolumeList, nodes map[string]state.NodeReport) map[string]localVolume {
 	out := map[string]localVolume{}
 	names := nodesByName(nodes)
@@ -264,7 +265,8 @@ func localVolumes(volumes *corev1.PersistentVolumeList, nodes map[string]state.N
 	return out
 }
 
-// nodesByName leads from what volumes call a node, its name or its hostname, to its name.
+// nodesByName maps the names that volumes use for a node, its name or its hostname, to its
+// name.
 func nodesByName(nodes map[string]state.NodeReport) map[string]string {
 	out := map[string]string{}
 	for name, n := range nodes {
@@ -278,14 +280,14 @@ func nodesByName(nodes map[string]state.NodeReport) map[string]string {
 	return out
 }
 
-// holder returns the one node that a volume can be used on, by its node affinity; empty
-// where that may be several.
+// holder returns the only node on which a volume can be used, by its node affinity; empty
+// if there may be several.
 func holder(v *corev1.PersistentVolume, names map[string]string) string {
 	if v.Spec.NodeAffinity == nil || v.Spec.NodeAffinity.Required == nil {
 		return ""
 	}
 	held := ""
-	for _, term := range v.Spec.NodeAffinity.Required.NodeSelectorTerms { // any of them is enough
+	for _, term := range v.Spec.NodeAffinity.Required.NodeSelectorTerms { // terms are alternatives
 		node := pinned(term, names)
 		if node == "" || held != "" && node != held {
 			return ""
@@ -295,8 +297,8 @@ func holder(v *corev1.PersistentVolume, names map[string]string) string {
 	return held
 }
 
-// pinned returns the node that a term selects alone: it wants the value of a label to be
-// what that node is called, whichever label the driver has chosen, such as
+// pinned returns the node that a term selects alone: it requires a label to have that
+// node's name as its value, whichever label the driver has chosen, such as
 // kubernetes.io/hostname or topology.topolvm.io/node.
 func pinned(term corev1.NodeSelectorTerm, names map[string]string) string {
 	for _, r := range slices.Concat(term.MatchExpressions, term.MatchFields) {
@@ -307,8 +309,8 @@ func pinned(term corev1.NodeSelectorTerm, names map[string]string) string {
 	return ""
 }
 
-// unusedClaims are claims whose volume one of the nodes alone has, and that none of the
-// pods uses now: those of a StatefulSet without replicas, or of a job between two runs.
+// unusedClaims returns claims whose volume is bound to one of the nodes and that no pod
+// uses now: those of a StatefulSet without replicas, or of a job between two runs.
 func unusedClaims(local map[string]localVolume, pods []state.PodReport, nodes []string) []state.ClaimReport {
 	used := map[string]bool{}
 	for _, p := range pods {

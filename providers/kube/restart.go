@@ -13,9 +13,10 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// Restart implements providers.API. The mark is an annotation of the pod
-// template that is set by a patch, so that applying the object leaves it. What its owner
-// has reserved to himself, he is asked for: nobody waits for it.
+// Restart implements providers.API. The mark is an annotation of the pod template that is
+// set by a patch, so that later applies of the object keep it. If the object's owner
+// controls restarts himself (OnDelete, paused), it fails at once with instructions instead
+// of waiting.
 func (a *API) Restart(ctx context.Context, op planner.RestartPods) error {
 	what := "restart " + op.Namespace + "/" + op.Name
 	return a.as(what, func(s *session) error {
@@ -53,17 +54,17 @@ func markPatch(mark string) ([]byte, error) {
 	}}}})
 }
 
-// rollout is how far the pods of an object are what it says.
+// rollout is the progress of an object's pods towards its current template.
 type rollout struct {
 	mark string
-	// running are the pods that run as the object is now, of those wanted.
+	// running are the pods of the current template that run, of those wanted.
 	running, wanted int32
-	// held says why none of the others restarts unless somebody does something, and
-	// what; empty where that is not so.
+	// held says why the other pods do not restart without a user's action, and which
+	// action; empty otherwise.
 	held string
 }
 
-// restarter gets an object with pods, and patches it.
+// restarter reads an object with pods, and patches it.
 type restarter struct {
 	get   func(ctx context.Context) (rollout, error)
 	patch func(ctx context.Context, patch []byte) (rollout, error)
@@ -116,7 +117,7 @@ func ofDaemonSet(d *appsv1.DaemonSet) rollout {
 	return out
 }
 
-// ofDeployment counts pods of former templates as missing: they are still to end.
+// ofDeployment counts pods of former templates as missing, since they still have to end.
 func ofDeployment(d *appsv1.Deployment) rollout {
 	if d == nil {
 		return rollout{}

@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// TestRestart: the pods are marked once, and it is done when all of them have
-// restarted.
+// TestRestart checks that the pods are marked once, and that the restart is done when all
+// of them have restarted.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	marks, ready := object{}, 1
@@ -28,7 +28,7 @@ func TestRestart(t *testing.T) {
 	api := open(t, h)
 	op := planner.RestartPods{Kind: "DaemonSet", Namespace: "kube-system", Name: "kube-proxy", Mark: "new"}
 	if err := api.Restart(t.Context(), op); !errors.Is(err, providers.ErrUnavailable) || !strings.HasSuffix(err.Error(), ": 1 of 2 pods have restarted") {
-		t.Errorf("one of two pods is available, and the restart ended with %v", err)
+		t.Errorf("one of two pods is available, but the restart ended with %v", err)
 	}
 	ready = 2
 	if err := api.Restart(t.Context(), op); err != nil {
@@ -41,8 +41,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestRestartDeployment: pods of the former template have to have ended, and what
-// does not exist has none.
+// TestRestartDeployment checks that pods of the former template have to be gone, and that
+// an absent deployment has none.
 func TestRestartDeployment(t *testing.T) {
 	t.Parallel()
 	replicas := 3
@@ -62,7 +62,7 @@ func TestRestartDeployment(t *testing.T) {
 	api := open(t, h)
 	op := planner.RestartPods{Kind: "Deployment", Namespace: "kube-system", Name: "coredns", Mark: "new"}
 	if err := api.Restart(t.Context(), op); !errors.Is(err, providers.ErrUnavailable) {
-		t.Errorf("an old pod runs still, and the restart ended with %v", err)
+		t.Errorf("an old pod still runs, but the restart ended with %v", err)
 	}
 	replicas = 2
 	if err := api.Restart(t.Context(), op); err != nil {
@@ -74,8 +74,9 @@ func TestRestartDeployment(t *testing.T) {
 	}
 }
 
-// TestRestartHeld: who has reserved the start of pods to himself is asked for it at once,
-// when the controller has seen the mark; what only takes its time is waited for.
+// TestRestartHeld checks that a restart that the owner has reserved to himself fails at
+// once with instructions, after the controller has seen the mark; a merely slow one is
+// waited for.
 func TestRestartHeld(t *testing.T) {
 	t.Parallel()
 	const onDelete = "cannot restart shop/agent: 1 of 3 pods have restarted, and the others do not by themselves: the updateStrategy of DaemonSet shop/agent is OnDelete. " +
@@ -122,8 +123,8 @@ func TestRestartHeld(t *testing.T) {
 	}
 }
 
-// TestRootCAs: a namespace without the ConfigMap, or with something else in it,
-// knows no CA; one that is about to go is left out.
+// TestRootCAs checks that a namespace without the ConfigMap, or with other content in it,
+// has no CA, and that one that is being deleted is skipped.
 func TestRootCAs(t *testing.T) {
 	t.Parallel()
 	var ca []byte

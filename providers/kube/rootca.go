@@ -10,11 +10,11 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// rootCAName is the ConfigMap from which pods know the API server
+// rootCAName is the ConfigMap from which pods get the API server's CA
 // (pkg/controller/certificates/rootcacertpublisher).
 const rootCAName = "kube-root-ca.crt"
 
-// RootCAs implements providers.API. Namespaces that are about to go are left out.
+// RootCAs implements providers.API. It skips namespaces that are being deleted.
 func (a *API) RootCAs(ctx context.Context) (map[string][]string, error) {
 	var out map[string][]string
 	err := a.as("read the root CAs of all namespaces", func(s *session) (err error) {
@@ -26,7 +26,7 @@ func (a *API) RootCAs(ctx context.Context) (map[string][]string, error) {
 	return out, err
 }
 
-// namespaces returns those that are to stay, as keys.
+// namespaces returns those that are not being deleted, as keys.
 func namespaces(ctx context.Context, s *session) (map[string][]string, error) {
 	var out map[string][]string
 	var room kept
@@ -48,7 +48,7 @@ func namespaces(ctx context.Context, s *session) (map[string][]string, error) {
 	return out, err
 }
 
-// rootCAs puts the identities of the CAs into the namespaces.
+// rootCAs adds the identities of the CAs to the namespaces.
 func rootCAs(ctx context.Context, s *session, out map[string][]string) error {
 	var room kept
 	return pages[*corev1.ConfigMapList]{
@@ -61,13 +61,13 @@ func rootCAs(ctx context.Context, s *session, out map[string][]string) error {
 				if _, known := out[m.Namespace]; !known {
 					continue
 				}
-				// What is no certificate is none that is waited for.
+				// Invalid content counts as no certificate.
 				certs, _ := cert.ParseCertsPEM([]byte(m.Data["ca.crt"]))
 				var keys []string
 				for _, c := range certs {
 					keys = append(keys, state.KeyDigest(c))
 				}
-				out[m.Namespace] = keys // again, where the list has begun again
+				out[m.Namespace] = keys // overwritten if the list is restarted
 				if err := room.add(64 * len(keys)); err != nil {
 					return err
 				}

@@ -1,14 +1,15 @@
 package kube
 
-// scanner counts what JSON has, as it comes and before it is decoded. It does not say
-// whether it is valid.
+// scanner counts the contents of JSON while it arrives, before it is decoded. It does not
+// validate.
 type scanner struct {
 	// items are the elements of arrays that are fields of the outermost object, elements
-	// those of all arrays, values all values, counted by what begins or separates them.
+	// those of all arrays, and values all values, counted by the characters that begin or
+	// separate them.
 	items, elements, values int
 	// open are the brackets that are not closed.
 	open []byte
-	// next reports whether an element comes next, if anything does.
+	// next reports whether the next value is an element, if there is one.
 	next             bool
 	quoted, escaping bool
 }

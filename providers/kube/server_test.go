@@ -35,7 +35,7 @@ const (
 	endpoint       = "10.77.0.11:6443"
 )
 
-// host holds files and leads every connection to one server.
+// host holds files and directs every connection to one server.
 type host struct {
 	providers.Host
 	server *bufconn.Listener // nil where nothing listens
@@ -77,16 +77,16 @@ func (h *host) DialContext(ctx context.Context, _, address string) (net.Conn, er
 	return server.DialContext(ctx)
 }
 
-// answer is what the server says to one request; without a code the connection is lost.
+// answer is the server's answer to one request; without a code the connection is lost.
 type answer struct {
 	code int
 	body any
 }
 
-// raw is a body that is no JSON.
+// raw is a body that is not JSON.
 type raw string
 
-// sending is a body that is sent bit by bit.
+// sending is a body that is sent piecewise.
 type sending func(http.ResponseWriter)
 
 func status(code int, reason string) answer {
@@ -95,18 +95,18 @@ func status(code int, reason string) answer {
 	}}
 }
 
-// api is an API server that answers from a table, as whoever asks.
+// api is an API server that answers from a table, for any user.
 type api struct {
 	mu       sync.Mutex
 	requests []string
 	bodies   map[string][]byte
 	// ca is the certificate of the cluster's CA.
 	ca []byte
-	// contentType is that of the request that is answered.
+	// contentType is that of the request under way.
 	contentType string
-	// expires are the paths of lists whose rest is once found expired.
+	// expires are the paths of lists whose rest expires once.
 	expires map[string]bool
-	// expired is how many requests for the rest of a list find it expired.
+	// expired counts the requests for the rest of a list that find it expired.
 	expired int
 	// handle answers; user is the client certificate's common name.
 	handle func(user, method, path string, body []byte) answer
@@ -119,7 +119,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.requests = append(a.requests, user+" "+r.Method+" "+r.URL.RequestURI())
 	a.bodies[r.Method+" "+r.URL.Path] = body
 	a.contentType = r.Header.Get("Content-Type")
-	got := status(422, "Invalid") // force is part of an apply alone
+	got := status(422, "Invalid") // force is valid for an apply alone
 	if r.Method != http.MethodPatch || r.URL.Query().Get("force") == "" || a.contentType == string(types.ApplyPatchType) {
 		got = a.handle(user, r.Method, r.URL.Path, body)
 	}
@@ -149,8 +149,8 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(got.body)
 }
 
-// page returns the part of a list that is asked for, as an API server gives it: with where to go
-// on, and with how many items remain.
+// page returns the requested part of a list, as an API server does: with the continue token
+// and the number of remaining items.
 func (a *api) page(r *http.Request, whole answer) answer {
 	limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
 	var list struct {
@@ -185,7 +185,7 @@ func (a *api) page(r *http.Request, whole answer) answer {
 	return answer{whole.code, map[string]any{"kind": list.Kind, "apiVersion": list.APIVersion, "metadata": metadata, "items": list.Items[from:to]}}
 }
 
-// decoded returns the typed object that a request's body held, whatever its encoding.
+// decoded returns the typed object in a request's body, whatever its encoding.
 func (a *api) decoded(t *testing.T, request string) runtime.Object {
 	t.Helper()
 	a.mu.Lock()

@@ -15,14 +15,14 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// allocated is what the API server says of a Service's address that it has given away.
+// allocated is the API server's message for a Service address that is in use.
 const allocated = "provided IP is already allocated"
 
-// addressTaken tells of a Service that was refused for its address who has that. Where
-// no Service has it, a request that was cut off has left it allocated: the API server
-// takes the address for leaked when it is a minute old, and frees it
-// (repairip.go of Kubernetes 1.34 to 1.37; kubernetes/kubernetes#92285). Every other
-// error is returned as it is.
+// addressTaken explains the refusal of a Service for its address: it names the Service that
+// has the address. If no Service has it, an interrupted request has left it allocated: the
+// API server treats the address as leaked after a minute, and frees it (repairip.go of
+// Kubernetes 1.34 to 1.37; kubernetes/kubernetes#92285). Every other error is returned
+// unchanged.
 func addressTaken(ctx context.Context, s *session, object *unstructured.Unstructured, err error) error {
 	if object.GetKind() != "Service" || !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), allocated) {
 		return err

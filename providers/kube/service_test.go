@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestAddressIsTaken: the address of a Service that is not there yet can be
-// allocated nevertheless, for a minute after a request was cut off.
+// TestAddressIsTaken checks the case that the address of a Service that does not exist yet
+// is allocated nevertheless, for a minute after an interrupted request.
 func TestAddressIsTaken(t *testing.T) {
 	t.Parallel()
 	const refused = `Service "kube-dns" is invalid: spec.clusterIPs: Invalid value: ["10.96.0.10"]: failed to allocate IP 10.96.0.10: provided IP is already allocated`
@@ -39,7 +39,7 @@ func TestAddressIsTaken(t *testing.T) {
 			for _, createOnly := range []bool{false, true} {
 				err := open(t, h).Apply(t.Context(), service, createOnly)
 				if err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, providers.ErrUnavailable) != c.passes {
-					t.Errorf("created only: %t: %v, want one that may pass: %t, with %q", createOnly, err, c.passes, c.want)
+					t.Errorf("created only: %t: %v, want a temporary error: %t, with %q", createOnly, err, c.passes, c.want)
 				}
 			}
 		})

@@ -23,10 +23,10 @@ import (
 	"github.com/kubewright/kubewright/state/kubeconfig"
 )
 
-// fieldManager owns what Apply sets.
+// fieldManager owns the fields that Apply sets.
 const fieldManager = "kubewright"
 
-// The kubeconfigs that kubeadm gives an administrator.
+// The administrator kubeconfigs that kubeadm writes.
 const (
 	adminConf      = "/etc/kubernetes/admin.conf"
 	superAdminConf = "/etc/kubernetes/super-admin.conf"
@@ -34,20 +34,21 @@ const (
 
 // API implements providers.API. It may be used from several goroutines.
 //
-// Errors wrap a kind where one is known: providers.ErrUnreachable when no
-// connection was made, ErrDisconnected and ErrTimeout when it is open whether
-// something happened, as it is when the API answered a request to write that it has
-// failed, ErrUnavailable when it answered that it does not serve now, ErrNotFound when a
-// node to be changed does not exist, ErrProtocol when an answer had no end.
+// Errors wrap a kind if one is known: providers.ErrUnreachable when no connection was made,
+// ErrDisconnected and ErrTimeout when something may have happened, including a write
+// request that the API reports as failed, ErrUnavailable when it answered that it does not
+// serve now, ErrNotFound when a node to be changed does not exist, ErrProtocol for an
+// answer without an end.
 type API struct {
-	// sessions are the administrator's and, on the founder, the super administrator's.
+	// sessions are the administrator's and, on the first control plane, the super
+	// administrator's.
 	sessions []*session
 
-	// pace is how fast the API has to answer while it is observed.
+	// pace is how fast the API has to answer an observation.
 	pace budget.Pace
 
 	mu sync.Mutex
-	// found are the kinds learnt by discovery.
+	// found are the kinds found by discovery.
 	found map[schema.GroupVersionKind]mapping
 }
 
@@ -61,7 +62,7 @@ type session struct {
 	http    *http.Client
 	typed   kubernetes.Interface
 	dynamic dynamic.Interface
-	// config is that of typed.
+	// config is the one of typed.
 	config *rest.Config
 }
 
@@ -73,7 +74,7 @@ func Open(ctx context.Context, via providers.Host, endpoint string) (*API, error
 	return OpenWithin(ctx, budget.New(), via, endpoint)
 }
 
-// OpenWithin is Open with the memory for answers of a run.
+// OpenWithin is Open with a run's memory budget for answers.
 func OpenWithin(ctx context.Context, b *budget.Budget, via providers.Host, endpoint string) (*API, error) {
 	files, err := via.ReadSecrets(ctx, []string{adminConf, superAdminConf})
 	if err != nil {
@@ -96,8 +97,8 @@ func OpenWithin(ctx context.Context, b *budget.Budget, via providers.Host, endpo
 	return a, nil
 }
 
-// newSession takes CA, certificate and key out of the host's kubeconfig. Whatever else
-// that says is not followed: no file that it names is opened here, and no program run.
+// newSession takes CA, certificate and key from the host's kubeconfig and ignores
+// everything else in it: it opens no file that it names here, and runs no program.
 func newSession(b *budget.Budget, via providers.Host, endpoint string, content state.Secret) (*session, error) {
 	file, err := kubeconfig.Parse(content.Reveal())
 	if err != nil {
@@ -123,10 +124,10 @@ func newSession(b *budget.Budget, via providers.Host, endpoint string, content s
 	}, b)
 }
 
-// connect makes the clients of a session, which share their connections. An answer
-// that has more than was asked for is cut off.
+// connect makes the clients of a session, which share their connections. Answers that
+// exceed their limits are cut off.
 func connect(config *rest.Config, b *budget.Budget) (*session, error) {
-	// The connection begins on the host: the operator's proxy is not in its way.
+	// The connection starts on the host, so the operator's proxy does not apply.
 	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
 	config.UserAgent = fieldManager
 	config.QPS = -1
@@ -142,7 +143,7 @@ func connect(config *rest.Config, b *budget.Budget) (*session, error) {
 		return nil, err
 	}
 	typed := rest.CopyConfig(config)
-	typed.AcceptContentTypes = "application/json" // which can be measured as it comes
+	typed.AcceptContentTypes = "application/json" // which can be measured while it arrives
 	typed.ContentType = "application/vnd.kubernetes.protobuf"
 	s.config = typed
 	if s.typed, err = kubernetes.NewForConfigAndClient(typed, client); err != nil {
@@ -151,7 +152,7 @@ func connect(config *rest.Config, b *budget.Budget) (*session, error) {
 	return s, nil
 }
 
-// Close lets go of idle connections.
+// Close closes idle connections.
 func (a *API) Close() error {
 	for _, s := range a.sessions {
 		if s.http != nil {
@@ -162,8 +163,8 @@ func (a *API) Close() error {
 	return nil
 }
 
-// as does something as the administrator, and again as the super administrator
-// where that was forbidden.
+// as calls act as the administrator, and again as the super administrator if that was
+// forbidden.
 func (a *API) as(do string, act func(*session) error) error {
 	var err error
 	for _, s := range a.sessions {
@@ -197,8 +198,8 @@ type mapping struct {
 	namespaced bool
 }
 
-// mapping finds a kind among those that Kubernetes serves itself, or asks the
-// API. A kind that it does not serve is a meta.NoKindMatchError.
+// mapping finds a kind among the built-in ones, or by discovery. An unknown kind is a
+// meta.NoKindMatchError.
 func (a *API) mapping(ctx context.Context, s *session, kind schema.GroupVersionKind) (mapping, error) {
 	if known, ok := kinds()[kind.GroupKind()]; ok {
 		return mapping{kind.GroupVersion().WithResource(known.resource), known.namespaced}, nil
@@ -225,7 +226,7 @@ func (a *API) mapping(ctx context.Context, s *session, kind schema.GroupVersionK
 	return mapping{}, &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
 }
 
-// servedResources returns those of a group version; none when it is not served.
+// servedResources returns the resources of a group version; none if it is not served.
 func servedResources(ctx context.Context, s *session, gv schema.GroupVersion) ([]metav1.APIResource, error) {
 	path := "/apis/" + gv.String()
 	if gv.Group == "" {

@@ -19,12 +19,12 @@ import (
 	"github.com/kubewright/kubewright/providers/kube"
 )
 
-// store keeps objects as an API server does: every write has a new version, and one that is
-// bound to a version or a UID is refused with 409 when the object has another.
+// store keeps objects as an API server does: every write makes a new version, and a write
+// with a version or UID as precondition is refused with 409 if the object has another.
 type store struct {
 	objects map[string]object // by path
 	version int
-	// overtake is done once, before the next write.
+	// overtake is called once, before the next write.
 	overtake func()
 	// refuse is the path of a Service whose address is allocated.
 	refuse string
@@ -54,7 +54,7 @@ func plain(o any) object {
 
 func metadata(o object) object { return o["metadata"].(object) }
 
-// put keeps an object at a path, as its next version.
+// put stores an object at a path, as its next version.
 func (s *store) put(at string, o object) object {
 	s.version++
 	o = plain(o)
@@ -93,7 +93,7 @@ func (s *store) answer(method, at, contentType string, body []byte) answer {
 	return s.remove(at, body)
 }
 
-// decodedObject returns the object of a body, whatever its encoding; nil where that is none.
+// decodedObject returns the object in a body, whatever its encoding; nil if there is none.
 func decodedObject(body []byte) object {
 	o, kind, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
 	if err != nil {
@@ -185,12 +185,12 @@ func (s *store) remove(at string, body []byte) answer {
 	return answer{200, object{"kind": "Status", "apiVersion": "v1", "status": "Success"}}
 }
 
-// kinds are those of which a store has lists, by resource.
+// kinds are the kinds of the lists of a store, by resource.
 var kinds = map[string]string{
 	"nodes": "Node", "pods": "Pod", "secrets": "Secret", "namespaces": "Namespace", "configmaps": "ConfigMap", "services": "Service",
 }
 
-// list has the objects of a resource, of one namespace or of all, in the order of their paths.
+// list has the objects of a resource, of one namespace or of all, ordered by path.
 func (s *store) list(at string) answer {
 	items := []any{}
 	for _, p := range slices.Sorted(maps.Keys(s.objects)) {

@@ -17,8 +17,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// CreateToken implements providers.API: the Secret is as kubeadm makes it
-// (facts: keys without a value are left out, expiration in UTC).
+// CreateToken implements providers.API: the Secret is the same as kubeadm's (keys without a
+// value are left out, expiration in UTC).
 func (a *API) CreateToken(ctx context.Context, op planner.CreateToken, half state.Secret) (state.Secret, error) {
 	token, err := util.GenerateBootstrapToken()
 	if err != nil {
@@ -41,8 +41,8 @@ func (a *API) CreateToken(ctx context.Context, op planner.CreateToken, half stat
 	return state.NewSecret([]byte(token)), nil
 }
 
-// keepToken makes a token with an ID of its own, or changes it. generated is
-// one whose second half is taken where there is no other.
+// keepToken creates or updates a token with a given ID. generated provides the second half
+// if there is no other.
 func (a *API) keepToken(ctx context.Context, op planner.CreateToken, generated string, half state.Secret) (state.Secret, error) {
 	_, second, _ := strings.Cut(generated, ".")
 	var token string
@@ -100,7 +100,7 @@ func tokenSecret(token string, op planner.CreateToken, now time.Time) *corev1.Se
 	}
 }
 
-// joinTokens lists the IDs of the bootstrap tokens that were made for joins.
+// joinTokens lists the IDs of the bootstrap tokens that were created for joins.
 func joinTokens(ctx context.Context, s *session) ([]string, error) {
 	var ids []string
 	err := pages[*corev1.SecretList]{

@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// tokenSecrets lists the Secrets that hold tokens of service accounts.
+// tokenSecrets lists the Secrets with tokens of service accounts.
 func tokenSecrets(ctx context.Context, s *session) ([]state.TokenSecret, error) {
 	var out []state.TokenSecret
 	var room kept
@@ -39,9 +39,9 @@ func tokenSecrets(ctx context.Context, s *session) ([]state.TokenSecret, error) 
 	return out, err
 }
 
-// signingKey returns the identity of the key that a token says has signed it: its key
-// id is the SHA-256 of the public key in PKIX form (pkg/serviceaccount,
-// keyIDFromPublicKey). It is empty where the token says nothing that is one.
+// signingKey returns the identity of the key that a token names as its signer: its key ID
+// is the SHA-256 of the public key in PKIX form (pkg/serviceaccount, keyIDFromPublicKey).
+// It is empty if the token has no such ID.
 func signingKey(token []byte) string {
 	head, _, ok := strings.Cut(string(token), ".")
 	if !ok {

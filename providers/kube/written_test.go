@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// writes are all requests to write.
+// writes are all write requests.
 var writes = map[string]func(ctx context.Context, a *kube.API) error{
 	"apply":  func(ctx context.Context, a *kube.API) error { return a.Apply(ctx, writtenObject, false) },
 	"create": func(ctx context.Context, a *kube.API) error { return a.Apply(ctx, writtenObject, true) },
@@ -60,9 +60,9 @@ var writes = map[string]func(ctx context.Context, a *kube.API) error{
 
 var writtenObject = state.FromGo(object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": "c", "namespace": "s"}})
 
-// TestWritten: after an answer that the server has failed it is open whether it has
-// written, and after one that it does not serve now it has not. What was only read is
-// asked elsewhere either way.
+// TestWritten checks that after a server error it counts as open whether the server has
+// written, and after "service unavailable" as not written. A read is retried elsewhere in
+// both cases.
 func TestWritten(t *testing.T) {
 	t.Parallel()
 	answers := map[string]struct {
@@ -106,7 +106,7 @@ func TestWritten(t *testing.T) {
 	}
 }
 
-// before returns what is there before something is written.
+// before returns the state before a write.
 func before(path string) answer {
 	switch {
 	case strings.Contains(path, "/nodes/"):

@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// BenchmarkObserve looks at as many files as a control plane has.
+// BenchmarkObserve observes as many files as a control plane has.
 func BenchmarkObserve(b *testing.B) {
 	root := b.TempDir()
 	q := state.Query{
@@ -32,7 +32,7 @@ func BenchmarkObserve(b *testing.B) {
 	}
 }
 
-// BenchmarkPreflight asks a host what it is asked before it joins.
+// BenchmarkPreflight observes a host as before a join.
 func BenchmarkPreflight(b *testing.B) {
 	h := local.New(shell.Options{Unprivileged: true})
 	for b.Loop() {

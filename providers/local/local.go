@@ -1,6 +1,6 @@
-// Package local is the machine that kubewright itself runs on, as a host. It
-// runs commands through os/exec and connects directly; what is done and how is
-// providers/shell, the same as over SSH, so that nothing can behave differently.
+// Package local is the machine that kubewright itself runs on, as a host. It runs commands
+// through os/exec and connects directly; everything else is providers/shell, as over SSH,
+// so that nothing can behave differently.
 package local
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/kubewright/kubewright/providers/shell"
 )
 
-// Name is what the host is called in errors.
+// Name is the host's name in errors.
 const Name = "this machine"
 
 // New returns this machine as a host.
@@ -28,8 +28,8 @@ func New(o shell.Options) *shell.Host { return shell.New(Name, Machine{Direct: o
 type Machine struct {
 	// Shell is called as SHELL -c COMMAND, as a login shell would be.
 	Shell string
-	// Direct reports which addresses beside this machine's own may be connected to; nil
-	// for none. Others are the word of another host, as the client URLs of etcd are.
+	// Direct reports which addresses besides this machine's own may be connected to; nil
+	// for none. Other addresses come from another host, as the client URLs of etcd do.
 	Direct func(address string) bool
 }
 
@@ -64,7 +64,7 @@ func (m Machine) Exec(ctx context.Context, command string, stdin io.Reader, stdo
 	return 0, &providers.Error{Kind: providers.ErrUnsupported, Do: "run a command on " + Name, Cause: err}
 }
 
-// exitCode is 128 + n after signal n, as a shell has it.
+// exitCode is 128 + n after signal n, as in a shell.
 func exitCode(exit *exec.ExitError) int {
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int(status.Signal())

@@ -21,7 +21,7 @@ import (
 	"github.com/kubewright/kubewright/providers/shell"
 )
 
-// ownRoot is options for a host whose files are in a folder of the test's.
+// ownRoot returns options for a host whose files are in a folder of the test.
 func ownRoot(t *testing.T) shell.Options {
 	t.Helper()
 	root := t.TempDir()
@@ -34,7 +34,7 @@ func ownRoot(t *testing.T) shell.Options {
 	return shell.Options{Root: root, Unprivileged: true}
 }
 
-// owner is USER:GROUP of whoever runs the test.
+// owner returns USER:GROUP of the user who runs the test.
 func owner(t *testing.T) string {
 	t.Helper()
 	u, err := user.Current()
@@ -73,7 +73,7 @@ func TestExec(t *testing.T) {
 	}
 }
 
-// TestNobodyListens: that nobody listens is told apart from what else goes wrong.
+// TestNobodyListens checks that a refused connection is distinguished from other errors.
 func TestNobodyListens(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -92,8 +92,8 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-// TestHostsWord: an address that is neither this machine's nor the configuration's, as
-// another host may name one, is not connected to.
+// TestHostsWord checks that an address that is neither this machine's nor the
+// configuration's, as another host may name one, is not connected to.
 func TestHostsWord(t *testing.T) {
 	t.Parallel()
 	var asked []string
@@ -120,7 +120,7 @@ func TestHostsWord(t *testing.T) {
 	for _, a := range addresses {
 		ip := a.(*net.IPNet).IP
 		if ip.IsLinkLocalUnicast() {
-			continue // which wants the interface named
+			continue // which requires the name of the interface
 		}
 		conn, err := m.DialContext(t.Context(), "tcp", net.JoinHostPort(ip.String(), strconv.Itoa(l.Addr().(*net.TCPAddr).Port)))
 		if err != nil {
@@ -131,7 +131,7 @@ func TestHostsWord(t *testing.T) {
 	}
 }
 
-// TestExecEndsWithItsContext: also what the command has started ends.
+// TestExecEndsWithItsContext checks that the command's children end as well.
 func TestExecEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -157,9 +157,9 @@ func TestExecEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftRunning: where the context ends, what the command has started ends as
-// well, and is not left to change the machine behind the back of whoever comes next. What has
-// left the group of the command is not waited for.
+// TestNothingIsLeftRunning checks that when the context ends, the command's children end as
+// well, and do not keep changing the machine after the caller has moved on. A process that
+// has left the command's process group is not waited for.
 func TestNothingIsLeftRunning(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -203,14 +203,14 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	}
 }
 
-// runs reports whether a process runs, and is not only still to be waited for.
+// runs reports whether a process runs and is not a zombie.
 func runs(pid int) bool {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	return err == nil && !strings.Contains(string(status), "State:\tZ")
 }
 
-// TestExitCodeOfWhatLeavesOutputOpen: the exit code is the command's, also where something
-// that it has started keeps its output open.
+// TestExitCodeOfWhatLeavesOutputOpen checks that the exit code is the command's, even if a
+// child keeps its output open.
 func TestExitCodeOfWhatLeavesOutputOpen(t *testing.T) {
 	t.Parallel()
 	for _, want := range []int{0, 3} {

@@ -23,10 +23,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestSecretsAreNoArguments: what everybody on a host can list, arguments and
-// environments of processes, holds no secret while one is made, brought, copied and
-// read there. What a script starts lives for a moment: everything is done again, on new
-// hosts, until some of it was seen at each.
+// TestSecretsAreNoArguments checks that the arguments and environments of processes, which
+// every user of a host can list, hold no secret while one is made, brought, copied and read
+// there. A script's children live for a moment: everything is repeated, on new hosts, until
+// some of them were seen in each act.
 func TestSecretsAreNoArguments(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
@@ -50,13 +50,13 @@ func TestSecretsAreNoArguments(t *testing.T) {
 	for during, texts := range w.texts {
 		for text := range texts {
 			for _, leak := range secrets.Find(text) {
-				t.Errorf("a process shows a secret while it is the turn of %q: %s", during, leak)
+				t.Errorf("a process shows a secret during %q: %s", during, leak)
 			}
 		}
 	}
 }
 
-// life is that of two hosts with secrets of every kind.
+// life is the life of two hosts with secrets of every kind.
 type life struct {
 	*testing.T
 	roots         []string
@@ -86,7 +86,8 @@ func newLife(t *testing.T) *life {
 	return l
 }
 
-// own gives what is written to whoever runs the test, who may not be root.
+// own changes the owner of written files to the user who runs the test, who may not be
+// root.
 type own struct {
 	providers.Host
 	owner string
@@ -171,7 +172,7 @@ func (l *life) acts() []act {
 
 var clientKey = regexp.MustCompile(`client-key-data: (\S+)`)
 
-// hide has all that is secret on the hosts searched for.
+// hide registers all secrets of the hosts for the search.
 func (l *life) hide(secrets *hosttest.Secrets) {
 	l.Helper()
 	secrets.Hide("the operator's file", imported)
@@ -211,15 +212,15 @@ func (l *life) hide(secrets *hosttest.Secrets) {
 	}
 }
 
-// A watcher looks at the processes that begin while it does, again and again.
+// A watcher inspects new processes again and again while it runs.
 type watcher struct {
 	mu sync.Mutex
-	// during is what is being done, texts are what was seen of processes at each, and
-	// tools of what scripts have started themselves.
+	// during is the current act, texts are the arguments and environments seen during each,
+	// and tools the children of scripts.
 	during string
 	texts  map[string]map[string]bool
 	tools  map[string]int
-	// before are the processes that were there, ours the groups of those of this test.
+	// before are the processes that existed before, ours the process groups of this test.
 	before, ours map[string]bool
 	end          func()
 }
@@ -246,7 +247,7 @@ func watch(t *testing.T) *watcher {
 	return w
 }
 
-// processes returns the ids of all that there are.
+// processes returns the IDs of all processes.
 func processes(t *testing.T) []string {
 	folder, err := os.Open("/proc")
 	if err != nil {
@@ -261,8 +262,8 @@ func processes(t *testing.T) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name[0] < '0' || name[0] > '9' })
 }
 
-// look looks at a process, which may end at any moment: at one that this test has
-// started on a host, which makes a group of its own, and at those of that group.
+// look inspects a process, which may end at any moment: one that this test has started on a
+// host, which is the leader of a group, or another one of that group.
 func (w *watcher) look(id string) {
 	stat, _ := os.ReadFile("/proc/" + id + "/stat")
 	_, rest, _ := bytes.Cut(stat, []byte(") "))
@@ -296,7 +297,7 @@ func (w *watcher) begins(what string) {
 	w.during = what
 }
 
-// saw reports whether something that a script has started was seen then.
+// saw reports whether a child of a script was seen in the act.
 func (w *watcher) saw(what string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

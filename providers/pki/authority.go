@@ -17,14 +17,14 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// backdate is how far before now a certificate begins, for clocks that lag.
+// backdate is how long before now a certificate begins, for clocks that are behind.
 const backdate = 5 * time.Minute
 
 // authority is a CA in memory.
 type authority struct {
-	// certs are those of its file; the first one signs, all are trusted.
+	// certs are the certificates in its file; the first one signs, all are trusted.
 	certs []*x509.Certificate
-	// key is nil when only the certificate is known.
+	// key is nil if only the certificate is known.
 	key crypto.Signer
 }
 
@@ -51,7 +51,7 @@ func loadAuthority(crt, key []byte) (*authority, error) {
 	return a, nil
 }
 
-// bundle returns the PEM of all certificates that the CA's file holds.
+// bundle returns the PEM of all certificates in the CA's file.
 func (a *authority) bundle() []byte {
 	var out []byte
 	for _, c := range a.certs {
@@ -64,7 +64,7 @@ func encodeCertificate(der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: blockCertificate, Bytes: der})
 }
 
-// sign makes the certificate of a public key.
+// sign makes the certificate for a public key.
 func (a *authority) sign(template *x509.Certificate, public crypto.PublicKey) ([]byte, error) {
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certs[0], public, a.key)
 	if err != nil {
@@ -73,8 +73,8 @@ func (a *authority) sign(template *x509.Certificate, public crypto.PublicKey) ([
 	return encodeCertificate(der), nil
 }
 
-// selfSigned makes the certificate of a CA. Its name is also its only DNS name,
-// and it has no path length, as with kubeadm.
+// selfSigned makes the certificate of a CA. As with kubeadm, its name is also its only DNS
+// name, and it has no path length.
 func selfSigned(op planner.IssueCA, key crypto.Signer, now time.Time) ([]byte, error) {
 	serial, err := newSerial()
 	if err != nil {
@@ -97,7 +97,7 @@ func selfSigned(op planner.IssueCA, key crypto.Signer, now time.Time) ([]byte, e
 	return encodeCertificate(der), nil
 }
 
-// leafTemplate returns a certificate as kubeadm asks for it: two key usages for all
+// leafTemplate returns a certificate template as kubeadm makes it: two key usages for all
 // algorithms, DNS names sorted, every name once.
 func leafTemplate(op planner.IssueCertificate, notBefore, notAfter time.Time) (*x509.Certificate, error) {
 	serial, err := newSerial()
@@ -136,7 +136,7 @@ func extendedUsages(words []string) ([]x509.ExtKeyUsage, error) {
 		case clientAuth:
 			out = append(out, x509.ExtKeyUsageClientAuth)
 		case "digital signature", "key encipherment":
-			// Every leaf has them.
+			// Every leaf has these.
 		default:
 			return nil, fmt.Errorf("usage %q is neither %q nor %q", w, serverAuth, clientAuth)
 		}

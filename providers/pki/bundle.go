@@ -11,8 +11,8 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// stageBundle puts certificates of CAs together, or public keys. The first of a
-// file is the CA that signs, as for kubeadm.
+// stageBundle concatenates CA certificates, or public keys. As for kubeadm, the first in
+// the file is the signing CA.
 func (g *group) stageBundle(j *job, op planner.BundleTrust) error {
 	if strings.HasSuffix(op.To, pub) {
 		return g.stagePublicKeys(j, op)
@@ -37,7 +37,7 @@ func (g *group) stageBundle(j *job, op planner.BundleTrust) error {
 	return nil
 }
 
-// stagePublicKeys puts public keys together, each as it was encoded.
+// stagePublicKeys concatenates public keys, one per file.
 func (g *group) stagePublicKeys(j *job, op planner.BundleTrust) error {
 	var bundle []byte
 	seen := map[string]bool{}
@@ -71,7 +71,7 @@ func has(certs []*x509.Certificate, c *x509.Certificate) bool {
 	return false
 }
 
-// certificates returns those in a file.
+// certificates returns the certificates in a file.
 func (g *group) certificates(host providers.Host, path string) ([]*x509.Certificate, error) {
 	content, ok := g.content(host, path)
 	if !ok {
@@ -84,8 +84,8 @@ func (g *group) certificates(host providers.Host, path string) ([]*x509.Certific
 	return certs, nil
 }
 
-// trusted returns the PEM of the CAs that a kubeconfig is to trust: those of a file of
-// the CA's host, or of the CA's own.
+// trusted returns the PEM of the CAs that a kubeconfig trusts: those in a file on the CA's
+// host, or else the CA's own.
 func (g *group) trusted(j *job, ca *authority, path string) ([]byte, error) {
 	if path == "" {
 		return ca.bundle(), nil

@@ -10,9 +10,9 @@ import (
 	"github.com/kubewright/kubewright/providers/pki"
 )
 
-// A CA is replaced by another beside it: a bundle of both, kubeconfigs that trust
-// both, one of them with a certificate of the new CA, and the new one in the old
-// one's place. Everything is done once.
+// TestBundle replaces a CA gradually: a bundle of both CAs, kubeconfigs that trust both,
+// one of them with a certificate of the new CA, and finally the new CA in the old one's
+// place. Each operation is performed once.
 func TestBundle(t *testing.T) {
 	t.Parallel()
 	const algorithm = "ECDSA-P256"
@@ -51,15 +51,15 @@ func TestBundle(t *testing.T) {
 	roots := x509.NewCertPool()
 	roots.AddCert(certificate(t, host, dir+"/ca-next.crt"))
 	if _, err := certificate(t, host, dir+"/apiserver.crt").Verify(x509.VerifyOptions{Roots: roots, CurrentTime: start}); err != nil {
-		t.Errorf("what is signed behind that is not of the new CA: %v", err)
+		t.Errorf("a certificate issued after that is not signed by the new CA: %v", err)
 	}
 	if got := digests(t, host, dir+"/ca.crt"); !slices.Equal(got, made) {
 		t.Errorf("the old CA is still in its place: %v", got)
 	}
 }
 
-// wantTrust wants the administrator's kubeconfig to trust CAs, and one of them to
-// have signed for it.
+// wantTrust checks that the administrator's kubeconfig trusts the CAs, and that one of them
+// has signed its certificate.
 func wantTrust(t *testing.T, host *memory, cas []string, signer string) {
 	t.Helper()
 	k, err := pki.ParseKubeconfig(host.files["/etc/kubernetes/admin.conf"])
@@ -84,7 +84,8 @@ func digests(t *testing.T, host *memory, path string) []string {
 	return out
 }
 
-// What is no CA, or is not there, is put into no bundle.
+// TestBundleRefused checks that a bundle with a missing file, or with a certificate that is
+// no CA's, is refused.
 func TestBundleRefused(t *testing.T) {
 	t.Parallel()
 	host := newMemory()

@@ -27,15 +27,15 @@ const (
 	secretMode = "0600"
 )
 
-// group is operations with keys for one host that travel together.
+// group is a set of operations with keys for one host that travel together.
 type group struct {
 	issuer *Issuer
 	on     providers.Host
 	jobs   []job
-	// wanted are the paths to read from each host, and files what was there.
+	// wanted are the paths to read from each host, files their contents.
 	wanted map[providers.Host][]string
 	files  map[providers.Host]map[string]state.Secret
-	// contents are the operator's, by reference.
+	// contents has the operator's files, by reference.
 	contents map[string]state.Secret
 	// staged are the files to write, in order, and by path.
 	staged []stagedFile
@@ -45,12 +45,12 @@ type group struct {
 // job is one operation of a group.
 type job struct {
 	providers.KeyRequest
-	// source is where the CA or the files come from.
+	// source is the host with the CA or the files.
 	source providers.Host
 	key    crypto.Signer
 }
 
-// stagedFile is a file to write, for the job with that index.
+// stagedFile is a file to write, for the job with the given index.
 type stagedFile struct {
 	job                     int
 	path, mode, owner, hash string
@@ -72,8 +72,8 @@ func newGroup(i *Issuer, on providers.Host, requests []providers.KeyRequest, con
 	return g
 }
 
-// want notes which files a job has to see before it can be done. Keys are
-// asked for only where something is signed with them, or copied.
+// want notes which files a job needs. It requests keys only if they sign something, or are
+// copied.
 func (g *group) want(j *job) {
 	switch op := j.Operation.(type) {
 	case planner.IssueCA:
@@ -128,7 +128,7 @@ func (g *group) seeCA(host providers.Host, ca planner.Signer, withKey bool) {
 	}
 }
 
-// read fetches what is wanted: one round trip for each host, side by side.
+// read fetches the wanted files: one round trip for each host, concurrently.
 func (g *group) read(ctx context.Context) error {
 	type answer struct {
 		host  providers.Host
@@ -154,13 +154,13 @@ func (g *group) read(ctx context.Context) error {
 	return err
 }
 
-// exists reports whether the group's host has the file, or is about to.
+// exists reports whether the group's host has the file, or will have it.
 func (g *group) exists(path string) bool {
 	_, ok := g.content(g.on, path)
 	return ok
 }
 
-// content returns a file as it will be when the job's turn has come.
+// content returns a file as it will be when the job runs.
 func (g *group) content(host providers.Host, path string) ([]byte, bool) {
 	if host == g.on {
 		if b, ok := g.byPath[path]; ok {
@@ -172,7 +172,8 @@ func (g *group) content(host providers.Host, path string) ([]byte, bool) {
 	return s.Reveal(), ok
 }
 
-// algorithm returns the algorithm of the key that a job needs; ok is false when it needs none.
+// algorithm returns the algorithm of the new key that a job needs; ok is false if it needs
+// none.
 func (g *group) algorithm(j *job) (name string, ok bool) {
 	name, ok = needsKey(j.Operation)
 	switch op := j.Operation.(type) {
@@ -188,7 +189,7 @@ func (g *group) algorithm(j *job) (name string, ok bool) {
 	return name, ok
 }
 
-// makeKeys makes all new keys at once: with RSA that is most of the work.
+// makeKeys makes all new keys concurrently: with RSA that takes most of the time.
 func (g *group) makeKeys(ctx context.Context) error {
 	var eg errgroup.Group
 	eg.SetLimit(runtime.GOMAXPROCS(0))
@@ -229,13 +230,13 @@ func (g *group) index(j *job) int {
 	return -1
 }
 
-// write sends everything staged to the host, and says for each job what became of it.
+// write sends all staged files to the host, and returns the outcome of each job.
 func (g *group) write(ctx context.Context, batch providers.Batch) ([]providers.Outcome, error) {
 	outcomes := make([]providers.Outcome, len(g.jobs))
 	if len(g.staged) == 0 {
 		return outcomes, nil
 	}
-	// What the operator gave is not for the host, but for what was staged from it.
+	// The host must get the staged files only, not the operator's inputs.
 	batch.Operations, batch.Contents = nil, map[string]state.Secret{}
 	paths := make([]string, len(g.staged))
 	for n, f := range g.staged {
@@ -258,7 +259,7 @@ func (g *group) write(ctx context.Context, batch providers.Batch) ([]providers.O
 	return outcomes, nil
 }
 
-// attempted returns how many jobs were begun when so many files were.
+// attempted returns how many jobs were begun, given the number of files that were.
 func (g *group) attempted(files int) int {
 	if files == 0 {
 		return 0

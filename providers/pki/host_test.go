@@ -20,7 +20,7 @@ type memory struct {
 	contents map[string]state.Secret
 	reads    int
 	performs int
-	// failAfter makes Perform fail behind so many files; 0 for never.
+	// failAfter makes Perform fail after so many files; 0 for never.
 	failAfter int
 }
 

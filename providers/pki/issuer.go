@@ -14,19 +14,19 @@ import (
 
 // Options of an Issuer. The zero value is usable.
 type Options struct {
-	// Now is the time from which every certificate of the run counts; the time
-	// at which the issuer is made when zero. kubeadm too has one for a run.
+	// Now is the reference time for every certificate of the run; zero means the time at
+	// which the issuer is made. kubeadm too uses one time per run.
 	Now time.Time
-	// NewKey makes the private keys; nil makes each again. A test that asks for many
-	// may hand out the same again.
+	// NewKey makes the private keys; nil means pki.NewKey. A test that needs many may
+	// return the same key each time.
 	NewKey func(algorithm string) (crypto.Signer, error)
 }
 
-// Issuer makes real keys and certificates. It keeps the CAs that it has read
-// in memory, for one run. Its methods may be called from several goroutines.
+// Issuer makes real keys and certificates. It keeps the CAs that it has read in memory, for
+// one run. Its methods may be called from several goroutines.
 //
-// Errors from hosts are passed on with their kind. After any error the CAs
-// known of the host are forgotten, so that the next attempt looks again.
+// Errors from hosts keep their kind. After any error the issuer forgets the host's CAs, so
+// that the next attempt reads them again.
 type Issuer struct {
 	now  time.Time
 	pool pool
@@ -35,7 +35,7 @@ type Issuer struct {
 	cas map[place]*authority
 }
 
-// place is where a CA lies; the operator's have no host, and base is the reference.
+// place is the location of a CA; the operator's have no host, and base is the reference.
 type place struct {
 	host providers.Host
 	base string
@@ -102,8 +102,8 @@ func (i *Issuer) BundleTrust(ctx context.Context, on providers.Host, op planner.
 	return i.one(ctx, on, providers.KeyRequest{Operation: op}, batch)
 }
 
-// IssueAll implements providers.GroupIssuer: one round trip to read from each
-// host concerned, keys made in parallel, one round trip to write.
+// IssueAll implements providers.GroupIssuer: it reads from each host concerned in one round
+// trip, makes keys concurrently, and writes in one round trip.
 func (i *Issuer) IssueAll(ctx context.Context, on providers.Host, requests []providers.KeyRequest, batch providers.Batch) ([]providers.Outcome, error) {
 	g := newGroup(i, on, requests, batch.Contents)
 	if err := g.read(ctx); err != nil {
@@ -120,7 +120,7 @@ func (i *Issuer) IssueAll(ctx context.Context, on providers.Host, requests []pro
 	return g.write(ctx, batch)
 }
 
-// known returns the CA if it was read before, with its key when that is wanted.
+// known returns the CA if it was read before, with its key if key is set.
 func (i *Issuer) known(p place, key bool) *authority {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -136,8 +136,8 @@ func (i *Issuer) remember(p place, a *authority) {
 	i.cas[p] = a
 }
 
-// forget drops CAs of a host: those whose files are among the paths, or all of
-// them when there are no paths.
+// forget drops CAs of a host: those whose files are among the paths, or all of them without
+// paths.
 func (i *Issuer) forget(host providers.Host, paths ...string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

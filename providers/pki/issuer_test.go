@@ -77,7 +77,8 @@ func certificate(t *testing.T, m *memory, path string) *x509.Certificate {
 	return c
 }
 
-// A whole founder's set in one group: one read, one write, everything verifies.
+// TestIssueAll makes all files of a first control plane in one group: one read, one write,
+// everything verifies.
 func TestIssueAll(t *testing.T) {
 	t.Parallel()
 	for _, algorithm := range []string{"RSA-2048", "RSA-3072", "RSA-4096", "ECDSA-P256", "ECDSA-P384"} {
@@ -201,7 +202,8 @@ func checkAdmin(t *testing.T, host *memory, algorithm string) {
 	}
 }
 
-// What exists is kept; Renew replaces it, and nothing else.
+// TestKeep checks that existing files are kept, and that Renew replaces its own and nothing
+// else.
 func TestKeep(t *testing.T) {
 	t.Parallel()
 	host := newMemory()
@@ -232,8 +234,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// Another control plane gets the CA's signature in one read of the seat; the
-// next one needs none.
+// TestSignerElsewhere checks that another control plane gets the CA's signature with one
+// read of the CA's host, and the next one without any.
 func TestSignerElsewhere(t *testing.T) {
 	t.Parallel()
 	seat := newMemory()
@@ -307,7 +309,7 @@ func TestSetKubeconfig(t *testing.T) {
 	}
 }
 
-// With a CA of the operator's the key is used and goes nowhere.
+// TestOperatorsCA checks that the key of an operator's CA signs and goes to no host.
 func TestOperatorsCA(t *testing.T) {
 	t.Parallel()
 	for _, algorithm := range []string{"RSA-2048", "ECDSA-P384"} {
@@ -337,8 +339,8 @@ func TestOperatorsCA(t *testing.T) {
 	}
 }
 
-// A key whose certificate was never written is replaced; the operations that
-// were begun are reported.
+// TestLostInBetween checks that a key whose certificate was never written is replaced, and
+// that the begun operations are reported.
 func TestLostInBetween(t *testing.T) {
 	t.Parallel()
 	host := newMemory()
@@ -357,8 +359,8 @@ func TestLostInBetween(t *testing.T) {
 	checkLeaf(t, host)
 }
 
-// A key without its certificate is kept, and so is one that cannot be read: it
-// may have signed something.
+// TestKeyWithoutCertificate checks that a key without its certificate is kept, and so is an
+// unreadable one: it may have signed something.
 func TestKeyWithoutCertificate(t *testing.T) {
 	t.Parallel()
 	host := newMemory()
@@ -383,7 +385,7 @@ func TestKeyWithoutCertificate(t *testing.T) {
 	}
 }
 
-// Errors name what is missing and quote nothing of what is there.
+// TestErrors checks that errors name what is missing and quote no file.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	const canary = "c2VjcmV0LWNhbmFyeQ"
@@ -425,7 +427,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Keys made ahead are used once each.
+// TestPrepare checks that keys made in advance are used once each.
 func TestPrepare(t *testing.T) {
 	t.Parallel()
 	host := newMemory()

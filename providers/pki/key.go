@@ -15,10 +15,10 @@ import (
 	"strconv"
 )
 
-// DefaultAlgorithm is what kubeadm takes when encryptionAlgorithm is unset.
+// DefaultAlgorithm is kubeadm's default for encryptionAlgorithm.
 const DefaultAlgorithm = "RSA-2048"
 
-// NewKey makes a private key of one of kubeadm's algorithms.
+// NewKey makes a private key with one of kubeadm's algorithms.
 func NewKey(algorithm string) (crypto.Signer, error) {
 	switch algorithm {
 	case "", "RSA-2048":
@@ -59,8 +59,8 @@ func encodePublicKey(key crypto.PublicKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: blockPublicKey, Bytes: der}), nil
 }
 
-// ParsePublicKeys returns the identities of the public keys in PEM: the hex SHA-256
-// of each in PKIX form. It is an error when there is none.
+// ParsePublicKeys returns the identities of the public keys in PEM: the hex SHA-256 of each
+// in PKIX form. It fails if there is none.
 func ParsePublicKeys(b []byte) ([]string, error) {
 	keys, err := parsePublicKeys(b)
 	if err != nil {
@@ -74,8 +74,8 @@ func ParsePublicKeys(b []byte) ([]string, error) {
 	return out, nil
 }
 
-// parsePublicKeys reads public keys in PEM, and gives them in PKIX form. What an
-// API server would read otherwise than it looks is an error.
+// parsePublicKeys reads public keys in PEM, and returns them in PKIX form. It refuses
+// content that an API server would parse in another way.
 func parsePublicKeys(b []byte) ([][]byte, error) {
 	var out [][]byte
 	for {

@@ -29,7 +29,7 @@ type named[T any] struct {
 	Entry T
 }
 
-// entryKey is under which key the list's entries hold their content.
+// entryKey is the key under which the list's entries hold their content.
 func (n named[T]) entryKey() string {
 	switch any(n.Entry).(type) {
 	case clusterEntry:
@@ -76,16 +76,16 @@ type userEntry struct {
 	ClientCertificate     string `json:"client-certificate,omitempty"`
 	ClientCertificateData []byte `json:"client-certificate-data,omitempty"`
 	ClientKey             string `json:"client-key,omitempty"`
-	// ClientKeyData is base64; text, so that a file whose key was masked can be read.
+	// ClientKeyData is base64; text, so that a file with a masked key can be parsed.
 	ClientKeyData base64Text `json:"client-key-data,omitempty"`
 	Token         string     `json:"token,omitempty"`
 	TokenFile     string     `json:"tokenFile,omitempty"`
 }
 
-// base64Text is bytes that are written in base64 and never read back.
+// base64Text is bytes that are written in base64 and never parsed.
 type base64Text []byte
 
-// UnmarshalJSON passes over what is there.
+// UnmarshalJSON ignores the content.
 func (*base64Text) UnmarshalJSON([]byte) error { return nil }
 
 // encodeKubeconfig writes a kubeconfig with one cluster, user and context.
@@ -103,9 +103,9 @@ func encodeKubeconfig(op planner.WriteKubeconfig, ca []byte, user userEntry) ([]
 	return b, nil
 }
 
-// setKubeconfig changes parts of the current context and keeps everything else,
-// also what this package does not know. It returns nil when nothing changes.
-// Trust is PEM for the CAs to trust; empty leaves them.
+// setKubeconfig changes parts of the current context and keeps everything else, including
+// fields that this package does not know. It returns nil if nothing changes. trust is the
+// PEM of the CAs to trust; empty keeps them.
 func setKubeconfig(b []byte, op planner.SetKubeconfig, trust []byte) ([]byte, error) {
 	config, err := readKubeconfig(b)
 	if err != nil {
@@ -137,8 +137,8 @@ func setKubeconfig(b []byte, op planner.SetKubeconfig, trust []byte) ([]byte, er
 	return yaml.Marshal(tree)
 }
 
-// useCluster sets the server and the CAs of a cluster, what is empty of them not,
-// and tells whether that changed anything.
+// useCluster sets the server and the CAs of a cluster, unless they are empty, and reports
+// whether anything changed.
 func useCluster(cluster map[string]any, server string, trust []byte) bool {
 	changed := false
 	set := func(key, value string) {
@@ -151,8 +151,8 @@ func useCluster(cluster map[string]any, server string, trust []byte) bool {
 	return changed
 }
 
-// useClientFile makes a user take certificate and key from one file, and tells
-// whether that changed anything.
+// useClientFile makes a user read certificate and key from one file, and reports whether
+// anything changed.
 func useClientFile(user map[string]any, path string) bool {
 	_, cert := user["client-certificate-data"]
 	_, private := user["client-key-data"]
@@ -165,7 +165,7 @@ func useClientFile(user map[string]any, path string) bool {
 	return true
 }
 
-// entryOf finds the content of a named entry in a list of a kubeconfig's tree.
+// entryOf returns the content of a named entry in a list of a kubeconfig's tree.
 func entryOf(tree map[string]any, list, key, name string) (map[string]any, error) {
 	entries, _ := tree[list].([]any)
 	for _, e := range entries {
@@ -178,9 +178,9 @@ func entryOf(tree map[string]any, list, key, name string) (map[string]any, error
 	return nil, fmt.Errorf("cannot find %s %q in the kubeconfig", key, name)
 }
 
-// ParseKubeconfig reads the public parts of a kubeconfig: of its current
-// context, or of its only cluster when it has no context (cluster-info). An
-// error says what is wrong with the file and quotes none of it.
+// ParseKubeconfig reads the public parts of a kubeconfig: of its current context, or of its
+// only cluster if it has no context (cluster-info). An error names the problem and quotes
+// nothing of the file.
 func ParseKubeconfig(b []byte) (*state.KubeconfigInfo, error) {
 	config, err := readKubeconfig(b)
 	if err != nil {
@@ -202,7 +202,7 @@ func ParseKubeconfig(b []byte) (*state.KubeconfigInfo, error) {
 	return info, nil
 }
 
-// readIdentities fills in who is trusted and who the client is.
+// readIdentities fills in the trusted CAs and the client's identity.
 func readIdentities(info *state.KubeconfigInfo, ca, client []byte) error {
 	if len(ca) > 0 {
 		cas, err := ParseCertificates(ca)
@@ -212,7 +212,7 @@ func readIdentities(info *state.KubeconfigInfo, ca, client []byte) error {
 		info.CAs = cas
 	}
 	if len(client) > 0 {
-		// Together with the CA, so that the signer is found among its certificates.
+		// Parsed together with the CA, so that the signer is found among its certificates.
 		certs, err := ParseCertificates(append(append(append([]byte{}, client...), '\n'), ca...))
 		if err != nil {
 			return fmt.Errorf("cannot parse kubeconfig: its client certificate: %w", err)
@@ -224,8 +224,7 @@ func readIdentities(info *state.KubeconfigInfo, ca, client []byte) error {
 
 func readKubeconfig(b []byte) (*kubeconfigFile, error) {
 	var config kubeconfigFile
-	// The cause is left out: errors of the YAML decoder quote the text, and the
-	// text holds a key.
+	// The cause is dropped: errors of the YAML decoder quote the text, which holds a key.
 	if err := yaml.Unmarshal(b, &config); err != nil {
 		return nil, errors.New("cannot parse kubeconfig: it is no YAML of that kind")
 	}

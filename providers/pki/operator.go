@@ -18,7 +18,7 @@ import (
 
 // Kubeconfig implements providers.Issuer.
 func (i *Issuer) Kubeconfig(ctx context.Context, signer providers.Host, op planner.WriteKubeconfig, contents map[string]state.Secret) (providers.ClientAccess, error) {
-	op.Renew = true // nothing is looked for where it would be written
+	op.Renew = true // no existing file is read
 	g := newGroup(i, signer, []providers.KeyRequest{{Operation: op, Source: signer}}, contents)
 	if err := g.read(ctx); err != nil {
 		return providers.ClientAccess{}, err
@@ -48,7 +48,7 @@ func (i *Issuer) ReadKubeconfig(ctx context.Context, from providers.Host, path s
 	return a, nil
 }
 
-// clientAccess takes the credentials out of a kubeconfig as kubeadm writes one.
+// clientAccess extracts the credentials from a kubeconfig in kubeadm's format.
 func clientAccess(b []byte) (providers.ClientAccess, error) {
 	f, err := kubeconfig.Parse(b)
 	if err != nil {
@@ -71,7 +71,7 @@ func clientAccess(b []byte) (providers.ClientAccess, error) {
 	}
 	key := keyAlone(a.User.Key)
 	if _, err := tls.X509KeyPair(client, key); err != nil {
-		// The cause is left out: it is about key material.
+		// The cause is dropped: it refers to key material.
 		return providers.ClientAccess{}, errors.New("its client certificate and key do not belong together")
 	}
 	return providers.ClientAccess{
@@ -80,8 +80,8 @@ func clientAccess(b []byte) (providers.ClientAccess, error) {
 	}, nil
 }
 
-// certificatesAlone returns the certificates in PEM, without what is between the blocks
-// and in their headers.
+// certificatesAlone returns the certificates in PEM, without text between the blocks and
+// without headers.
 func certificatesAlone(b []byte) ([]byte, []state.CertificateInfo, error) {
 	infos, err := ParseCertificates(b)
 	if err != nil {
@@ -96,7 +96,7 @@ func certificatesAlone(b []byte) ([]byte, []state.CertificateInfo, error) {
 	return out, infos, nil
 }
 
-// keyAlone returns the first private key in PEM; nil when there is none.
+// keyAlone returns the first private key in PEM; nil if there is none.
 func keyAlone(b []byte) []byte {
 	for block, rest := pem.Decode(b); block != nil; block, rest = pem.Decode(rest) {
 		switch block.Type {
@@ -107,11 +107,11 @@ func keyAlone(b []byte) []byte {
 	return nil
 }
 
-// Naming is what the entries of a kubeconfig are called, and which server it is for.
+// Naming is the names of a kubeconfig's entries, and its server.
 type Naming struct{ Cluster, User, Context, Server string }
 
-// Write returns a kubeconfig with one cluster, user and context. Names and server are
-// the operator's, and of the access nothing goes in but CA, certificate and key.
+// Write returns a kubeconfig with one cluster, user and context. Names and server are the
+// operator's; from the access it takes only CA, certificate and key.
 func Write(a providers.ClientAccess, names Naming) (state.Secret, error) {
 	b, err := yaml.Marshal(kubeconfigFile{
 		APIVersion: "v1", Kind: "Config", CurrentContext: names.Context,
@@ -135,10 +135,9 @@ func encodeTree(tree map[string]any) (state.Secret, error) {
 	return state.NewSecret(b), nil
 }
 
-// Merge adds the entries of one kubeconfig to another, in place of those with
-// the same names, and makes its context the current one. All else stays, also
-// what this package does not know; only comments are lost. An error quotes
-// nothing of either.
+// Merge adds the entries of one kubeconfig to another, replaces those with the same names,
+// and makes its context the current one. Everything else stays, including fields that this
+// package does not know; only comments are lost. An error quotes nothing of either.
 func Merge(into, add []byte) (state.Secret, error) {
 	var base, more map[string]any
 	if yaml.Unmarshal(into, &base) != nil || yaml.Unmarshal(add, &more) != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/kubewright/kubewright/state/kubeconfig"
 )
 
-// TestKubeconfigForTheOperator: the certificate is the user's, signed by the
+// TestKubeconfigForTheOperator checks that the certificate is the user's, signed by the
 // host's CA, with a key that no host has seen.
 func TestKubeconfigForTheOperator(t *testing.T) {
 	t.Parallel()
@@ -88,8 +88,8 @@ func verify(t *testing.T, kubeconfig state.Secret, ca []byte, now time.Time) {
 	}
 }
 
-// adminConf returns an admin.conf with further YAML in its three entries, of a CA that a host
-// holds. Text stands around the PEM in it, as openssl writes.
+// adminConf returns an admin.conf of a CA that a host holds, with further YAML in its three
+// entries and with text around the PEM, as openssl writes it.
 func adminConf(t *testing.T, cluster, user, more string) (*memory, []byte) {
 	t.Helper()
 	i, host := pki.New(pki.Options{}), newMemory()
@@ -121,8 +121,8 @@ contexts:
 	return host, host.files[base+".crt"]
 }
 
-// TestReadKubeconfig: what the operator gets is CA, certificate and key, and names and
-// server of the operator's own.
+// TestReadKubeconfig checks that the operator gets CA, certificate and key, with names and
+// server of his own.
 func TestReadKubeconfig(t *testing.T) {
 	t.Parallel()
 	host, ca := adminConf(t, "", "", "")
@@ -162,7 +162,8 @@ users:
 	}
 }
 
-// TestReadKubeconfigRefuses: a field that a host has added is named, whatever it is.
+// TestReadKubeconfigRefuses checks that a field added by a host is named in the error,
+// whatever it is.
 func TestReadKubeconfigRefuses(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ cluster, user, more, want string }{
@@ -197,8 +198,8 @@ func TestReadKubeconfigRefuses(t *testing.T) {
 	}
 }
 
-// TestReadKubeconfigOfTwo: a certificate with the key of another one is of no use, and the
-// error says nothing of the key.
+// TestReadKubeconfigOfTwo checks that a certificate with the key of another one is refused,
+// and that the error quotes nothing of the key.
 func TestReadKubeconfigOfTwo(t *testing.T) {
 	t.Parallel()
 	const path = "/etc/kubernetes/admin.conf"

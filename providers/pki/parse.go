@@ -20,10 +20,9 @@ const (
 	blockPublicKey   = "PUBLIC KEY"
 )
 
-// ParseCertificates reads the public parts of the certificates in PEM, in
-// their order. Blocks of other types, keys among them, are passed over.
-// IssuerKeyDigest is filled where the signer is in the same file (or is the
-// certificate itself); Link does the same across files. It is an error when
+// ParseCertificates reads the public parts of the certificates in PEM, in order. It ignores
+// blocks of other types, including keys. It fills IssuerKeyDigest if the signer is in the
+// same file (or is the certificate itself); Link does the same across files. It fails if
 // there is no certificate, or one that cannot be parsed.
 func ParseCertificates(b []byte) ([]state.CertificateInfo, error) {
 	certs, err := parseCertificates(b)
@@ -69,16 +68,16 @@ const (
 )
 
 const (
-	// mostCertificates is how many certificates a file of a host has at most. The bundles of
+	// mostCertificates limits the certificates in a file of a host. The bundles of
 	// distributions have 150.
 	mostCertificates = 1000
-	// mostSignatures is how many signatures are verified at most for the files of one host.
-	// Every certificate of a host may bear the name of every CA there.
+	// mostSignatures limits the signatures that are verified for the files of one host,
+	// where every certificate may have the name of every CA.
 	mostSignatures = 2000
 )
 
-// issuerDigest returns the identity of the first candidate that signed c, or "". left is how many
-// signatures may still be verified.
+// issuerDigest returns the identity of the first candidate that signed c, or "". left is
+// the remaining number of signatures to verify.
 func issuerDigest(c *x509.Certificate, candidates []*x509.Certificate, left *int) string {
 	for _, ca := range candidates {
 		if !bytes.Equal(c.RawIssuer, ca.RawSubject) {
@@ -94,10 +93,10 @@ func issuerDigest(c *x509.Certificate, candidates []*x509.Certificate, left *int
 	return ""
 }
 
-// Link fills IssuerKeyDigest of the certificates in a report by verifying them
-// against the CA certificates of the same report. The observer leaves the PEM
-// of a certificate file in Content until then; Link takes it out again, since a
-// report holds the content of no file that was not asked for.
+// Link fills IssuerKeyDigest of the certificates in a report by verifying them against the
+// CA certificates of the same report. Until then the observer leaves the PEM of a
+// certificate file in Content; Link removes it, since a report contains no file content
+// that was not requested.
 func Link(files map[string]state.FileReport) {
 	parsed, signatures := map[string][]*x509.Certificate{}, mostSignatures
 	var cas []*x509.Certificate

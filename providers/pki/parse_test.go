@@ -26,7 +26,7 @@ func TestLink(t *testing.T) {
 	pki.Link(files)
 	ca := files[dir+"/ca.crt"].Certificates[0]
 	leaf := files[dir+"/apiserver.crt"]
-	// Both CAs have the same name: only the signature tells them apart.
+	// Both CAs have the same name: only the signature distinguishes them.
 	if got := leaf.Certificates[0].IssuerKeyDigest; got != ca.KeyDigest {
 		t.Errorf("got issuer %s, want %s", got, ca.KeyDigest)
 	}
@@ -38,8 +38,8 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestManyCertificates: a host that gives many certificates of one name costs no more than
-// others do.
+// TestManyCertificates checks that a host with many certificates of one name costs no more
+// than other hosts.
 func TestManyCertificates(t *testing.T) {
 	t.Parallel()
 	host := newMemory()
@@ -90,7 +90,8 @@ func TestParseKubeconfig(t *testing.T) {
 	}
 }
 
-// TestUnparsable: what holds something else says what, and quotes nothing of it.
+// TestUnparsable checks that the error for a file of another type names the type, and
+// quotes nothing of the file.
 func TestUnparsable(t *testing.T) {
 	t.Parallel()
 	const damaged = "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"

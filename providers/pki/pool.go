@@ -9,18 +9,17 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// pool holds keys that were made ahead of their use. RSA keys take long, and
-// while a plan is confirmed or packages are installed there is time.
+// pool holds keys that were made in advance. RSA keys take long, and there is time while a
+// plan is confirmed or packages are installed.
 type pool struct {
 	make func(algorithm string) (crypto.Signer, error)
 	mu   sync.Mutex
 	keys map[string][]crypto.Signer
 }
 
-// Prepare begins to make the keys that the plan's steps will need, in the
-// background, and returns at once. It ends when all are made or the context is
-// done. A key that is needed before it was made is made then; one that turns out
-// not to be needed is dropped with the issuer.
+// Prepare starts to make the keys that the plan's steps will need, in the background, and
+// returns at once. It ends when all are made or the context is done. A key that is needed
+// earlier is made on demand; an unneeded one is dropped with the issuer.
 func (i *Issuer) Prepare(ctx context.Context, plan *planner.Plan) {
 	var wanted []string
 	for _, s := range plan.Steps {
@@ -35,7 +34,7 @@ func (i *Issuer) Prepare(ctx context.Context, plan *planner.Plan) {
 		queue <- algorithm
 	}
 	close(queue)
-	// One processor is left to everything else.
+	// Leave one processor to everything else.
 	for range max(1, runtime.GOMAXPROCS(0)-1) {
 		go func() {
 			for algorithm := range queue {
@@ -50,7 +49,7 @@ func (i *Issuer) Prepare(ctx context.Context, plan *planner.Plan) {
 	}
 }
 
-// needsKey returns the algorithm of the key that an operation makes, if it makes one.
+// needsKey returns the algorithm of the key that an operation makes, if any.
 func needsKey(op planner.Operation) (algorithm string, ok bool) {
 	switch op := op.(type) {
 	case planner.IssueCA:
@@ -74,7 +73,7 @@ func (p *pool) put(algorithm string, key crypto.Signer) {
 	p.keys[algorithm] = append(p.keys[algorithm], key)
 }
 
-// take hands out a key, to one caller only, or makes one.
+// take returns a key, each to one caller only, or makes one.
 func (p *pool) take(algorithm string) (crypto.Signer, error) {
 	p.mu.Lock()
 	if ready := p.keys[algorithm]; len(ready) > 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// stage prepares the files of a job. Keys are staged before the certificate
-// that goes with them: a certificate that exists means that the pair is whole.
+// stage prepares the files of a job. It stages keys before their certificates: an existing
+// certificate proves that the pair is complete.
 func (g *group) stage(j *job) error {
 	switch op := j.Operation.(type) {
 	case planner.IssueCA:
@@ -33,9 +33,9 @@ func (g *group) stage(j *job) error {
 	return fmt.Errorf("internal error: %T is no operation with keys", j.Operation)
 }
 
-// stageCA keeps a private key that lies there without a certificate, as where an
-// apply was cut short between the two: it may have signed something, and what is
-// written over is lost for good.
+// stageCA keeps a private key that exists without its certificate, as after an apply that
+// was interrupted between the two: the key may have signed something, and an overwritten
+// key is lost for good.
 func (g *group) stageCA(j *job, op planner.IssueCA) error {
 	signer := j.key
 	if signer == nil {
@@ -71,7 +71,7 @@ func (g *group) putPair(j *job, base string, certificate []byte) error {
 	return nil
 }
 
-// stageKeyPair keeps a private key that exists: tokens were signed with it.
+// stageKeyPair keeps an existing private key, since tokens were signed with it.
 func (g *group) stageKeyPair(j *job, op planner.IssueKeyPair) error {
 	signer := j.key
 	if signer == nil {
@@ -118,7 +118,7 @@ func (g *group) leaf(j *job, ca *authority, op planner.IssueCertificate, notBefo
 	return ca.sign(template, j.key.Public())
 }
 
-// authority finds a CA: staged by this group, known from before, read by this
+// authority finds a CA: staged by this group, known from an earlier read, read by this
 // group, or the operator's.
 func (g *group) authority(host providers.Host, ca planner.Signer, withKey bool) (*authority, error) {
 	where := place{host, ca.Base}
@@ -165,7 +165,7 @@ func (g *group) authorityFiles(host providers.Host, ca planner.Signer, withKey b
 	return certificate, private, nil
 }
 
-// given is something of the operator's.
+// given returns a file of the operator's.
 func (g *group) given(ref string) ([]byte, error) {
 	s := g.contents[ref]
 	if s.IsZero() {
@@ -174,8 +174,8 @@ func (g *group) given(ref string) ([]byte, error) {
 	return s.Reveal(), nil
 }
 
-// stageKubeconfig writes a new kubeconfig. The first client certificate begins
-// when its CA does, a renewed one five minutes ago; so it is with kubeadm.
+// stageKubeconfig writes a new kubeconfig. As with kubeadm, the first client certificate
+// begins when its CA does, and a renewed one five minutes ago.
 func (g *group) stageKubeconfig(j *job, op planner.WriteKubeconfig) error {
 	byToken := op.Token != nil
 	if !byToken && j.key == nil {

@@ -14,12 +14,11 @@ import (
 	"github.com/kubewright/kubewright/providers/budget"
 )
 
-// marker returns what a marker line begins with, and the line break before it.
+// marker returns the beginning of a marker line, with the line break before it.
 func marker(nonce string) string { return "\nkubewright " + nonce + " " }
 
-// parseAnswer takes an answer apart. What stands before the first marker is
-// noise; so is everything behind the end marker. A marker line that was cut off
-// does not count.
+// parseAnswer splits an answer into sections. Output before the first marker and after the
+// end marker is noise. An incomplete marker line does not count.
 func parseAnswer(raw []byte, nonce string) answer {
 	var a answer
 	mark := []byte(marker(nonce))
@@ -47,37 +46,37 @@ func parseAnswer(raw []byte, nonce string) answer {
 }
 
 const (
-	// lineCap is how long a marker line may be, in bytes.
+	// lineCap limits a marker line, in bytes.
 	lineCap = 16 << 10
-	// sectionCap is how many sections an answer may have.
+	// sectionCap limits the sections of an answer.
 	sectionCap = 16 << 10
 )
 
-// collector keeps an answer as it arrives, and ends the conversation when
-// there is too much of it.
+// collector keeps an answer as it arrives, and ends the conversation if the answer exceeds
+// a limit.
 type collector struct {
 	mark  string
 	limit int64
-	// caps are what each section may have, by its name; partCap where there is none. Where
-	// caps is nil the limit counts alone.
+	// caps limits each section, by its name; partCap applies to others. If caps is nil,
+	// only limit applies.
 	caps map[string]int64
 	hear func(string)
-	// op is told the number of each operation that begins; nil for an answer without any.
+	// op gets the number of each operation that begins; nil for an answer without any.
 	op   func(int)
 	stop context.CancelCauseFunc
-	// hold makes room for as many bytes, and waits for it.
+	// hold makes room for n bytes, and waits for it.
 	hold func(n int) error
 
 	mu    sync.Mutex
 	buf   []byte
 	began time.Time // when the begin marker arrived; zero before
-	// searched is how much of buf was searched for markers.
+	// searched is how much of buf has been searched for markers.
 	searched int
 	// sections counts the marker lines, ops the operations that have begun, told the bytes
-	// that hear got.
+	// passed to hear.
 	sections, ops, told int
-	// section is the name of the one that arrives, which begins at its offset in buf; former
-	// counts the bytes of those before it.
+	// section is the name of the arriving section, which begins at offset at in buf; former
+	// counts the bytes of earlier sections by name.
 	section string
 	at      int
 	former  map[string]int64
@@ -103,8 +102,8 @@ func (c *collector) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// capSection ends the conversation when the section that arrives, and that ends at an offset
-// for now, is larger than it may be.
+// capSection ends the conversation if the arriving section, which so far ends at offset to,
+// exceeds its limit.
 func (c *collector) capSection(to int) {
 	if c.off || c.caps == nil || c.began.IsZero() {
 		return
@@ -118,7 +117,7 @@ func (c *collector) capSection(to int) {
 	}
 }
 
-// next is the beginning of a section; the one before ends at an offset.
+// next begins a section; the previous one ends at offset to.
 func (c *collector) next(section string, to int) {
 	c.capSection(to)
 	if c.caps != nil && !c.began.IsZero() {
@@ -132,7 +131,7 @@ func (c *collector) end(cause error) {
 	c.stop(cause)
 }
 
-// markers looks at the marker lines that have arrived since the last look.
+// markers processes the marker lines that have arrived since the last call.
 func (c *collector) markers() {
 	mark := []byte(c.mark)
 	for !c.off {
@@ -170,8 +169,8 @@ func (c *collector) markers() {
 	}
 }
 
-// heard passes on what a command has printed while it runs. It is no part of the answer,
-// which is the same whether it is listened to or not.
+// heard passes on output of a running command. It is no part of the answer, which is the
+// same with or without a listener.
 func (c *collector) heard(said string) {
 	switch c.told += len(said); {
 	case c.hear == nil:
@@ -183,10 +182,10 @@ func (c *collector) heard(said string) {
 	}
 }
 
-// errUnasked is why a host is given up that tells what it was not to tell.
+// errUnasked reports a host that sends its commands' output without being asked to.
 var errUnasked = errors.New("it tells what its commands print, which was not asked for")
 
-// bound returns what may have arrived so far.
+// bound returns the limit of what may have arrived so far.
 func (c *collector) bound() (int64, string) {
 	if c.began.IsZero() {
 		return noiseCap, "before the answer"
@@ -194,7 +193,7 @@ func (c *collector) bound() (int64, string) {
 	return c.limit + noiseCap, "of answer"
 }
 
-// bytes returns what has arrived; what is written afterwards does not count.
+// bytes returns what has arrived; later writes do not count.
 func (c *collector) bytes() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,29 +9,29 @@ import (
 	"github.com/kubewright/kubewright/providers/budget"
 )
 
-// Caps of the parts of an observation, in bytes.
+// Limits for the parts of an observation, in bytes.
 const (
 	contentCap = 1 << 20  // of one file; a larger one has no content
-	partCap    = 64 << 10 // of a section whose size does not depend on what was asked for
+	partCap    = 64 << 10 // of a section whose size does not depend on the query
 	factCap    = 64 << 10 // of a file that is always read
 	// A kube-proxy in mode ipvs gives its host the address of every Service.
 	addressesCap = 4 << 20
 	socketsCap   = 1 << 20
 	portsCap     = 4 << 20
 	imagesCap    = 8 << 20
-	globCap      = 1 << 20 // of what matches the patterns, in each section
-	lineRoom     = 256     // of a line, besides the path in it
-	linkCap      = 4096    // of where a link leads (PATH_MAX)
-	keyCap       = 1 << 10 // of what is public in a key
+	globCap      = 1 << 20 // of the paths that match the patterns, in each section
+	lineRoom     = 256     // of a line, in addition to its path
+	linkCap      = 4096    // of a link's target (PATH_MAX)
+	keyCap       = 1 << 10 // of the public part of a key
 )
 
-// Most names that a host tells by itself.
+// Limits for names that a host reports unasked.
 const (
 	mostMatches = 10_000 // files that match the patterns
 	mostImages  = 10_000
 )
 
-// room returns the bytes of one line for each path.
+// room returns the bytes of one line per path.
 func room(paths []string, more int64) int64 {
 	var n int64
 	for _, p := range paths {
@@ -40,15 +40,15 @@ func room(paths []string, more int64) int64 {
 	return n
 }
 
-// sectionCaps returns how many bytes a host may send in each section of its answer. Of a
-// section that is not named here it is partCap.
+// sectionCaps returns how many bytes a host may send in each section of its answer. For
+// other sections the limit is partCap.
 func (q *query) sectionCaps() map[string]int64 {
 	glob := int64(0)
 	if len(q.Globs) > 0 {
 		glob = globCap
 	}
 	small := slices.Concat(q.contents, q.certificates, q.keys, q.kubeconfig)
-	// In base64, with its line breaks. The files that are always read are small.
+	// Base64 with its line breaks. The files that are always read are small.
 	contents := int64(len(q.contents)) * contentCap
 	if q.facts {
 		contents += int64(len(factFiles)) * (factCap - contentCap)
@@ -84,7 +84,7 @@ func (q *query) sectionCaps() map[string]int64 {
 	return caps
 }
 
-// unnamed is how many sections are not in sectionCaps.
+// unnamed is the number of sections that are not in sectionCaps.
 const unnamed = 16
 
 // limit returns how many bytes a host may send as its answer.
@@ -96,22 +96,22 @@ func (q *query) limit() int64 {
 	return min(all, budget.Largest-noiseCap)
 }
 
-// refused is the error of a section that holds what was not asked for.
+// refused is the error for a section with content that was not requested.
 func (r *reading) refused(section string, cause error) error {
 	return &providers.Error{Kind: providers.ErrProtocol, Do: "accept the host's " + providers.Sanitize(section, 64), Cause: suspect(cause)}
 }
 
-// unasked is the error of a section that names something that was not asked for.
+// unasked is the error for a section that names something that was not requested.
 func (r *reading) unasked(section, name string) error {
 	return &unaskedError{r.refused(section, fmt.Errorf("it names %s, which was not asked for", providers.Sanitize(name, 200)))}
 }
 
-// unaskedError is the error of an answer that names something that was not asked for.
+// unaskedError is the error for an answer that names something that was not requested.
 type unaskedError struct{ error }
 
 func (e *unaskedError) Unwrap() error { return e.error }
 
-// set returns the members of lists of paths on the host, without its root.
+// set returns the paths in the lists as a set, without the host's root.
 func (r *reading) set(lists ...[]string) map[string]bool {
 	out := map[string]bool{}
 	for _, list := range lists {
@@ -127,8 +127,8 @@ func (r *reading) globbed(p string) bool {
 	return slices.ContainsFunc(r.query.Globs, func(g string) bool { ok, _ := path.Match(g, p); return ok })
 }
 
-// found records a path that the host reports: one that was asked for, or one of the
-// first mostMatches that match a pattern.
+// found records a path that the host reports: a requested one, or one of the first
+// mostMatches that match a pattern.
 func (r *reading) found(asked map[string]bool, p string) error {
 	switch {
 	case asked[p]:
@@ -142,7 +142,7 @@ func (r *reading) found(asked map[string]bool, p string) error {
 	return nil
 }
 
-// seen refuses a path that is not among the files that the host has told to exist.
+// seen refuses a path that is not among the files that the host has reported as existing.
 func (r *reading) seen(section, p string) error {
 	if _, ok := r.report.Files[p]; !ok {
 		return r.unasked(section, p)

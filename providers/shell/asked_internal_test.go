@@ -12,8 +12,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestUnasked: a host that names what it was not asked for, or says more than that takes, is
-// not believed, and the error names the first.
+// TestUnasked checks that an answer with unrequested names, or with more data than the
+// query allows, is refused, and that the error names the first of them.
 func TestUnasked(t *testing.T) {
 	t.Parallel()
 	q := testQuery(t).Query
@@ -56,13 +56,13 @@ func TestUnasked(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			if c.want != "" && !strings.Contains(providers.RemedyOf(err), "compromised") {
-				t.Errorf("it does not say what to do: %q", providers.RemedyOf(err))
+				t.Errorf("it has no remedy: %q", providers.RemedyOf(err))
 			}
 		})
 	}
 }
 
-// TestLimitOfQuery: a host may say as much as it is asked for, and little more.
+// TestLimitOfQuery checks that the limit of an answer is just above what the query needs.
 func TestLimitOfQuery(t *testing.T) {
 	t.Parallel()
 	file := func(n int) state.Query {
@@ -83,7 +83,7 @@ func TestLimitOfQuery(t *testing.T) {
 	}
 }
 
-// TestCollectorEnds: what a host sends without end is cut off, whatever it is.
+// TestCollectorEnds checks that endless output of any kind is cut off.
 func TestCollectorEnds(t *testing.T) {
 	t.Parallel()
 	mark := marker(testNonce)

@@ -16,8 +16,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestHostThatHangs: a host that lets us in and whose commands hang is given up while it is
-// observed, whoever waits for it; not while it is changed, for a change may take its time.
+// TestHostThatHangs checks that a host that accepts the login but whose commands hang is
+// given up while it is observed, for each of the callers; not while it is changed, since a
+// change may take its time.
 func TestHostThatHangs(t *testing.T) {
 	t.Parallel()
 	h := shell.New("cp1", hung{}, shell.Options{Unprivileged: true})
@@ -44,15 +45,15 @@ func TestHostThatHangs(t *testing.T) {
 	}
 }
 
-// hung is this machine as a transport whose commands say something and hang then.
+// hung is this machine as a transport whose commands print something and then hang.
 type hung struct{ local.Machine }
 
 func (h hung) Exec(ctx context.Context, _ string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
 	return h.Machine.Exec(ctx, "echo hello; sleep 600", stdin, stdout, stderr)
 }
 
-// TestHostThatIsSlow: a host that goes on telling is heard to the end, and so is one whose
-// command begins late, as behind others where sshd grants few sessions.
+// TestHostThatIsSlow checks that a host that keeps sending is read to the end, and so is
+// one whose command begins late, as after others when sshd grants few sessions.
 func TestHostThatIsSlow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

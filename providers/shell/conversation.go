@@ -18,21 +18,21 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Transport runs command lines on one host. ssh.Conn and local.Machine are some.
+// Transport runs command lines on one host. ssh.Conn and local.Machine implement it.
 type Transport interface {
-	// Exec runs one command line in the login shell and returns its exit code.
-	// An error means that the exit code is not known; it wraps a kind of providers.
+	// Exec runs one command line in the login shell and returns its exit code. An error
+	// means that the exit code is unknown; it wraps a kind of providers.
 	Exec(ctx context.Context, command string, stdin io.Reader, stdout, stderr io.Writer) (int, error)
 	// DialContext connects to an address as the host itself would.
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 	Close() error
 }
 
-// reader reads blocks until one is a script, and evaluates that. It holds no
-// single quote and no backslash, on which shells differ inside single quotes.
+// reader reads blocks until one is a script, and evaluates that. It contains no single
+// quote and no backslash, since shells treat these differently inside single quotes.
 const reader = `while read -r k n; do if test "$k" = kubewright-script; then s=$(dd bs="$n" count=1 iflag=fullblock 2>/dev/null) && eval "$s"; exit; fi; done`
 
-// CommandLine is what is run on every host, whatever is to be done there.
+// CommandLine is the command line that runs on every host, whatever the task.
 const CommandLine = "sh -c '" + reader + "'"
 
 var (
@@ -42,7 +42,7 @@ var (
 	entryScript string
 )
 
-// Caps on what a host may send, in bytes. More than that ends the conversation.
+// Limits for a host's output, in bytes. Exceeding one ends the conversation.
 const (
 	noiseCap  = 64 << 10 // before the answer begins
 	stderrCap = 16 << 20 // on standard error in all, of which the end is kept
@@ -50,19 +50,19 @@ const (
 	toldCap   = 16 << 20 // of what commands print while they run
 )
 
-// script is something to be done on a host in one round trip.
+// script is a task for a host in one round trip.
 type script struct {
 	do     string  // in words, before the host's name: observe, change
 	body   string  // shell text, made of fixed text and call
-	frames []frame // data for it, in the order in which it takes them
+	frames []frame // its data, in the order in which it reads them
 	limit  int64   // bytes of answer accepted
-	// caps are what each section of the answer may have, in bytes; nil where the limit counts alone.
+	// caps limits each section of the answer, in bytes; nil if limit alone applies.
 	caps map[string]int64
-	// hear gets the rest of each line that says heard, when it arrives; nil where none may come.
+	// hear gets the rest of each "heard" line as it arrives; nil if none may come.
 	hear func(string)
-	// pace is how fast the answer has to come.
+	// pace is how fast the answer has to arrive.
 	pace budget.Pace
-	// limits are how long each of its operations may take, in order; none for an observation.
+	// limits are the time limits of its operations, in order; none for an observation.
 	limits []time.Duration
 	// doing names operation n, for errors.
 	doing func(n int) string
@@ -74,7 +74,7 @@ type frame struct {
 	open func() (io.ReadCloser, error)
 }
 
-// bytesFrame returns a frame of bytes at hand.
+// bytesFrame returns a frame of data in memory.
 func bytesFrame(data []byte) frame {
 	return frame{int64(len(data)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
 }
@@ -85,17 +85,18 @@ type section struct {
 	body  []byte   // up to the next marker, exactly
 }
 
-// answer is what a host said.
+// answer is the output of a host.
 type answer struct {
 	sections []section
 	complete bool // the end marker was there
 	began    time.Time
 	stderr   []byte
-	// room is what the sections take of the budget; who has parsed them releases it.
+	// room is the share of the sections in the budget; the parser of the answer releases
+	// it.
 	room *budget.Lease
 }
 
-// release gives back what the answer takes of the budget.
+// release returns the answer's share of the budget.
 func (a answer) release() {
 	if a.room != nil {
 		a.room.Release()
@@ -106,14 +107,14 @@ func (a answer) release() {
 type speaker struct {
 	transport Transport
 	name      string // the host's, for errors
-	plain     bool   // stay who we are, instead of becoming root
+	plain     bool   // stay the login user instead of becoming root
 	sudo      *sudoPassword
 	budget    *budget.Budget
 }
 
-// run has the script done and returns the answer. Together with an error the
-// answer holds what had arrived. The sudo password is sent only to a host whose
-// sudo has refused to go on without one.
+// run runs the script and returns the answer. Together with an error the answer has
+// whatever had arrived. run sends the sudo password only to a host whose sudo has refused
+// to continue without one.
 func (s *speaker) run(ctx context.Context, sc script) (answer, error) {
 	for {
 		password := s.sudo.wanted()
@@ -156,7 +157,7 @@ func (s *speaker) attempt(ctx context.Context, sc script, password state.Secret)
 	return a, s.judge(sc, a, exit, out.bytes(), !password.IsZero())
 }
 
-// input is everything that goes to standard input.
+// input returns everything that goes to standard input.
 func (s *speaker) input(sc script, nonce string, password state.Secret) *input {
 	var secret []byte
 	if !password.IsZero() {
@@ -180,8 +181,8 @@ func block(kind string, f frame) []frame {
 	return []frame{bytesFrame(fmt.Appendf(nil, "kubewright-%s %d\n", kind, f.size)), f}
 }
 
-// input reads frames one behind the other. Each is opened when its turn comes,
-// so that a large file is never held in memory.
+// input reads frames one after the other. It opens each when its turn comes, so a large
+// file is never held in memory.
 type input struct {
 	mu     sync.Mutex
 	frames []frame
@@ -226,7 +227,7 @@ func (in *input) Read(p []byte) (int, error) {
 	}
 }
 
-// close ends reading, wherever it was.
+// close ends reading, wherever it is.
 func (in *input) close() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -237,8 +238,8 @@ func (in *input) close() {
 	}
 }
 
-// judge tells from the markers how far the conversation got. given reports whether sudo had a
-// password.
+// judge derives from the markers how far the conversation got. given reports whether sudo
+// got a password.
 func (s *speaker) judge(sc script, a answer, exit int, raw []byte, given bool) error {
 	if a.complete {
 		return nil
@@ -282,7 +283,7 @@ func (s *speaker) judge(sc script, a answer, exit int, raw []byte, given bool) e
 		"give the connection's user a shell that runs commands, as with: usermod -s /bin/sh USER")}
 }
 
-// lastLine returns the last line of what a host wrote, as the end of a sentence.
+// lastLine returns the last line of a host's output, formatted as the end of a sentence.
 func lastLine(output []byte) string {
 	lines := providers.Tail(output)
 	if len(lines) == 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/providers/hosttest"
 )
 
-// plugins returns what ctr of containerd 1.7 and 2 lists, with the state of one plugin.
+// plugins returns the output of ctr of containerd 1.7 and 2, with the state of one plugin.
 func plugins(cri string) string {
 	return `[ "$*" = "--address $ROOT/run/containerd/containerd.sock --timeout 10s plugins list" ] || exit 1
 echo 'TYPE                      ID         PLATFORMS      STATUS    '
@@ -22,8 +22,8 @@ echo 'io.containerd.grpc.v1     version    -              ok        '
 ` + cri
 }
 
-// TestCRI: whether containerd serves the CRI is told by ctr, without it by crictl, and
-// otherwise not at all.
+// TestCRI checks that ctr determines whether containerd serves the CRI, without ctr crictl
+// does, and otherwise the state is unknown.
 func TestCRI(t *testing.T) {
 	t.Parallel()
 	const crictl = `[ "$*" = "--runtime-endpoint unix://$ROOT/run/containerd/containerd.sock --timeout 10s version" ] || exit 1
@@ -39,9 +39,9 @@ func TestCRI(t *testing.T) {
 		"ctr cannot ask":      {programs: map[string]string{"ctr": "exit 1"}},
 		"crictl is answered":  {programs: map[string]string{"crictl": crictl + "echo RuntimeName: containerd"}},
 		"crictl is not":       {programs: map[string]string{"crictl": crictl + "echo 'code = Unimplemented desc = unknown service runtime.v1.RuntimeService' >&2; exit 1"}, want: "disabled\n"},
-		"crictl finds nobody": {programs: map[string]string{"crictl": "echo 'connection refused' >&2; exit 1"}},
+		"crictl gets refused": {programs: map[string]string{"crictl": "echo 'connection refused' >&2; exit 1"}},
 		"neither is there":    {},
-		"nobody listens":      {programs: map[string]string{"ctr": plugins("")}, silent: true},
+		"nothing listens":     {programs: map[string]string{"ctr": plugins("")}, silent: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,8 +59,8 @@ func TestCRI(t *testing.T) {
 	}
 }
 
-// TestImages: the runtime that is meant is asked for its images, and where none is meant
-// the first that is found, by its own client where that is there.
+// TestImages checks that the images come from the given runtime, or from the first one
+// found if none is given, through its own client if that exists.
 func TestImages(t *testing.T) {
 	t.Parallel()
 	const said = `echo "${0##*/}"; echo "$*"`
@@ -71,10 +71,10 @@ func TestImages(t *testing.T) {
 		meant    string
 		want     string
 	}{
-		"none is meant":       {both, "", "ctr\n--address ROOT/run/containerd/containerd.sock --namespace k8s.io --timeout 10s images list --quiet\n"},
-		"containerd is meant": {both, "/run/containerd/containerd.sock", "ctr\n--address ROOT/run/containerd/containerd.sock --namespace k8s.io --timeout 10s images list --quiet\n"},
-		"another is meant":    {both, "/run/crio/crio.sock", "crictl\n--timeout 30s --runtime-endpoint unix://ROOT/run/crio/crio.sock --image-endpoint unix://ROOT/run/crio/crio.sock images --output json\n"},
-		"nobody is there":     {both, "/run/cri-dockerd.sock", ""},
+		"none is given":       {both, "", "ctr\n--address ROOT/run/containerd/containerd.sock --namespace k8s.io --timeout 10s images list --quiet\n"},
+		"containerd is given": {both, "/run/containerd/containerd.sock", "ctr\n--address ROOT/run/containerd/containerd.sock --namespace k8s.io --timeout 10s images list --quiet\n"},
+		"another is given":    {both, "/run/crio/crio.sock", "crictl\n--timeout 30s --runtime-endpoint unix://ROOT/run/crio/crio.sock --image-endpoint unix://ROOT/run/crio/crio.sock images --output json\n"},
+		"none is there":       {both, "/run/cri-dockerd.sock", ""},
 		"it does not answer":  {silent, "/run/crio/crio.sock", "\nkubewright " + testNonce + " no_images\n"},
 		"containerd does not": {silent, "", "\nkubewright " + testNonce + " no_images\n"},
 		"there is no ctr":     {map[string]string{"crictl": said}, "", "crictl\n--timeout 30s --runtime-endpoint unix://ROOT/run/containerd/containerd.sock --image-endpoint unix://ROOT/run/containerd/containerd.sock images --output json\n"},
@@ -106,7 +106,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// criRoot returns a host with these programs besides the shell's and awk.
+// criRoot returns a host with these programs in addition to the shell's and awk.
 func criRoot(t *testing.T, programs map[string]string, listens bool) string {
 	t.Helper()
 	root, err := os.MkdirTemp("", "cri") // a socket's path may not be long
@@ -139,8 +139,8 @@ func criRoot(t *testing.T, programs map[string]string, listens bool) string {
 	return root
 }
 
-// TestPodsWithoutRuntime: the socket's file of a runtime that was killed is no runtime. Where
-// containers run on without it nobody says that they are gone.
+// TestPodsWithoutRuntime checks that the socket file of a killed runtime does not count as
+// a runtime. If containers run on without it they are not reported as gone.
 func TestPodsWithoutRuntime(t *testing.T) {
 	t.Parallel()
 	const cannot = "echo 'connection refused' >&2; exit 1"
@@ -176,7 +176,7 @@ func TestPodsWithoutRuntime(t *testing.T) {
 				}
 				pid := lostShim(t, c.shim...).Process.Pid
 				if c.want != "" {
-					c.want = fmt.Sprintf("nobody listens on %s, and containers run on without their runtime, below the processes %d. "+
+					c.want = fmt.Sprintf("no process listens on %s, and containers run on without their runtime, below the processes %d. "+
 						"Start it again, so that it removes them, or end them, and apply again\n", socket, pid)
 				}
 			}

@@ -14,10 +14,11 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// A Fedora of a few lines: its data base is the file db, with lines NAME VERSION-RELEASE.
-// containerd brings runc along. What a repository excludes is not found by who does not
-// say that it is to be (dnf.conf(5), disable_excludes), and dnf removes what came along
-// as its configuration says unless it is told (clean_requirements_on_remove).
+// A minimal Fedora: its database is the file db, with lines NAME VERSION-RELEASE.
+// containerd depends on runc. A package that a repository excludes is found only by a
+// command that disables the exclusion (dnf.conf(5), disable_excludes), and dnf removes
+// dependencies as its configuration says unless an option overrides it
+// (clean_requirements_on_remove).
 var fakeFedora = map[string]string{
 	"rpm": `#!/bin/sh
 shift; format='%{NAME}-%{VERSION}-%{RELEASE}\n'
@@ -53,7 +54,7 @@ done
 `,
 }
 
-// newFedora has nothing of the machine that the tests run on but what scripts use.
+// newFedora has only those programs of the test machine that the scripts use.
 func newFedora(t *testing.T) distribution {
 	t.Helper()
 	d := newDistribution(t, "dnf", fakeFedora)
@@ -69,8 +70,9 @@ func newFedora(t *testing.T) distribution {
 	return d
 }
 
-// TestDnfPackages: packages come in their version though upgrades of the host leave them
-// alone, move, and go with what they brought along; what somebody had before stays.
+// TestDnfPackages checks that packages are installed in their version although upgrades of
+// the host exclude them, that they are upgraded, and that they are removed with their
+// dependencies; packages from before stay.
 func TestDnfPackages(t *testing.T) {
 	t.Parallel()
 	d := newFedora(t)
@@ -88,7 +90,7 @@ func TestDnfPackages(t *testing.T) {
 	if got := d.do(install); got != "changed" {
 		t.Errorf("the next version: %s", got)
 	}
-	d.wantDB("kubectl 1.36.3-1", "containerd 0.9-1", "kubelet 1.36.3-1") // any containerd will do
+	d.wantDB("kubectl 1.36.3-1", "containerd 0.9-1", "kubelet 1.36.3-1") // any version of containerd is accepted
 	if got := d.do(planner.Packages{List: []planner.Package{{Name: "kubelet", Version: "9.9.9"}}}); !strings.Contains(got, "Unable to find a match: kubelet-9.9.9") {
 		t.Errorf("a version that is not there: %s", got)
 	}
@@ -103,7 +105,8 @@ func TestDnfPackages(t *testing.T) {
 	}
 }
 
-// TestDnfPackagesSeen: what is there, who is at work, what the repository lacks.
+// TestDnfPackagesSeen checks the installed packages, other users of dnf, and packages that
+// the repository lacks.
 func TestDnfPackagesSeen(t *testing.T) {
 	t.Parallel()
 	const repomd = `<repomd><data type="primary"><location href="repodata/1a-primary.xml.gz"/></data></repomd>`
@@ -138,7 +141,7 @@ func TestDnfPackagesSeen(t *testing.T) {
 			"", false,
 			state.PackageReport{Installed: map[string]state.Package{}, Unreachable: "curl: (6) Could not resolve host"},
 		},
-		"somebody at work": {
+		"another process at work": {
 			[]string{"other 1-1"},
 			repomd, true,
 			state.PackageReport{Installed: map[string]state.Package{}, Missing: []string{"kubectl"}},

@@ -20,16 +20,16 @@ import (
 	"github.com/kubewright/kubewright/providers/shell"
 )
 
-// watchedHost returns a host, and a function that returns what its commands have done to
-// files since it was asked last, a line each:
+// watchedHost returns a host, and a function that returns the effects of its commands on
+// files since the last call, a line each:
 //
-//	sync INODE SIZE            a file or a folder is brought to the disk
-//	sync all                   a whole file system is
+//	sync INODE SIZE            a file or a folder is synced to disk
+//	sync all                   a whole file system is synced
 //	mv INODE SIZE FOLDER NAME  a file or a folder is about to get a name in a folder, which is an inode as well
 //	rm NAME                    is about to be removed
 //	dd MODE                    is about to be written
 //	mkdir MODE NAME            a folder has been made
-//	mode MODE                  what gets another mode has this one until then
+//	mode MODE                  a file with this mode is about to get another one
 func watchedHost(t *testing.T) (h *shell.Host, root string, done func() []string) {
 	t.Helper()
 	h, root, _ = newHost(t)
@@ -60,9 +60,8 @@ func watchedHost(t *testing.T) (h *shell.Host, root string, done func() []string
 	}
 }
 
-// wantDurable fails unless whatever got one of the names was on the disk before that, and
-// the name was before anything was done that must not outlive it: a line that is last, or
-// the end.
+// wantDurable fails unless the file that got the name was on disk before that, and the name
+// was on disk before the operation that must not precede it: the line last, or the end.
 func wantDurable(t *testing.T, lines []string, name, last string) {
 	t.Helper()
 	renamed := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "mv ") && strings.HasSuffix(l, " "+name) })
@@ -89,8 +88,8 @@ func wantDurable(t *testing.T, lines []string, name, last string) {
 	}
 }
 
-// TestDurable: content is on the disk before it gets its name, and the name before the
-// host answers, also where a later operation of the batch fails.
+// TestDurable checks that content is on disk before it gets its name, and the name before
+// the host answers, even if a later operation of the batch fails.
 func TestDurable(t *testing.T) {
 	t.Parallel()
 	h, root, done := watchedHost(t)
@@ -120,8 +119,8 @@ func TestDurable(t *testing.T) {
 	}
 }
 
-// TestDurableKept: what stood at a path is on the disk, by its name, before anything can
-// take its place, and back at the path before the copy goes.
+// TestDurableKept checks that the preserved file, with its name, is on disk before another
+// can take its place, and is back on disk at its path before the copy is removed.
 func TestDurableKept(t *testing.T) {
 	t.Parallel()
 	h, root, done := watchedHost(t)
@@ -141,7 +140,7 @@ func TestDurableKept(t *testing.T) {
 	}
 }
 
-// TestDurablePrograms: the same of what comes in an archive.
+// TestDurablePrograms checks the same for members of an archive.
 func TestDurablePrograms(t *testing.T) {
 	t.Parallel()
 	h, _, done := watchedHost(t)
@@ -151,7 +150,8 @@ func TestDurablePrograms(t *testing.T) {
 	wantDurable(t, done(), "tool", "")
 }
 
-// unpack puts the member tool of an archive in place, at /etc/a/tool, where it is to hold TOOL.
+// unpack installs the member tool of an archive as /etc/a/tool, whose planned content is
+// TOOL.
 func unpack(t *testing.T, h *shell.Host, content string, header tar.Header) ([]providers.Outcome, error) {
 	t.Helper()
 	var archive bytes.Buffer
@@ -189,13 +189,13 @@ func inode(t *testing.T, path string) uint64 {
 	return info.Sys().(*syscall.Stat_t).Ino
 }
 
-// beginning returns the lines that begin so.
+// beginning returns the lines with a prefix.
 func beginning(lines []string, with string) []string {
 	return slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return !strings.HasPrefix(l, with) })
 }
 
-// TestSecretFromTheFirstByte: what is written is readable by its owner alone until its
-// mode is set, whatever that is, and so is a folder.
+// TestSecretFromTheFirstByte checks that a file that is being written is readable by its
+// owner alone until its mode is set, whatever that is, and so is a folder.
 func TestSecretFromTheFirstByte(t *testing.T) {
 	t.Parallel()
 	h, root, done := watchedHost(t)

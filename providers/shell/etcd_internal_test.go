@@ -16,8 +16,8 @@ import (
 	"github.com/kubewright/kubewright/providers/hosttest"
 )
 
-// fakeEtcdutl makes the data that etcdutl would make, and writes down how it
-// was called; with a snapshot that begins with bad it fails in the middle.
+// fakeEtcdutl makes data as etcdutl would, and records how it was called; with a snapshot
+// that begins with bad it fails halfway.
 const fakeEtcdutl = `#!/bin/sh
 echo "$@" >"$(dirname "$0")/called"
 while [ "$1" != --data-dir ]; do last=$1; shift; done
@@ -26,13 +26,13 @@ case $(cat "$last") in bad*) echo 'Error: expected sha256' >&2; exit 5 ;; esac
 cp "$last" "$2/member/snap/db"
 `
 
-// restoration runs the script of one operation, with programs of the test's.
+// restoration runs the script of one operation, with the test's programs.
 type restoration struct {
 	t         *testing.T
 	root, bin string
 }
 
-// run returns what the host said: changed, same, or why it failed.
+// run returns the host's result: changed, same, or the error.
 func (r restoration) run(snapshot string) string {
 	r.t.Helper()
 	sum := sha256.Sum256([]byte(snapshot))
@@ -76,7 +76,7 @@ func lastWords(text string) string {
 	return ""
 }
 
-// data returns what a member's database holds.
+// data returns the content of a member's database.
 func (r restoration) data(name string) string {
 	b, _ := os.ReadFile(filepath.Join(r.root, "etcd", name, "snap/db"))
 	return string(b)
@@ -92,12 +92,12 @@ func (r restoration) want(got, want, member, aside string) {
 	}
 	left, err := filepath.Glob(filepath.Join(r.root, "var/lib/kubewright/[pi][am]*-*"))
 	if err != nil || len(left) > 0 {
-		r.t.Errorf("left behind: %v, %v", left, err)
+		r.t.Errorf("left over: %v, %v", left, err)
 	}
 }
 
-// The data is made once, beside what was there; a restore that fails leaves no
-// data behind that an etcd could start with.
+// TestRestoreEtcd checks that the data is made once, next to what was there; a failed
+// restore leaves no data with which an etcd could start.
 func TestRestoreEtcd(t *testing.T) {
 	t.Parallel()
 	r := restoration{t, t.TempDir(), t.TempDir()}

@@ -2,11 +2,11 @@ package shell
 
 import "time"
 
-// WaitForLock has batches wait as long for those of somebody else.
+// WaitForLock sets how long batches wait for those of another run.
 func (h *Host) WaitForLock(d time.Duration) { h.lockWait = d }
 
-// GiveUpAfter has the host given up that has brought nothing for as long while it is observed.
+// GiveUpAfter sets after how much silence an observed host is given up.
 func (h *Host) GiveUpAfter(d time.Duration) { h.pace.Silence = d }
 
-// WaitForData has batches wait as long on the host for the next of their data.
+// WaitForData sets how long batches wait for data on the host.
 func (h *Host) WaitForData(d time.Duration) { h.idle = d }

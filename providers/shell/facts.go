@@ -15,15 +15,15 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Facts are validated before anything is made of them: nothing of one host
-// reaches another's commands or files but through these forms.
+// Facts are validated before use: data of one host reaches another's commands or files only
+// in these forms.
 var (
 	hostnameForm = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?$`)
 	wordForm     = regexp.MustCompile(`^[A-Za-z0-9_.+~:-]*$`)
 	versionForm  = regexp.MustCompile(`\bv?([0-9]+\.[0-9]+\.[0-9]+[A-Za-z0-9.+~-]*)`)
 )
 
-// isWord reports whether a host may have said this of itself where a word is expected.
+// isWord reports whether a host's value is acceptable where a word is expected.
 func isWord(s string) bool { return len(s) <= 128 && wordForm.MatchString(s) }
 
 func isHostname(s string) bool { return len(s) <= 254 && hostnameForm.MatchString(s) }
@@ -85,15 +85,15 @@ func (r *reading) facts(began time.Time) error {
 	return nil
 }
 
-// clockOffset returns the host's clock minus ours, wrong by half a round trip at most.
+// clockOffset returns the host's clock minus ours, accurate to half a round trip.
 func clockOffset(text string, began time.Time) (time.Duration, bool) {
 	now, err := moment(text)
 	return now.Sub(began), err == nil
 }
 
-// moment reads seconds since 1970 with the decimals that the host tells. GNU's tools tell
-// nine. uutils' stat tells them to some hundred nanoseconds, or none in its older releases,
-// so that of two changes within one second nobody knows there which was first.
+// moment parses seconds since 1970 with the decimals that the host prints. GNU's tools
+// print nine. uutils' stat is accurate to some hundred nanoseconds, or prints none in older
+// releases, so that the order of two changes within one second is unknown there.
 func moment(text string) (time.Time, error) {
 	seconds, decimals, _ := strings.Cut(text, ".")
 	s, err1 := strconv.ParseInt(seconds, 10, 64)
@@ -101,7 +101,7 @@ func moment(text string) (time.Time, error) {
 	return time.Unix(s, int64(n)), errors.Join(err1, err2)
 }
 
-// oneWord returns a file's only word, if it has the form of one.
+// oneWord returns the only word in a file; empty if it is not a valid word.
 func oneWord(content []byte) string {
 	word := strings.TrimSpace(string(content))
 	if !isWord(word) {
@@ -128,7 +128,7 @@ func parseOSRelease(content []byte) (id, version string) {
 	return id, version
 }
 
-// addresses reads ip -o addr, or hostname -I where there is no iproute2.
+// addresses parses ip -o addr, or hostname -I on a host without iproute2.
 func (r *reading) addresses() error {
 	lines, err := r.lines("addresses")
 	if err != nil {
@@ -154,8 +154,8 @@ func (r *reading) addresses() error {
 // criSockets in kubeadm's order (app/util/runtime), as it writes them.
 var criSockets = []string{"/var/run/containerd/containerd.sock", "/var/run/crio/crio.sock", "/var/run/cri-dockerd.sock"}
 
-// sockets reads /proc/net/unix: a runtime answers when its socket listens
-// (flag 00010000), which a socket file alone does not tell.
+// sockets parses /proc/net/unix: a runtime answers if its socket listens (flag 00010000),
+// which the socket file alone does not show.
 func (r *reading) sockets() error {
 	lines, err := r.lines("sockets")
 	if err != nil {
@@ -180,7 +180,7 @@ func (r *reading) sockets() error {
 	return nil
 }
 
-// inVar returns a path in /run, as kubeadm writes it.
+// inVar returns a path in /run in the form in which kubeadm writes it.
 func inVar(file string) string {
 	if strings.HasPrefix(file, "/run/") {
 		return "/var" + file
@@ -188,8 +188,8 @@ func inVar(file string) string {
 	return file
 }
 
-// runtime returns the endpoint of the runtime that was asked for its images; empty where
-// none listens.
+// runtime returns the endpoint of the runtime whose images were listed; empty if none
+// listens.
 func (r *reading) runtime() string {
 	switch {
 	case r.query.CRISocket == "":
@@ -200,9 +200,9 @@ func (r *reading) runtime() string {
 	return ""
 }
 
-// units reads systemctl show: a block of properties for each unit, in order,
-// with a blank line between. Where systemd does not run there is no block; where it
-// runs and does not answer nobody knows which units there are.
+// units parses systemctl show: a block of properties for each unit, in order, separated by
+// blank lines. Without systemd there is no block; if systemd runs but does not answer, the
+// units are unknown.
 func (r *reading) units() error {
 	lines, err := r.lines("units")
 	if err != nil {
@@ -246,7 +246,7 @@ func (r *reading) units() error {
 	return nil
 }
 
-// blocks are lines with blank lines between.
+// blocks splits lines at blank lines.
 func blocks(lines []string) [][]string {
 	var out [][]string
 	var block []string
@@ -260,7 +260,7 @@ func blocks(lines []string) [][]string {
 	return out
 }
 
-// simple reads sysctls, modules and commands.
+// simple parses sysctls, modules and commands.
 func (r *reading) simple() error {
 	sysctls, err := r.lines("sysctls")
 	if err != nil {
@@ -285,7 +285,7 @@ func (r *reading) simple() error {
 	return err
 }
 
-// present reads a list of those names, of the ones asked for, that are there.
+// present parses a list of the requested names that exist.
 func (r *reading) present(name string, asked []string) (map[string]bool, error) {
 	lines, err := r.lines(name)
 	if err != nil {
@@ -304,7 +304,7 @@ func (r *reading) present(name string, asked []string) (map[string]bool, error) 
 	return out, nil
 }
 
-// ports reads /proc/net/tcp and tcp6; the local address is ADDRESS:PORT in hex.
+// ports parses /proc/net/tcp and tcp6; the local address is ADDRESS:PORT in hex.
 func (r *reading) ports() error {
 	if len(r.query.Ports) == 0 {
 		return nil
@@ -333,7 +333,7 @@ func (r *reading) ports() error {
 	return nil
 }
 
-// slow reads the versions and images.
+// slow parses the versions and images.
 func (r *reading) slow() error {
 	files, err := r.lines("programs")
 	if err != nil {
@@ -363,7 +363,7 @@ func (r *reading) slow() error {
 	if len(r.sections["no_images"]) > 0 {
 		socket := r.runtime()
 		if socket == "" {
-			return nil // there is no runtime, only what one has left
+			return nil // no runtime listens; its socket file is left over
 		}
 		return unexpected("images", "a runtime listens at "+socket+" and does not list them")
 	}
@@ -379,8 +379,8 @@ func (r *reading) slow() error {
 	return nil
 }
 
-// versions returns the lines in which a program says its version, made safe to be
-// kept; warnings and the like are left out.
+// versions returns the lines in which a program prints its version, escaped; it skips
+// warnings and the like.
 func (r *reading) versions() ([]string, error) {
 	lines, err := r.lines("versions")
 	if err != nil {
@@ -392,7 +392,7 @@ func (r *reading) versions() ([]string, error) {
 			out = append(out, providers.Sanitize(line, 200))
 		}
 	}
-	slices.Sort(out) // they answer in any order
+	slices.Sort(out) // they finish in any order
 	return out, nil
 }
 
@@ -413,7 +413,7 @@ func (r *reading) crictlImages(body []byte) error {
 	return nil
 }
 
-// addImage notes an image by name; containerd also lists every one by its ID alone.
+// addImage records an image by name; containerd also lists every one by its ID alone.
 func (r *reading) addImage(name string) error {
 	if strings.HasPrefix(name, "sha256:") || strings.Contains(name, "<none>") {
 		return nil
@@ -425,18 +425,18 @@ func (r *reading) addImage(name string) error {
 	return nil
 }
 
-// What a host may say of itself to the preflight checks: every one under kw_room,
-// one that is to join under kw_preflight as well.
+// The values that a host may report for preflight checks: for every host kw_room, for a
+// host that is to join kw_preflight as well.
 var (
 	roomKeys      = []string{"etc_writable", "etc_free_kib", "var_lib_free_kib"}
 	preflightKeys = []string{"root", "kmsg", "cgroup_controllers", "kernel_config", "kernel_missing"}
 )
 
-// preflight reads what only the preflight checks want: root, etc_writable, kmsg
-// and hostname_resolves are true or false; cgroup_controllers and
-// kernel_missing are names with blanks between, the latter only where
-// kernel_config is known; cri is the state of containerd's plugin for it, or
-// disabled, or empty where nobody can tell; etc_free_kib and var_lib_free_kib are numbers.
+// preflight parses the values that only preflight checks need: root, etc_writable, kmsg and
+// hostname_resolves are true or false; cgroup_controllers and kernel_missing are names
+// separated by blanks, the latter only if kernel_config is known; cri is the state of
+// containerd's CRI plugin, or disabled, or empty if unknown; etc_free_kib and
+// var_lib_free_kib are numbers.
 func (r *reading) preflight() error {
 	r.report.Preflight = map[string]string{}
 	if err := r.answers("room", roomKeys); err != nil || !r.query.Preflight {
@@ -458,7 +458,7 @@ func (r *reading) preflight() error {
 	return r.answers("preflight", preflightKeys)
 }
 
-// answers reads a section of names with a value each.
+// answers parses a section of names with a value each.
 func (r *reading) answers(section string, known []string) error {
 	lines, err := r.lines(section)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/providers/hosttest"
 )
 
-// repository is a server of packages on this machine, and what it was asked for.
+// repository is a package server on this machine, with a log of its requests.
 type repository struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -40,7 +40,7 @@ func (r *repository) requests() []string {
 	return r.asked
 }
 
-// fetch runs kw_fetch with the programs of this machine but for those given.
+// fetch runs kw_fetch with this machine's programs except those given.
 func fetch(t *testing.T, url string, programs map[string]string, without ...string) string {
 	t.Helper()
 	bin := t.TempDir()
@@ -67,7 +67,8 @@ func fetch(t *testing.T, url string, programs map[string]string, without ...stri
 	return string(out)
 }
 
-// TestFetchStaysWithTheRepository: a host asks the server that the configuration names, and follows it to no other.
+// TestFetchStaysWithTheRepository checks that a host asks the configured server, and
+// follows no redirect to another.
 func TestFetchStaysWithTheRepository(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"curl", "wget"} {
@@ -125,8 +126,8 @@ func TestFetchStaysWithTheRepository(t *testing.T) {
 	}
 }
 
-// TestFetchFollowsTheProjectsOwnServer: pkgs.k8s.io keeps its files on a host of another name, and
-// only its own is led there.
+// TestFetchFollowsTheProjectsOwnServer checks that pkgs.k8s.io, which keeps its files on
+// another host, may redirect there, and that no other repository may.
 func TestFetchFollowsTheProjectsOwnServer(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -155,8 +156,9 @@ func TestFetchFollowsTheProjectsOwnServer(t *testing.T) {
 	}
 }
 
-// TestFetchResolvesOnce: a name that leads to this machine, its link or a group is refused, and the
-// addresses that were checked are those that are asked.
+// TestFetchResolvesOnce checks that a name that resolves to this machine, or to a
+// link-local or multicast address, is refused, and that the request goes to the checked
+// addresses.
 func TestFetchResolvesOnce(t *testing.T) {
 	t.Parallel()
 	for addresses, want := range map[string]string{
@@ -177,7 +179,7 @@ func TestFetchResolvesOnce(t *testing.T) {
 	}
 }
 
-// TestFetchAsNobody: root's rights are not needed to read a repository.
+// TestFetchAsNobody checks that the repository is read without root's rights.
 func TestFetchAsNobody(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("setpriv"); err != nil || os.Geteuid() != 0 {

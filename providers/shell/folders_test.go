@@ -13,9 +13,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestFoldersOfAGroup: where a group can write, as in Ubuntu's /var/log, what stands there
-// can be taken away, and a folder that is as it is to be is. Nothing is changed there, and
-// nothing is taken away to which a link leads that has come meanwhile.
+// TestFoldersOfAGroup checks that in a folder that a group can write to, as Ubuntu's
+// /var/log, entries can be removed, and an unchanged folder is accepted. Nothing is changed
+// there, and a removal does not follow a link that was planted in the meantime.
 func TestFoldersOfAGroup(t *testing.T) {
 	t.Parallel()
 	h, root, _ := newHost(t)
@@ -37,7 +37,7 @@ func TestFoldersOfAGroup(t *testing.T) {
 	}
 	for _, op := range []planner.Operation{planner.EnsureDirectory{Path: "/var/log/pods", Mode: "0700"}, write("/var/log/pods/file", "x")} {
 		_, err := perform(t, h, op)
-		says(t, op, err, "others than root can write to "+logs+". If nobody else has to: chmod go-w "+logs)
+		says(t, op, err, "others than root can write to "+logs+". Unless others need to: chmod go-w "+logs)
 	}
 	_, err := perform(t, h, planner.EnsureDirectory{Path: "/var/log/new/folder", Mode: "0700"})
 	says(t, "a folder on the way", err, "others than root can write to "+logs)
@@ -48,7 +48,7 @@ func TestFoldersOfAGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = perform(t, h, write("/var/log/file", "x"))
-	says(t, "somebody's folder", err, logs+" does not belong to root. If nobody else needs it: chown root:root "+logs)
+	says(t, "another user's folder", err, logs+" does not belong to root. Unless others need it: chown root:root "+logs)
 	if err := os.Chown(logs, 0, 12345); err != nil {
 		t.Fatal(err)
 	}
@@ -68,8 +68,9 @@ func TestFoldersOfAGroup(t *testing.T) {
 	}
 }
 
-// TestWritesThatFail: what cannot be written has not failed to arrive, and why it cannot is
-// told. A file that cannot be opened is a failure as any other, and not the script's end.
+// TestWritesThatFail checks that a write error is not reported as missing data, and that
+// the error gives its reason. A file that cannot be opened is an ordinary failure, and does
+// not end the script.
 func TestWritesThatFail(t *testing.T) {
 	t.Parallel()
 	h, root, _ := newHost(t)
@@ -103,8 +104,8 @@ func TestWritesThatFail(t *testing.T) {
 	says(t, "no lock", err, root+"/var/lib/kubewright/lock")
 }
 
-// TestSocketLeftOut: the kernel's list of sockets, which can leave one out while others come
-// and go, is read again where it has no runtime.
+// TestSocketLeftOut checks that the kernel's list of sockets, which can omit one while
+// others come and go, is read again if no runtime is in it.
 func TestSocketLeftOut(t *testing.T) {
 	t.Parallel()
 	h, root, _ := newHost(t)

@@ -17,7 +17,8 @@ import (
 	"github.com/kubewright/kubewright/providers/shell"
 )
 
-// TestMemberThatIsALink: a link in an archive is no program, whatever it leads to.
+// TestMemberThatIsALink checks that a link in an archive is not accepted as a program,
+// whatever its target.
 func TestMemberThatIsALink(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []byte{tar.TypeSymlink, tar.TypeLink, tar.TypeFifo, tar.TypeDir} {
@@ -33,8 +34,8 @@ func TestMemberThatIsALink(t *testing.T) {
 	}
 }
 
-// TestMembersBelongToRoot: nothing of an archive is anybody else's, not even while it is
-// unpacked, and not even where the archive says so.
+// TestMembersBelongToRoot checks that the members of an archive belong to root all the
+// time, even while they are unpacked, and even if the archive names another owner.
 func TestMembersBelongToRoot(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
@@ -56,8 +57,8 @@ func TestMembersBelongToRoot(t *testing.T) {
 	}
 }
 
-// TestLinksInTheTargetsPlace: what is written takes the place of a link to a folder, and
-// does not go into the folder; the mode of what a link leads to is not set.
+// TestLinksInTheTargetsPlace checks that a written file replaces a link to a folder instead
+// of going into the folder; the mode of the link's target is not set.
 func TestLinksInTheTargetsPlace(t *testing.T) {
 	t.Parallel()
 	h, root, _ := newHost(t)
@@ -81,7 +82,7 @@ func TestLinksInTheTargetsPlace(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, b, err)
 		}
 	}
-	// What was kept of a link is the link, which takes the place of another one.
+	// A preserved link is kept as a link, and replaces another one.
 	if err := os.Symlink(root+"/etc", root+"/etc/kept"); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func TestLinksInTheTargetsPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	if to, err := os.Readlink(root + "/etc/kept"); to != root+"/data" {
-		t.Errorf("it leads to %q, %v", to, err)
+		t.Errorf("its target is %q, %v", to, err)
 	}
 	for dir, want := range map[string]string{"/data": "precious", "/etc": "a kept link"} {
 		var names []string
@@ -112,8 +113,8 @@ func TestLinksInTheTargetsPlace(t *testing.T) {
 	}
 }
 
-// told is this machine as a transport that writes the number of each conversation, which
-// stands in the names of unfinished files, to a file.
+// told is this machine as a transport that writes the nonce of each conversation, which is
+// part of the names of unfinished files, to a file.
 type told struct {
 	local.Machine
 	file string
@@ -130,8 +131,9 @@ func (m told) Exec(ctx context.Context, command string, stdin io.Reader, stdout,
 	return m.Machine.Exec(ctx, command, bytes.NewReader(all), stdout, stderr)
 }
 
-// TestFileThatComesMeanwhile: what stands at the name that data are written to, or that the
-// run's number is, is neither emptied nor followed, even where its name was just taken away.
+// TestFileThatComesMeanwhile checks that a file planted under the name that data is written
+// to, or under that of the run token, is neither emptied nor followed, even if the name was
+// just removed.
 func TestFileThatComesMeanwhile(t *testing.T) {
 	t.Parallel()
 	for name, rest := range map[string]string{
@@ -156,14 +158,14 @@ func TestFileThatComesMeanwhile(t *testing.T) {
 				t.Errorf("it holds %q, %v", b, err)
 			}
 			if _, err := os.Lstat(root + "/etc/file"); err == nil {
-				t.Error("something is in place")
+				t.Error("something was installed")
 			}
 		})
 	}
 }
 
-// TestLockIsHeld: the lock of a host is held while a batch is at work, also by the commands
-// that it runs, and is kept for the next.
+// TestLockIsHeld checks that the host's lock is held while a batch is at work, and by the
+// commands that it runs, and that the lock file is kept for the next batch.
 func TestLockIsHeld(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("flock"); err != nil {
@@ -191,7 +193,7 @@ func TestLockIsHeld(t *testing.T) {
 	}
 }
 
-// TestSetIDBits: a file that is given away keeps the mode that was asked for.
+// TestSetIDBits checks that a file whose owner is changed keeps the requested mode.
 func TestSetIDBits(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {

@@ -14,8 +14,8 @@ import (
 	"github.com/kubewright/kubewright/providers/hosttest"
 )
 
-// TestHeard: lines that say what a command prints are passed on and taken out, in
-// whatever parts they arrive; what only looks like one stays.
+// TestHeard checks that lines with a command's output are passed on and removed, in
+// whatever parts they arrive; lines that only look similar stay.
 func TestHeard(t *testing.T) {
 	t.Parallel()
 	mark := marker(testNonce)
@@ -43,7 +43,7 @@ func TestHeard(t *testing.T) {
 	}
 }
 
-// TestHearing: what a host says of operations that there are not is not passed on.
+// TestHearing checks that lines for operations that do not exist are not passed on.
 func TestHearing(t *testing.T) {
 	t.Parallel()
 	var heard []string
@@ -56,8 +56,8 @@ func TestHearing(t *testing.T) {
 	}
 }
 
-// TestTells: only of what planner.Tells, and where somebody hears it, a host is told
-// to tell.
+// TestTells checks that a host reports a command's output only for operations of
+// planner.Tells, and only if there is a listener.
 func TestTells(t *testing.T) {
 	t.Parallel()
 	pull := planner.LoadImage{Image: pulledImage, Socket: pullSocket}
@@ -78,14 +78,14 @@ func TestTells(t *testing.T) {
 	}
 }
 
-// TestToldToNobody: a command that tells goes on when the connection is lost, and so
-// does its operation to its end.
+// TestToldToNobody checks that a command whose output is reported continues when the
+// connection is lost, and that its operation completes.
 func TestToldToNobody(t *testing.T) {
 	t.Parallel()
 	d := newDebian(t)
 	d.db("containerd 1.0-1 not-installed install")
-	// Having said something more it waits until it was looked at twice since, which
-	// nobody does who has ended with the connection; so there is an end to that.
+	// After its second line of output it waits until its output was checked twice more. A
+	// reporter that ends with the connection never does that, so the wait is bounded.
 	slow := `#!/bin/sh
 here=${0%/*}
 case $* in *update*)
@@ -126,17 +126,17 @@ exec "$0.real" "$@"
 		t.Fatal(err)
 	}
 	if err := sh.Wait(); err == nil {
-		t.Error("nobody listens, and it came to its end")
+		t.Error("the connection was lost, and the script still came to its end")
 	}
 	d.wantDB("containerd 1.0-1 not-installed install", "tool 1.0-1 installed install")
 }
 
-// TestEndIsHeard: what a command that tells has ended with is known also when who waits
-// for its end is ended at the very moment.
+// TestEndIsHeard checks that the exit code of a reported command is known even if the
+// process that waits for its end is killed at that very moment.
 func TestEndIsHeard(t *testing.T) {
 	t.Parallel()
-	// A timeout whose time is over, every other time, just when its cat has read what it
-	// waited for.
+	// Every other time, timeout expires just when its cat has read the input that it waited
+	// for.
 	const late = "if [ -e \"$ROOT/late\" ]; then rm \"$ROOT/late\"; exec /usr/bin/timeout \"$@\"; fi\n/bin/cat >/dev/null\n: >\"$ROOT/late\"\nexit 124\n"
 	for name, tt := range map[string]struct{ client, want string }{
 		"it did it":  {`case $* in *inspecti*) [ -e "$ROOT/has" ] ;; *) : >"$ROOT/has" ;; esac`, "done changed"},

@@ -19,25 +19,24 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Options are what a Host needs to know beside its transport.
+// Options are the settings of a Host besides its transport.
 type Options struct {
-	// Password is sudo's, when it is known beforehand. It is sent only once the
-	// host's sudo has asked for it, which costs another round trip, and never to
-	// a login as root.
+	// Password is sudo's, if known in advance. It is sent only after the host's sudo has
+	// asked for it, which costs another round trip, and never to a login as root.
 	Password state.Secret
-	// SudoPassword asks the operator for the password, when the host's sudo
-	// has asked for one and Password is not set; nil without an operator. It is
-	// called once at most.
+	// SudoPassword asks the operator for the password, if the host's sudo asks for one and
+	// Password is not set; nil without an operator. It is called at most once.
 	SudoPassword func(ctx context.Context) (state.Secret, error)
 	// Direct reports whether the operator's machine may connect to an address, host:port,
-	// itself, where the host does not forward or is that machine; nil for none.
+	// itself, if the host does not forward connections or is that machine; nil for none.
 	Direct func(address string) bool
-	// Root is put before every path of a file, for tests. /proc and /sys stay the
-	// machine's own, and commands as well that are not in its /usr/local/bin.
+	// Root is a prefix for all file paths, for tests. /proc and /sys stay the machine's
+	// own, as do commands that are not in its /usr/local/bin.
 	Root string
-	// Budget is the memory for the answers of all hosts of a run; nil for one of the host's own.
+	// Budget is the memory for the answers of all hosts of a run; nil gives the host one of
+	// its own.
 	Budget *budget.Budget
-	// Unprivileged does everything as the login user, for tests.
+	// Unprivileged runs everything as the login user, for tests.
 	Unprivileged bool
 }
 
@@ -48,13 +47,13 @@ type Host struct {
 	root      string
 	speaker   *speaker
 
-	// turn is had by one batch at a time: those of a run wait for each other here, as long
-	// as it takes, and on the host only for what somebody else does there.
+	// turn is held by one batch at a time: the batches of a run wait for each other here,
+	// without a limit, and on the host only for a batch of another run.
 	turn     chan struct{}
 	lockWait time.Duration
-	// idle is how long a batch waits there for data.
+	// idle is how long a batch waits for data on the host.
 	idle time.Duration
-	// pace is how fast it has to answer while it is observed.
+	// pace is how fast the host has to answer an observation.
 	pace budget.Pace
 
 	mu  sync.Mutex
@@ -63,8 +62,8 @@ type Host struct {
 
 var _ providers.Host = (*Host)(nil)
 
-// New makes a host of a transport, which it owns from then on. The name is
-// what errors call the host.
+// New makes a host from a transport, which it owns from then on. name identifies the host
+// in errors.
 func New(name string, t Transport, o Options) *Host {
 	return &Host{
 		transport: t, name: name, root: o.Root, turn: make(chan struct{}, 1), lockWait: lockWait, idle: idle, pace: budget.Pace{Silence: silence, Total: observeTime},
@@ -75,12 +74,12 @@ func New(name string, t Transport, o Options) *Host {
 	}
 }
 
-// observeTries bounds how often a host is looked at again because a file
-// changed while it was read.
+// observeTries bounds how often an observation is repeated because a file changed while it
+// was read.
 const observeTries = 3
 
-// Observe implements providers.Host. It is one command on the host, unless a
-// file changes right then, or sudo asks for a password for the first time.
+// Observe implements providers.Host. It is one command on the host, unless a file changes
+// during the observation, or sudo asks for a password for the first time.
 func (h *Host) Observe(ctx context.Context, q state.Query) (*state.Report, error) {
 	start := time.Now()
 	report, err := h.look(ctx, q, true)
@@ -91,7 +90,7 @@ func (h *Host) Observe(ctx context.Context, q state.Query) (*state.Report, error
 	return report, nil
 }
 
-// ReadSecrets implements providers.Host. A file larger than 1 MiB is an error.
+// ReadSecrets implements providers.Host. It fails for a file larger than 1 MiB.
 func (h *Host) ReadSecrets(ctx context.Context, paths []string) (map[string]state.Secret, error) {
 	report, err := h.look(ctx, state.Query{Secrets: paths}, false)
 	if err != nil {
@@ -135,8 +134,8 @@ func (h *Host) lookOnce(ctx context.Context, q *query) (*state.Report, error) {
 	return r.report, nil
 }
 
-// named returns the error that names what a host tells without being asked, where its answer
-// was cut off for its size; nil where it names nothing.
+// named returns an error that names the unrequested content of an answer that was cut off
+// for its size; nil if there is none.
 func (h *Host) named(q *query, a answer) error {
 	_, err := parseReport(q, a, a.began)
 	if unasked, is := errors.AsType[*unaskedError](err); is {
@@ -153,7 +152,7 @@ func (h *Host) DialContext(ctx context.Context, network, address string) (net.Co
 // Close implements providers.Host.
 func (h *Host) Close() error { return h.transport.Close() }
 
-// httpTimeout bounds one probe, as kubeadm's of the kubelet and the API do.
+// httpTimeout bounds one probe, as with kubeadm's probes of the kubelet and the API.
 const httpTimeout = 10 * time.Second
 
 // HTTPStatus implements providers.Host.
@@ -183,7 +182,7 @@ func (h *Host) HTTPStatus(ctx context.Context, url, ca string) (int, error) {
 	return response.StatusCode, nil
 }
 
-// distrust has the CAs reread whose files operations write.
+// distrust has the CAs reread that operations overwrite.
 func (h *Host) distrust(ops []planner.Operation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -194,7 +193,7 @@ func (h *Host) distrust(ops []planner.Operation) {
 	}
 }
 
-// trust reads a CA from the host, once it is there.
+// trust reads a CA from the host, once it exists.
 func (h *Host) trust(ctx context.Context, ca string) (*x509.CertPool, error) {
 	h.mu.Lock()
 	known := h.cas[ca]

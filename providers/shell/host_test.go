@@ -38,13 +38,13 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// spy is this machine as a transport that notes what passes.
+// spy is this machine as a transport that records its traffic.
 type spy struct {
 	local.Machine
 	mu       sync.Mutex
 	commands []string
 	stdout   bytes.Buffer
-	// tamper, when set, changes what the nth command has answered.
+	// tamper, if set, changes the answer to the nth command.
 	tamper func(n int, answer string) string
 }
 
@@ -89,7 +89,7 @@ func perform(t *testing.T, h *shell.Host, ops ...planner.Operation) ([]providers
 	return h.Perform(t.Context(), providers.Batch{Token: 1, Operations: ops})
 }
 
-// TestOneRoundTrip: one command each, and always the same.
+// TestOneRoundTrip checks that each call is one command, and always the same one.
 func TestOneRoundTrip(t *testing.T) {
 	t.Parallel()
 	h, root, s := newHost(t)
@@ -106,8 +106,8 @@ func TestOneRoundTrip(t *testing.T) {
 	}
 }
 
-// TestSymlinksAreNotFollowed: a link in the target's place is replaced, and one
-// on the way to it is trusted only where nobody else could have put it.
+// TestSymlinksAreNotFollowed checks that a link in the target's place is replaced, and that
+// one on the way to it is trusted only if only root could have made it.
 func TestSymlinksAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	h, root, _ := newHost(t)
@@ -120,10 +120,10 @@ func TestSymlinksAreNotFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info, err := os.Lstat(root + "/etc/link"); err != nil || info.Mode().Type() != 0 {
-		t.Errorf("the link is still one: %v, %v", info, err)
+		t.Errorf("the link still exists: %v, %v", info, err)
 	}
 
-	// Removing a link removes the link; emptying one is refused.
+	// Removing a link removes the link itself; emptying one is refused.
 	put(t, root+"/data/precious", "x")
 	for _, op := range []planner.RemovePath{{Path: "/etc/kubernetes/dir"}, {Path: "/etc/kubernetes/dir", ContentsOnly: true}} {
 		if err := os.MkdirAll(root+"/etc/kubernetes", 0o755); err != nil {
@@ -146,7 +146,7 @@ func TestSymlinksAreNotFollowed(t *testing.T) {
 		t.Errorf("the link's target holds %q", b)
 	}
 
-	// A folder that is root's own link elsewhere is used.
+	// A folder that is root's own link to another place is used.
 	if err := os.Symlink(root+"/data", root+"/etc/moved"); err != nil {
 		t.Fatal(err)
 	}
@@ -158,15 +158,15 @@ func TestSymlinksAreNotFollowed(t *testing.T) {
 	}
 }
 
-// TestUnsafeFolders: nothing is written where others could meddle.
+// TestUnsafeFolders checks that nothing is written where others could interfere.
 func TestUnsafeFolders(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(root string) error{
 		"world-writable":       func(root string) error { return os.Chmod(root+"/etc/x", 0o777) },
 		"sticky":               func(root string) error { return os.Chmod(root+"/etc/x", 0o1777) },
 		"world-writable above": func(root string) error { return os.Chmod(root+"/etc", 0o757) },
-		"somebody else's":      func(root string) error { return os.Chown(root+"/etc/x", 12345, 0) },
-		"group of somebody else's": func(root string) error {
+		"another user's":       func(root string) error { return os.Chown(root+"/etc/x", 12345, 0) },
+		"group of another user's": func(root string) error {
 			return errors.Join(os.Chown(root+"/etc/x", 0, 12345), os.Chmod(root+"/etc/x", 0o775))
 		},
 		"link to an unsafe one": func(root string) error {
@@ -204,8 +204,8 @@ func TestUnsafeFolders(t *testing.T) {
 	}
 }
 
-// TestKeysStayOnTheHost: of certificates and kubeconfigs only what is public is
-// asked for; the answer holds no key even where one stands in the same file.
+// TestKeysStayOnTheHost checks that only the public parts of certificates and kubeconfigs
+// are requested; the answer holds no key even if one is in the same file.
 func TestKeysStayOnTheHost(t *testing.T) {
 	t.Parallel()
 	h, root, s := newHost(t)
@@ -262,7 +262,8 @@ users:
 	}
 }
 
-// A server of IPv6 stands in brackets, and those are no beginning of a list.
+// TestKubeconfigOfAnIPv6Server checks that the brackets of an IPv6 server are not taken for
+// the beginning of a list.
 func TestKubeconfigOfAnIPv6Server(t *testing.T) {
 	t.Parallel()
 	h, root, _ := newHost(t)
@@ -281,7 +282,7 @@ func TestKubeconfigOfAnIPv6Server(t *testing.T) {
 	}
 }
 
-// certificate makes a CA as kubeadm has it, and its key, in PEM.
+// certificate makes a CA as kubeadm does, and its key, in PEM.
 func certificate(t *testing.T) (cert, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -334,7 +335,7 @@ func TestHTTPStatusTrustsTheClustersCA(t *testing.T) {
 	}
 }
 
-// TestFilesThatAreNoFiles: a pipe does not hold the observation up.
+// TestFilesThatAreNoFiles checks that a pipe does not block the observation.
 func TestFilesThatAreNoFiles(t *testing.T) {
 	t.Parallel()
 	h, root, _ := newHost(t)
@@ -386,7 +387,7 @@ func TestFilesThatAreNoFiles(t *testing.T) {
 	}
 }
 
-// says wants an error with a text.
+// says checks that an error contains a text.
 func says(t *testing.T, what any, err error, text string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), text) {
@@ -473,8 +474,8 @@ func TestRefusedOperations(t *testing.T) {
 	}
 }
 
-// TestNotedDigests: the digest of a large file is not recomputed while the
-// file is the one that was put in place, and is whenever it is not.
+// TestNotedDigests checks that the digest of a large file is not recomputed while the file
+// is the one that was written, and is recomputed otherwise.
 func TestNotedDigests(t *testing.T) {
 	t.Parallel()
 	h, root, _ := newHost(t)
@@ -524,7 +525,7 @@ func TestNotedDigests(t *testing.T) {
 			t.Errorf("where the notes are in a folder of mode %o the digest is %s", mode, got)
 		}
 	}
-	// Another content of the same size and the same time of change.
+	// Other content of the same size and with the same modification time.
 	info, err := os.Stat(root + path)
 	if err != nil {
 		t.Fatal(err)
@@ -534,11 +535,11 @@ func TestNotedDigests(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := look(); got == told || got == digest {
-		t.Errorf("a file that has changed has the digest of before: %s", got)
+		t.Errorf("a changed file has its previous digest: %s", got)
 	}
 }
 
-// TestNamesWithControlCharacters do not come through a pattern.
+// TestNamesWithControlCharacters checks that such names are not reported for a pattern.
 func TestNamesWithControlCharacters(t *testing.T) {
 	t.Parallel()
 	h, root, _ := newHost(t)
@@ -549,7 +550,7 @@ func TestNamesWithControlCharacters(t *testing.T) {
 	}
 }
 
-// TestLeftovers: what a killed batch left behind goes with the next.
+// TestLeftovers checks that the leftovers of a killed batch are removed by the next.
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
 	h, root, _ := newHost(t)
@@ -585,9 +586,8 @@ func TestTokenIsRemembered(t *testing.T) {
 	says(t, "a lower token", err, "run 41 has begun there, this is run 40")
 }
 
-// archive is a gzipped tar archive with one file.
-// TestFileThatMoves: a file that changes while it is read is read again; one
-// that never rests is an error, not a mixture of old and new.
+// TestFileThatMoves checks that a file that changes while it is read is read again, and that
+// one that keeps changing is an error, not a mixture of old and new.
 func TestFileThatMoves(t *testing.T) {
 	t.Parallel()
 	h, root, s := newHost(t)
@@ -612,7 +612,8 @@ func TestFileThatMoves(t *testing.T) {
 	says(t, "a file that never rests", err, "a file changed while it was being read")
 }
 
-// TestBatchAtWork: a host on which an earlier batch has not ended in time says so.
+// TestBatchAtWork checks the error for a host on which an earlier batch has not ended in
+// time.
 func TestBatchAtWork(t *testing.T) {
 	t.Parallel()
 	h, _, s := newHost(t)
@@ -620,7 +621,7 @@ func TestBatchAtWork(t *testing.T) {
 		before, rest, _ := strings.Cut(answer, " begin\n")
 		_, nonce, _ := strings.Cut(before[strings.LastIndex(before, "\n"):], "kubewright ")
 		if rest == "" || nonce == "" {
-			t.Errorf("the answer has no beginning: %q", answer)
+			t.Errorf("the answer does not begin: %q", answer)
 		}
 		return before + " begin\n\nkubewright " + nonce + " busy\n\nkubewright " + nonce + " end\n"
 	}
@@ -631,9 +632,8 @@ func TestBatchAtWork(t *testing.T) {
 	says(t, "busy", err, "cannot change cp1: an earlier batch of operations is still at work there")
 }
 
-// TestBatchesOfOneRun: however long a batch takes, the next one of the same run waits for
-// it, unless it is called off; one of somebody else gives up in time, for he does not know
-// what goes on there.
+// TestBatchesOfOneRun checks that the next batch of the same run waits however long a batch
+// takes, unless it is cancelled; a batch of another run gives up after lockWait.
 func TestBatchesOfOneRun(t *testing.T) {
 	t.Parallel()
 	h, root, s := newHost(t)
@@ -663,9 +663,9 @@ func TestBatchesOfOneRun(t *testing.T) {
 	}()
 	out, err := perform(t, other, write("/etc/b", "b"))
 	if !errors.Is(err, providers.ErrTimeout) || len(out) != 0 {
-		t.Errorf("somebody else's: %v, %v", out, err)
+		t.Errorf("another run: %v, %v", out, err)
 	}
-	says(t, "somebody else's", err, "cannot change cp1: an earlier batch of operations is still at work there")
+	says(t, "another run", err, "cannot change cp1: an earlier batch of operations is still at work there")
 
 	const waiting = "cannot change cp1: an earlier batch of this run is still at work there"
 	late, cancel := context.WithTimeout(t.Context(), time.Millisecond)
@@ -698,9 +698,8 @@ func TestBatchesOfOneRun(t *testing.T) {
 	}
 }
 
-// TestAnswerCutOff: at whatever byte an answer to a batch ends, the outcomes
-// are those of operations that were begun, and there is an error, which tells how
-// far the host got.
+// TestAnswerCutOff checks that wherever an answer to a batch is cut off, the outcomes are
+// those of operations that were begun, and the error shows how far the host got.
 func TestAnswerCutOff(t *testing.T) {
 	t.Parallel()
 	h, _, s := newHost(t)
@@ -726,11 +725,11 @@ func TestAnswerCutOff(t *testing.T) {
 		left = slices.DeleteFunc(left, func(text string) bool { return strings.Contains(err.Error(), text) })
 	}
 	if len(left) != 0 {
-		t.Errorf("of no answer it is said that %q", left)
+		t.Errorf("no truncated answer has the error %q", left)
 	}
 }
 
-// TestFilesThatCannotBeSeen: of what cannot be looked at nobody says that it is absent.
+// TestFilesThatCannotBeSeen checks that an unreadable file is not reported as absent.
 func TestFilesThatCannotBeSeen(t *testing.T) {
 	t.Parallel()
 	h, root, _ := newHost(t)

@@ -22,7 +22,7 @@ import (
 	"github.com/kubewright/kubewright/providers/pki"
 )
 
-// seenOfKeys returns what leaves a host of files with private keys, by name.
+// seenOfKeys returns what leaves a host for files with private keys, by name.
 func seenOfKeys(t *testing.T, files map[string][]byte) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
@@ -45,8 +45,8 @@ func seenOfKeys(t *testing.T, files map[string][]byte) map[string]string {
 	return seen
 }
 
-// TestPublicPartOfKeys: of a private key its public part leaves the host, which says
-// whose it is, and nothing of the rest.
+// TestPublicPartOfKeys checks that the public part of a private key leaves the host, which
+// identifies the key, and nothing else of it.
 func TestPublicPartOfKeys(t *testing.T) {
 	t.Parallel()
 	var keys []crypto.Signer
@@ -57,7 +57,7 @@ func TestPublicPartOfKeys(t *testing.T) {
 		}
 		keys = append(keys, key)
 	}
-	for range 20 { // numbers that begin with zeros are rare
+	for range 20 { // numbers with leading zeros are rare
 		for _, curve := range []elliptic.Curve{elliptic.P256(), elliptic.P384()} {
 			key, err := ecdsa.GenerateKey(curve, rand.Reader)
 			if err != nil {
@@ -103,7 +103,7 @@ func TestPublicPartOfKeys(t *testing.T) {
 	seen := seenOfKeys(t, files)
 	for name := range files {
 		if got := pki.PublicOf(seen[name]); !slices.Equal(got, []string{want[name]}) {
-			t.Errorf("%s: of %q it is told that it is %v, want %s", name, seen[name], got, want[name])
+			t.Errorf("%s: %q was identified as %v, want %s", name, seen[name], got, want[name])
 		}
 		der, err := base64.StdEncoding.DecodeString(seen[name])
 		if err != nil {
@@ -117,8 +117,8 @@ func TestPublicPartOfKeys(t *testing.T) {
 	}
 }
 
-// tells reports whether the first or last three bytes of a secret are where what was sent
-// ends or begins, or six of it anywhere.
+// tells reports whether the sent bytes end with the first, or begin with the last three
+// bytes of a secret, or contain six of its bytes anywhere.
 func tells(sent, secret []byte) bool {
 	for i := range len(secret) - 5 {
 		if bytes.Contains(sent, secret[i:i+6]) {
@@ -128,8 +128,8 @@ func tells(sent, secret []byte) bool {
 	return bytes.HasSuffix(sent, secret[:3]) || bytes.HasPrefix(sent, secret[len(secret)-3:])
 }
 
-// TestKeysOfOtherForms: of a key in a form that is not known nothing leaves the host
-// but that it is one.
+// TestKeysOfOtherForms checks that for a key in an unknown form only its existence leaves
+// the host.
 func TestKeysOfOtherForms(t *testing.T) {
 	t.Parallel()
 	other, err := ecdsa.GenerateKey(elliptic.P521(), rand.Reader)

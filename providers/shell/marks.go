@@ -12,11 +12,11 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// tokenForm is a run's number as a host keeps it.
+// tokenForm is the format of a run token on a host.
 var tokenForm = regexp.MustCompile(`^(0|[1-9][0-9]*)$`)
 
-// marks reads what kubewright left on the host. What cannot be read says so: it is a
-// finding about this host, and the rest of its report is as good as any.
+// marks parses kubewright's own files on the host. An unreadable one is reported as such:
+// it is a finding for this host, and the rest of its report stays valid.
 func (r *reading) marks() error {
 	content, hasMarks := r.contents[marksFile]
 	_, hasToken := r.contents[tokenFile]
@@ -44,7 +44,7 @@ func (r *reading) marks() error {
 			r.unreadable(marksFile, providers.Sanitize(err.Error(), 200))
 			return nil
 		}
-		if hasToken { // by which the host accepts runs
+		if hasToken { // it decides which runs the host accepts
 			m.Token = token
 		}
 	}
@@ -52,13 +52,13 @@ func (r *reading) marks() error {
 	return nil
 }
 
-// unreadable notes why a file of ours cannot be read, without what is in it.
+// unreadable records why one of our files cannot be read, without its content.
 func (r *reading) unreadable(file, why string) {
 	r.report.Marks = &state.Marks{Unreadable: "cannot read " + file + ": " + why}
 }
 
-// readToken takes the token file apart: the number of the last run, the state's lineage,
-// and the run's name. A number that is too large is read as the largest.
+// readToken parses the token file: the token of the last run, the state's lineage, and the
+// run's name. A token that is too large is read as math.MaxInt64.
 func readToken(raw []byte) (token int64, lineage string, ok bool) {
 	words := strings.Fields(string(raw))
 	if len(words) == 0 || len(words) > 3 || !tokenForm.MatchString(words[0]) {

@@ -17,8 +17,8 @@ import (
 )
 
 // mountedHost returns a host whose files are below root. Each batch runs in a mount
-// namespace of its own, where the commands in mounts have run before it and those in
-// after run when it has ended; both see the root as $ROOT.
+// namespace of its own, after the commands in mounts; those in after run when it has ended.
+// Both see the root as $ROOT.
 func mountedHost(t *testing.T, root, mounts, after string) *shell.Host {
 	t.Helper()
 	try := "d=$(mktemp -d) && mount -t tmpfs none \"$d\" && umount \"$d\" && rmdir \"$d\""
@@ -31,8 +31,8 @@ func mountedHost(t *testing.T, root, mounts, after string) *shell.Host {
 	return shell.New("cp1", local.Machine{Shell: sh}, shell.Options{Root: root, Unprivileged: true})
 }
 
-// TestRemovalStopsAtMounts: nothing of a tree is removed while another file system, or
-// another folder of the same one, is mounted in it, however deep.
+// TestRemovalStopsAtMounts checks that nothing of a tree is removed while another file
+// system, or another folder of the same one, is mounted in it, however deep.
 func TestRemovalStopsAtMounts(t *testing.T) {
 	t.Parallel()
 	const dir = "/etc/kubernetes/tree"
@@ -71,8 +71,8 @@ func TestRemovalStopsAtMounts(t *testing.T) {
 	}
 }
 
-// TestMountPointIsEmptied: a folder that is a mount point itself is emptied and stays,
-// and what is mounted beside it, at a name that begins as its own, is no concern of it.
+// TestMountPointIsEmptied checks that a folder that is a mount point itself is emptied and
+// stays, and that a neighbouring mount whose name begins with its own is not affected.
 func TestMountPointIsEmptied(t *testing.T) {
 	t.Parallel()
 	const dir = "/etc/kubernetes/tree"
@@ -100,8 +100,8 @@ func TestMountPointIsEmptied(t *testing.T) {
 	}
 }
 
-// TestUnmount: everything mounted below a folder is unmounted, the deepest first, under
-// whatever name; the folder itself and its neighbours stay mounted.
+// TestUnmount checks that everything mounted below a folder is unmounted, the deepest
+// first, under any name; the folder itself and its neighbours stay mounted.
 func TestUnmount(t *testing.T) {
 	t.Parallel()
 	_, root, _ := newHost(t)
@@ -129,8 +129,8 @@ mount --bind "$ROOT/data" "kubelet/a b	c\\d"; mount --bind "$ROOT/data" kubelet/
 	}
 }
 
-// TestOwnFoldersWithMounts: the same of what kubewright removes of its own, where a restore
-// that was killed can have left an image mounted.
+// TestOwnFoldersWithMounts checks the same for kubewright's own folders, where a killed
+// restore can have left a mounted image.
 func TestOwnFoldersWithMounts(t *testing.T) {
 	t.Parallel()
 	snapshot := []byte("snapshot")

@@ -15,7 +15,7 @@ import (
 	"github.com/kubewright/kubewright/providers/hosttest"
 )
 
-// fakeNetwork are programs that work on folders in place of links.
+// fakeNetwork are programs that work on folders instead of links.
 var fakeNetwork = map[string]string{
 	"ip": "#!/bin/sh\n" + `[ "$1 $2 $3" = "link delete dev" ] && rm -r "$ROOT/sys/class/net/$4" "$ROOT"/sys/class/net/*/brif/"$4" 2>/dev/null
 [ "$1 $2" != "netns delete" ] || rm "$ROOT/run/netns/$3"
@@ -23,8 +23,8 @@ var fakeNetwork = map[string]string{
 	"nft": "#!/bin/sh\nexit 1\n", "iptables-save": "#!/bin/sh\n", "ip6tables-save": "#!/bin/sh\n",
 }
 
-// fakeProxy are programs that work on files in place of what kube-proxy and flannel made:
-// rules, nftables' tables, sets and virtual servers, one a line.
+// fakeProxy are programs that work on files instead of the objects of kube-proxy and
+// flannel: rules, nftables' tables, sets and virtual servers, one per line.
 var fakeProxy = map[string]string{
 	"ip": "#!/bin/sh\n" + `case "$*" in
 "-o address show dev kube-ipvs0") echo '3: kube-ipvs0    inet 10.96.0.1/32 scope global kube-ipvs0'; echo '3: kube-ipvs0    inet6 fd00::1/128 scope global' ;;
@@ -48,8 +48,8 @@ esac` + "\n",
 	"sleep": "#!/bin/sh\n",
 }
 
-// TestRemoveProxy: what kube-proxy in its mode ipvs and flannel have made goes, and what is
-// like it and somebody else's stays.
+// TestRemoveProxy checks that what kube-proxy in mode ipvs and flannel have made is
+// removed, and that similar objects of others stay.
 func TestRemoveProxy(t *testing.T) {
 	t.Parallel()
 	root, bin := t.TempDir(), t.TempDir()
@@ -85,7 +85,8 @@ func TestRemoveProxy(t *testing.T) {
 	}
 }
 
-// proxyTables are what iptables-save prints of a host where kube-proxy has changed its mode.
+// proxyTables is the output of iptables-save on a host where kube-proxy has changed its
+// mode.
 const proxyTables = `*nat
 :PREROUTING ACCEPT [0:0]
 :KUBE-LOAD-BALANCER - [0:0]
@@ -116,9 +117,9 @@ COMMIT
 COMMIT
 `
 
-// TestRemoveProxyRules: what only one mode of kube-proxy uses goes at one stroke, and what
-// the mode in use, the kubelet or others have stays. Without rules of the mode in use
-// nothing is touched.
+// TestRemoveProxyRules checks that rules which only one mode of kube-proxy uses are removed
+// in one transaction, and that those of the mode in use, of the kubelet and of others stay.
+// Without rules of the mode in use nothing is touched.
 func TestRemoveProxyRules(t *testing.T) {
 	t.Parallel()
 	used := map[string]string{
@@ -178,13 +179,14 @@ func TestRemoveProxyRules(t *testing.T) {
 	}
 }
 
-// removeNetwork runs the operation on a root with programs of ours, and returns what it says.
+// removeNetwork runs the operation on a root with the test's programs, and returns its
+// result.
 func removeNetwork(t *testing.T, root, bin string, links ...string) string {
 	t.Helper()
 	return onRoot(t, root, bin, planner.RemoveNetwork{Links: links})
 }
 
-// onRoot runs an operation on a root with programs of ours, and returns what it says.
+// onRoot runs an operation on a root with the test's programs, and returns its result.
 func onRoot(t *testing.T, root, bin string, op planner.Operation) string {
 	t.Helper()
 	body, err := (&compiler{root: root, batch: providers.Batch{Token: 1, Lineage: "l", Operations: []planner.Operation{op}}}).script()
@@ -200,8 +202,8 @@ func onRoot(t *testing.T, root, bin string, op planner.Operation) string {
 	return string(out)
 }
 
-// TestRemoveNetwork: the bridge of pods goes with what hangs on it, and the links of
-// another container engine stay.
+// TestRemoveNetwork checks that the bridge of pods is removed with the links attached to
+// it, and that the links of another container engine stay.
 func TestRemoveNetwork(t *testing.T) {
 	t.Parallel()
 	root, bin := t.TempDir(), t.TempDir()

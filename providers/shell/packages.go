@@ -19,7 +19,7 @@ var (
 	packagesSeenScript string
 )
 
-// packagesCall returns the line of a query that asks the package manager.
+// packagesCall returns the line of a query for the package manager.
 func packagesCall(q state.PackageQuery) string {
 	if len(q.Names) == 0 {
 		return ""
@@ -27,7 +27,8 @@ func packagesCall(q state.PackageQuery) string {
 	return call("kw_packages", append([]string{q.Version, q.Apt, q.Dnf, strings.Join(q.Versioned, " ")}, q.Names...)...)
 }
 
-// packageWord is a package's name or version, as far as commands could misread it.
+// packageWord is a package's name or version, without characters that commands could
+// misread.
 var packageWord = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+~_-]*$`)
 
 func checkPackages(q state.PackageQuery) error {
@@ -47,7 +48,7 @@ func checkPackages(q state.PackageQuery) error {
 	return errors.Join(errs...)
 }
 
-// packages reads what the package manager knows.
+// packages parses the package manager's answer.
 func (r *reading) packages() error {
 	if len(r.query.Packages.Names) == 0 {
 		return nil
@@ -67,7 +68,7 @@ func (r *reading) packages() error {
 			if f[2] != "config-files" && f[2] != "not-installed" {
 				p.Installed[f[0]] = state.Package{Version: softwareVersion(f[1]), Status: f[2], Held: f[3] == "hold"}
 			}
-		case word == "package" && len(f) == 3: // known by name, and has no version: it is not there
+		case word == "package" && len(f) == 3: // known by name but without a version: not installed
 		case word == "broken" && len(f) == 2:
 			p.Broken = append(p.Broken, f[1]+" ("+f[0]+")")
 		case word == "locked":

@@ -16,8 +16,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// A Debian of a few lines: its data base is the file db, with lines NAME VERSION
-// STATUS WANT. containerd brings runc along; tool was installed by somebody.
+// A minimal Debian: its database is the file db, with lines NAME VERSION STATUS WANT.
+// containerd depends on runc; tool was installed by a user.
 var fakeDebian = map[string]string{
 	"dpkg-query": `#!/bin/sh
 format=$3; shift 3; if [ "$1" = -- ]; then shift; fi
@@ -55,8 +55,8 @@ if [ "$do" = autoremove ]; then printf 'Remv runc [1]\nRemv orphan [1]\n'; fi
 `,
 }
 
-// distribution is a host with a package manager of a few lines, which lie in bin, and
-// with the programs that path leads to.
+// distribution is a host with a minimal package manager, whose programs are in bin, and
+// with the programs on path.
 type distribution struct {
 	t             *testing.T
 	root, bin     string
@@ -84,7 +84,7 @@ func (d distribution) wantDB(lines ...string) {
 	}
 }
 
-// do returns what the host said: changed, same, or why it failed.
+// do returns the host's result: changed, same, or the error.
 func (d distribution) do(op planner.Packages) string {
 	d.t.Helper()
 	op.Manager, op.Repository = d.manager, "/etc/kubernetes.list"
@@ -148,8 +148,9 @@ func newDistribution(t *testing.T, manager string, programs map[string]string) d
 	return d
 }
 
-// TestPackages: packages come in their version, are held, move, and go with what
-// they brought along; what somebody else needs or had before stays.
+// TestPackages checks that packages are installed in their version, held, upgraded, and
+// removed with their dependencies; packages that others need, or that were there before,
+// stay.
 func TestPackages(t *testing.T) {
 	t.Parallel()
 	d := newDebian(t)
@@ -163,13 +164,13 @@ func TestPackages(t *testing.T) {
 	if got := d.do(install); got != "same" {
 		t.Errorf("again: %s", got)
 	}
-	// What was held is held in its next version as well, for apt-get lets it go.
+	// A held package is held in its next version as well, although apt-get drops the hold.
 	d.db("kubelet 1.35.8-1.1 installed hold", "kubectl 1.35.8-1.1 installed hold", "containerd 1.0-1 installed hold", "runc 1.0-1 installed install")
 	if got := d.do(planner.Packages{List: []planner.Package{{Name: "kubelet", Version: "1.36.3", Hold: "hold"}, {Name: "kubectl", Version: "1.36.3"}, {Name: "containerd", Hold: "hold"}}}); got != "changed" {
 		t.Errorf("the next version: %s", got)
 	}
 	d.wantDB("containerd 1.0-1 installed hold", "runc 1.0-1 installed install", "kubelet 1.36.3-1.1 installed hold", "kubectl 1.36.3-1.1 installed hold")
-	// Cut short in the middle, the same command completes it.
+	// The same command completes an interrupted installation.
 	d.db("kubelet 1.35.8-1.1 half-configured install", "containerd 1.0-1 installed hold", "runc 1.0-1 installed install")
 	if got := d.do(install); got != "changed" {
 		t.Errorf("after a cut: %s", got)
@@ -184,7 +185,7 @@ func TestPackages(t *testing.T) {
 	remove := planner.Packages{Remove: true, List: []planner.Package{{Name: "containerd"}, {Name: "kubelet"}, {Name: "never-there"}}}
 	d.db(append(all, "needs-it 1-1 installed install")...)
 	if got := d.do(remove); !strings.Contains(got, "would go as well: needs-it") {
-		t.Errorf("a package that somebody else needs: %s", got)
+		t.Errorf("a package that another one needs: %s", got)
 	}
 	d.db(append(all, "orphan 1-1 installed install")...)
 	if got := d.do(remove); got != "changed" {
@@ -196,8 +197,8 @@ func TestPackages(t *testing.T) {
 	}
 }
 
-// TestPackagesAtWork: while somebody works with the package manager, whom an observation
-// names, an installation waits, also before it completes what is there in part.
+// TestPackagesAtWork checks that an observation names another process that uses the package
+// manager, and that an installation waits for it, even before it completes a partial one.
 func TestPackagesAtWork(t *testing.T) {
 	t.Parallel()
 	install := planner.Packages{List: []planner.Package{{Name: "kubelet", Version: "1.36.3", Hold: "hold"}}}
@@ -212,11 +213,11 @@ if [ -e "${0%/*}/locked" ]; then echo "dpkg: error: dpkg frontend lock was locke
 `)
 			d.db("kubelet 1.35.8-1.1 half-configured install")
 			if seen := d.see(state.PackageQuery{Names: []string{"kubelet"}}); seen.Locked == "" {
-				t.Errorf("nobody is seen at work: %+v", seen)
+				t.Errorf("no other process is seen at work: %+v", seen)
 			}
 			sleeps := d.sleeps()
 			go func() {
-				if _, err := sleeps.Read(make([]byte, 1)); err == nil { // or nobody has waited when the test ends
+				if _, err := sleeps.Read(make([]byte, 1)); err == nil { // or no script has slept when the test ends
 					release()
 				}
 			}()
@@ -233,11 +234,11 @@ if [ -e "${0%/*}/locked" ]; then echo "dpkg: error: dpkg frontend lock was locke
 		t.Fatal(err)
 	}
 	if got := d.do(install); !strings.Contains(got, " has worked with the package manager for five minutes; see what holds it up, and apply again when it has ended") {
-		t.Errorf("somebody who does not end: %s", got)
+		t.Errorf("a process that does not end: %s", got)
 	}
 }
 
-// sleeps returns where it can be read that a script sleeps, which none does for long.
+// sleeps returns a pipe that shows when a script sleeps, none of which sleeps for long.
 func (d distribution) sleeps() *os.File {
 	d.t.Helper()
 	fifo := d.bin + "/sleeps"
@@ -245,7 +246,7 @@ func (d distribution) sleeps() *os.File {
 		d.t.Fatal(err)
 	}
 	hosttest.WriteProgram(d.t, d.bin+"/sleep", "#!/bin/sh\necho >\"${0%/*}/sleeps\"\nexec /bin/sleep 0.1\n")
-	f, err := os.OpenFile(fifo, os.O_RDWR, 0) // a script does not wait until it is read
+	f, err := os.OpenFile(fifo, os.O_RDWR, 0) // a script does not block until it is read
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -253,8 +254,8 @@ func (d distribution) sleeps() *os.File {
 	return f
 }
 
-// lock holds a file of the package manager as another program does, until the function
-// that it returns is called.
+// lock locks a file of the package manager as another program does, until the returned
+// function is called.
 func (d distribution) lock(path string) (release func()) {
 	d.t.Helper()
 	if err := errors.Join(os.MkdirAll(filepath.Dir(d.root+path), 0o755), os.WriteFile(d.bin+"/locked", nil, 0o600)); err != nil {
@@ -273,7 +274,8 @@ func (d distribution) lock(path string) (release func()) {
 	}
 }
 
-// TestPackagesSeen: what is there, what is there in part, what the repository lacks.
+// TestPackagesSeen checks installed and partly installed packages, and those that the
+// repository lacks.
 func TestPackagesSeen(t *testing.T) {
 	t.Parallel()
 	d := newDebian(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// FuzzQuote: what goes into a shell quoted comes out as it was.
+// FuzzQuote checks that a quoted word comes out of a shell unchanged.
 func FuzzQuote(f *testing.F) {
 	for _, s := range []string{"", "plain", "it's", "'", "''", `\`, `\'`, "$(id)`id`$HOME", "a\nb\n", "-n", "\x01\xff\x80", "*?[]{}~!#&;|<>\"\t "} {
 		f.Add(s)
@@ -34,7 +34,8 @@ func FuzzQuote(f *testing.F) {
 
 const testNonce = "NONCE"
 
-// FuzzParseAnswer: any bytes can be taken apart, and what is taken apart was there.
+// FuzzParseAnswer checks that any bytes can be parsed, and that all parsed parts were in
+// them.
 func FuzzParseAnswer(f *testing.F) {
 	f.Add([]byte("noise\nkubewright NONCE entered 0\n\nkubewright NONCE begin\n\nkubewright NONCE x y\nbody\nkubewright NONCE end\n"), []byte("before"))
 	f.Add([]byte("\nkubewright NONCE "), []byte{})
@@ -57,7 +58,7 @@ func FuzzParseAnswer(f *testing.F) {
 	})
 }
 
-// testQuery asks for one of everything.
+// testQuery requests one of everything.
 func testQuery(t testing.TB) *query {
 	t.Helper()
 	q, err := newQuery(state.Query{
@@ -71,7 +72,7 @@ func testQuery(t testing.TB) *query {
 	return q
 }
 
-// goodAnswer is an answer to testQuery as a host gives it.
+// goodAnswer is the answer of a host to testQuery.
 const goodAnswer = `
 kubewright NONCE entered 0
 
@@ -216,8 +217,8 @@ func TestParseReport(t *testing.T) {
 	}
 }
 
-// TestParseReportRefuses: an answer of which one line is missing, doubled or
-// changed is refused, or means the same in all that it still says.
+// TestParseReportRefuses checks that an answer with one line missing, doubled or changed is
+// refused, or means the same in everything else.
 func TestParseReportRefuses(t *testing.T) {
 	t.Parallel()
 	q := testQuery(t)
@@ -245,7 +246,7 @@ func TestParseReportRefuses(t *testing.T) {
 		{"cri\nok", "cri\nok|reboot"},
 		{"kubewright NONCE facts\n", ""},
 		{"kubewright NONCE units", "kubewright NONCE stats"},
-		// What does not answer has not said that nothing is there.
+		// No answer does not mean that nothing is there.
 		{"LoadState=not-found\nActiveState=inactive\nUnitFileState=\n\n", ""},
 		{"LoadState=not-found\nActiveState=inactive\nUnitFileState=\n\nLoadState=loaded\nActiveState=activating\nUnitFileState=enabled\n", ""},
 		{"registry.k8s.io/pause:3.10\nsha256:1234\n", "\nkubewright NONCE no_images\n"},
@@ -262,8 +263,9 @@ func TestParseReportRefuses(t *testing.T) {
 	}
 }
 
-// TestForeignTools: what tools say that are not GNU's, or are missing, is not mended by
-// looking again; what else is not understood may be.
+// TestForeignTools checks that the output of tools that are missing or not GNU's is
+// reported as permanent, in contrast to other unexpected output, for which a retry may
+// help.
 func TestForeignTools(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -289,12 +291,12 @@ func TestForeignTools(t *testing.T) {
 	}
 }
 
-// FuzzParseReport: whatever a host answers, there is a report or an error.
+// FuzzParseReport checks that any answer yields a report or an error.
 func FuzzParseReport(f *testing.F) {
 	f.Add([]byte(goodAnswer))
-	// This machine's own answer, and what stands around one on others: a message of the
-	// day, sudo's words, line ends of a terminal. Then answers that were cut off, and those
-	// of hosts without a runtime, without systemd and without swap.
+	// This machine's own answer, with additions as on other hosts: a message of the day,
+	// sudo's output, line ends of a terminal. Then answers that were cut off, and those of
+	// hosts without a runtime, without systemd and without swap.
 	own, err := exec.Command("sh", "-c", "kw_n="+testNonce+"\n"+preludeScript+"kw_say entered 0\nkw_say begin\n"+testQuery(f).script()+"kw_say end\n").Output()
 	if err != nil || !bytes.Contains(own, []byte("kubewright NONCE facts\n")) {
 		f.Fatalf("this machine answers %v:\n%s", err, own)
@@ -328,8 +330,8 @@ func FuzzParseReport(f *testing.F) {
 	})
 }
 
-// TestNoRuntime: where nothing listens there is no image, and where systemd does not
-// run no unit.
+// TestNoRuntime checks that there are no images if nothing listens, and no units if systemd
+// does not run.
 func TestNoRuntime(t *testing.T) {
 	t.Parallel()
 	raw := goodAnswer
@@ -353,8 +355,8 @@ func TestNoRuntime(t *testing.T) {
 	}
 }
 
-// TestMeantRuntime: of the runtime that is meant it counts whether it listens, and not of
-// another one: one that does and lists no images leaves open which there are.
+// TestMeantRuntime checks that only the desired runtime counts, whether or not another one
+// listens: if it listens but lists no images, the images are unknown.
 func TestMeantRuntime(t *testing.T) {
 	t.Parallel()
 	raw := strings.Replace(goodAnswer, "registry.k8s.io/pause:3.10\nsha256:1234\n", "\nkubewright NONCE no_images\n", 1)
@@ -379,7 +381,7 @@ func TestMeantRuntime(t *testing.T) {
 		}
 	}
 	if _, err := newQuery(state.Query{CRISocket: "unix://run/../x"}, "", true); err == nil {
-		t.Error("a path that is none was taken")
+		t.Error("an invalid path was accepted")
 	}
 }
 
@@ -388,7 +390,7 @@ func TestMarksFromFiles(t *testing.T) {
 	const none = "\x00"
 	for _, tt := range []struct {
 		token, marks string
-		want         *state.Marks // nil: they cannot be read
+		want         *state.Marks // nil if they cannot be read
 	}{
 		{"7 b71e\n", none, &state.Marks{Token: 7, Lineage: "b71e"}},
 		{"7\n", none, &state.Marks{Token: 7}},
@@ -433,7 +435,8 @@ func TestMarksFromFiles(t *testing.T) {
 	}
 }
 
-// TestVersionsAreRemembered: programs whose files have not changed are not started again.
+// TestVersionsAreRemembered checks that programs whose files are unchanged are not started
+// again.
 func TestVersionsAreRemembered(t *testing.T) {
 	t.Parallel()
 	const versions = "\nkubewright NONCE versions\ncontainerd github.com/containerd/containerd/v2 v2.4.2 abc\nKubernetes v1.36.3\n"
@@ -453,8 +456,8 @@ func TestVersionsAreRemembered(t *testing.T) {
 	}
 }
 
-// TestProgramsAreStartedOnce: a program says its version once, and again when
-// its file is another one, also where that has the size and the age of the first.
+// TestProgramsAreStartedOnce checks that a program is started for its version once, and
+// again when its file was replaced, even by one of the same size and age.
 func TestProgramsAreStartedOnce(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()

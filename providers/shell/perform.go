@@ -31,27 +31,27 @@ var (
 	etcdScript string
 )
 
-// performCap is how much the operations of a batch may print in all, in bytes.
+// performCap bounds the output of all operations of a batch, in bytes.
 const performCap = 16 << 20
 
-// outputCap is how much of one operation's output is kept, in bytes.
+// outputCap bounds the kept output of one operation, in bytes.
 const outputCap = 1 << 20
 
-// lockWait is how long a batch waits on the host for one of another run, or of one whose
-// operator has lost the connection.
+// lockWait is how long a batch waits on the host for one of another run, or of one that has
+// lost its connection.
 const lockWait = 2 * time.Minute
 
-// idle is how long a batch waits on the host for the next of its data. That none has come
-// may show at the second look only, which is within lockWait: who tries again after the
-// network has failed finds the lock free.
+// idle is how long a batch waits on the host for more data. The script may notice only at
+// its second check that none has arrived, which is still within lockWait: so a retry after
+// a network failure finds the lock free.
 const idle = 45 * time.Second
 
-// Perform implements providers.Host: all operations in one command, when those of earlier
-// batches have ended. The host checks the run's token before the first of them.
+// Perform implements providers.Host: all operations in one command, after earlier batches
+// have ended. The host checks the run's token before the first of them.
 func (h *Host) Perform(ctx context.Context, b providers.Batch) ([]providers.Outcome, error) {
 	c := &compiler{batch: b, root: h.root, owner: "root:root", lockWait: h.lockWait, idle: h.idle}
 	if h.speaker.plain {
-		c.owner = "" // ours, whoever we are
+		c.owner = "" // that of the login user
 	}
 	body, err := c.script()
 	if err != nil {
@@ -67,7 +67,7 @@ func (h *Host) Perform(ctx context.Context, b providers.Batch) ([]providers.Outc
 	return h.outcomes(b, a, err)
 }
 
-// change returns the script of a batch, with how long its operations may take.
+// change returns the script of a batch, with the time limits of its operations.
 func (h *Host) change(b providers.Batch, body string, frames []frame) script {
 	sc := script{
 		do: "change", body: body, frames: frames, limit: performCap, hear: hearing(b),
@@ -81,7 +81,7 @@ func (h *Host) change(b providers.Batch, body string, frames []frame) script {
 	return sc
 }
 
-// await waits for the batch's turn. Nothing is sent to the host before.
+// await waits for the batch's turn. Nothing is sent to the host before that.
 func (h *Host) await(ctx context.Context) error {
 	select {
 	case h.turn <- struct{}{}:
@@ -95,14 +95,14 @@ func (h *Host) await(ctx context.Context) error {
 	return fmt.Errorf("cannot change %s: %s: %w", h.name, why, ctx.Err())
 }
 
-// heardCap is how much of a line that a command printed is passed on, in bytes.
+// heardCap bounds how much of a command's output line is passed on, in bytes.
 const heardCap = 512
 
-// control is what moves a terminal's cursor or colours.
+// control matches terminal sequences that move the cursor or change colours.
 var control = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]`)
 
-// hearing takes what is said of an operation under way: its number and a line that
-// its command has printed. What would only make a line move or colour goes.
+// hearing parses the "heard" lines of a running operation: its number and a line of its
+// command's output, from which it removes terminal sequences.
 func hearing(b providers.Batch) func(string) {
 	if b.Hear == nil {
 		return nil
@@ -117,7 +117,7 @@ func hearing(b providers.Batch) func(string) {
 	}
 }
 
-// outcomes reads how far a batch got. err is how the conversation went.
+// outcomes parses how far a batch got. err is the result of the conversation.
 func (h *Host) outcomes(b providers.Batch, a answer, err error) ([]providers.Outcome, error) {
 	var out []providers.Outcome
 	for _, s := range a.sections {
@@ -142,7 +142,7 @@ func (h *Host) outcomes(b providers.Batch, a answer, err error) ([]providers.Out
 	return out, err
 }
 
-// stopped is why a host went no further. attempted counts the operations begun.
+// stopped returns why a host stopped. attempted counts the operations begun.
 func (h *Host) stopped(b providers.Batch, a answer, s section, attempted int) error {
 	word := ""
 	if len(s.words) > 1 {
@@ -167,7 +167,7 @@ func (h *Host) stopped(b providers.Batch, a answer, s section, attempted int) er
 	return &providers.CommandError{Host: h.name, Command: what, ExitCode: code, Stderr: providers.Tail(lastOperation(a.stderr))}
 }
 
-// superseded says which run the host has seen.
+// superseded names the run that the host has seen.
 func superseded(seen string, b providers.Batch) error {
 	if seen == strconv.FormatInt(b.Token, 10) {
 		return fmt.Errorf("another run has begun there that was planned at the same time as this one (both are run %s)", seen)
@@ -175,7 +175,7 @@ func superseded(seen string, b providers.Batch) error {
 	return fmt.Errorf("run %s has begun there, this is run %d", seen, b.Token)
 }
 
-// hasMoved says which file is not as it was when the plan was made.
+// hasMoved names the file that has changed since the plan was made.
 func hasMoved(b providers.Batch, s section, do string) error {
 	paths := expectedPaths(b)
 	if len(s.words) == 3 {
@@ -187,13 +187,13 @@ func hasMoved(b providers.Batch, s section, do string) error {
 	return unexpected("operations", strings.Join(s.words, " "))
 }
 
-// expectedPaths returns the files that a batch expects to be as they were, in order.
+// expectedPaths returns the files that must not have changed, in order.
 func expectedPaths(b providers.Batch) []string { return slices.Sorted(maps.Keys(b.Expect)) }
 
-// opLine is where the standard error of an operation begins.
+// opLine marks the beginning of an operation's standard error.
 var opLine = regexp.MustCompile(`\nkubewright [A-Z2-7]+ op [0-9]+\n`)
 
-// lastOperation returns the part of standard error behind the last operation's beginning.
+// lastOperation returns the standard error of the last operation.
 func lastOperation(stderr []byte) []byte {
 	all := opLine.FindAllIndex(stderr, -1)
 	if len(all) == 0 {
@@ -210,9 +210,9 @@ func output(body []byte) string {
 type compiler struct {
 	batch  providers.Batch
 	root   string
-	owner  string // for what is not the batch's to say; "" means ours
+	owner  string // for files whose owner the batch does not set; "" means the login user
 	frames []frame
-	// lockWait is how long the host waits for a batch of somebody else.
+	// lockWait is how long the host waits for a batch of another run.
 	lockWait time.Duration
 	// idle is how long it waits for data.
 	idle time.Duration
@@ -260,10 +260,10 @@ func (c *compiler) script() (string, error) {
 	return b.String(), nil
 }
 
-// seconds returns a time as commands take it.
+// seconds formats a duration for commands.
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
 
-// operation returns the line of the script that does one operation.
+// operation returns the line of the script that performs one operation.
 func (c *compiler) operation(op planner.Operation) (string, error) {
 	switch op := op.(type) {
 	case planner.WriteFile:
@@ -329,8 +329,8 @@ func (c *compiler) operation(op planner.Operation) (string, error) {
 	return "", fmt.Errorf("internal error: %s is no operation of a host", op.Op())
 }
 
-// linkPattern is a network interface's name, 15 bytes at most, with at least
-// two characters before any wildcard.
+// linkPattern is the name of a network interface, at most 15 bytes, with at least two
+// characters before any wildcard.
 var linkPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{2}[A-Za-z0-9_.*-]{0,13}$`)
 
 func sysctlPath(name string) string { return "/proc/sys/" + strings.ReplaceAll(name, ".", "/") }
@@ -341,8 +341,7 @@ var modeForm = regexp.MustCompile(`^0*([0-7]{1,4})$`)
 // ownerForm is USER:GROUP.
 var ownerForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*:[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
-// access checks what is to be said of a path and returns mode and owner as the
-// script wants them.
+// access validates path, mode and owner, and returns mode and owner in the script's format.
 func (c *compiler) access(p, mode, owner string) (string, string, error) {
 	if err := state.CheckPath(p); err != nil {
 		return "", "", err
@@ -364,8 +363,7 @@ func (c *compiler) access(p, mode, owner string) (string, string, error) {
 	return short, owner, nil
 }
 
-// frame adds a block of data and returns its digest. want is the digest that
-// was planned, or "".
+// frame adds a block of data and returns its digest. want is the planned digest, or "".
 func (c *compiler) frame(data []byte, want string) (string, error) {
 	sum := sha256.Sum256(data)
 	digest := hex.EncodeToString(sum[:])
@@ -376,8 +374,8 @@ func (c *compiler) frame(data []byte, want string) (string, error) {
 	return digest, nil
 }
 
-// artifact adds a file of the operator's as a block of data. Whether it has
-// the digest that was planned the host finds out, when it has all of it.
+// artifact adds a file of the operator's as a block of data. The host verifies the planned
+// digest once it has the whole file.
 func (c *compiler) artifact(name, digest string) error {
 	a, ok := c.batch.Artifacts[name]
 	if !ok {
@@ -417,7 +415,7 @@ func (c *compiler) writeFile(op planner.WriteFile) (string, error) {
 	return call("kw_write", c.root+op.Path, mode, owner, digest), err
 }
 
-// upload puts an artifact in place, or the members of an archive.
+// upload installs an artifact, or the members of an archive.
 func (c *compiler) upload(op planner.UploadArtifact) (string, error) {
 	if err := c.artifact(op.Artifact, op.SHA256); err != nil {
 		return "", err
@@ -441,7 +439,7 @@ func (c *compiler) upload(op planner.UploadArtifact) (string, error) {
 	return "kw_need=\n" + wants.String() + call("kw_unpack", members...) + places.String() + "kw_placed\n", nil
 }
 
-// checkMember refuses names in archives that lead out of where they are unpacked.
+// checkMember refuses names in archives that lead out of the target folder.
 func checkMember(name string) error {
 	if name == "" || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "-") || slices.Contains(strings.Split(name, "/"), "..") {
 		return fmt.Errorf("%q is no plain name in an archive", name)
@@ -480,13 +478,13 @@ func unmountOptions(flags []string) ([]string, error) {
 	return options, nil
 }
 
-// socketPath takes unix:// off an endpoint.
+// socketPath removes unix:// from an endpoint.
 func socketPath(endpoint string) (string, error) {
 	p := strings.TrimPrefix(endpoint, "unix://")
 	return p, state.CheckPath(p)
 }
 
-// imageForm is an image reference, as far as commands could misread it.
+// imageForm is an image reference, without characters that commands could misread.
 var imageForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`)
 
 func (c *compiler) image(op planner.LoadImage) (string, error) {
@@ -507,8 +505,8 @@ func (c *compiler) image(op planner.LoadImage) (string, error) {
 	return call("kw_image_load", append([]string{socket, op.SHA256}, images...)...), err
 }
 
-// mark writes what the host is to remember. The run token has a file of its
-// own, written by every batch.
+// mark writes the host's marks. The run token has a file of its own, which every batch
+// writes.
 func (c *compiler) mark(op planner.Mark) (string, error) {
 	if op.Remove {
 		return call("kw_marks_off"), nil
@@ -524,7 +522,7 @@ func (c *compiler) mark(op planner.Mark) (string, error) {
 	})
 }
 
-// swap compiles what swap is to be now and after a boot.
+// swap compiles the desired state of swap, now and after a boot.
 func (c *compiler) swap(op planner.Swap) (string, error) {
 	if op.Boot != "" && op.Boot != planner.SwapStaysOff && op.Boot != planner.SwapReturns {
 		return "", fmt.Errorf("internal error: swap at boot is to be %q", op.Boot)

@@ -14,8 +14,8 @@ import (
 
 const kept = "/var/lib/kubewright"
 
-// TestNumbersOfRuns: a host does nothing for a run when the number that it has seen is
-// higher, of however many digits, or is no number.
+// TestNumbersOfRuns checks that a host refuses a run if the token that it has seen is
+// higher, with any number of digits, or is not a number.
 func TestNumbersOfRuns(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string]error{
@@ -49,34 +49,37 @@ func TestNumbersOfRuns(t *testing.T) {
 
 var errAny = errors.New("any")
 
-// TestPlanted: what others have put into kubewright's folder is not followed, emptied,
-// appended to or believed, and the folder is taken from them.
+// TestPlanted checks that files which others have put into kubewright's folder are not
+// followed, emptied, appended to or believed, and that the others lose access to the
+// folder.
 func TestPlanted(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("needs root, who can give files away")
 	}
-	const nobody = 65534
+	const unprivileged = 65534
 	put := map[string]func(victim, path string) error{
 		"symbolic link": os.Symlink,
 		"dangling link": func(victim, path string) error { return os.Symlink(victim+"-new", path) },
 		"hard link":     os.Link,
 		"pipe":          func(_, path string) error { return syscall.Mkfifo(path, 0o600) },
-		"somebody's file": func(_, path string) error {
-			return errors.Join(os.WriteFile(path, []byte("1 l\n"), 0o600), os.Chown(path, nobody, nobody))
+		"user's file": func(_, path string) error {
+			return errors.Join(os.WriteFile(path, []byte("1 l\n"), 0o600), os.Chown(path, unprivileged, unprivileged))
 		},
 		"file for all": func(_, path string) error {
 			return errors.Join(os.WriteFile(path, []byte("1 l\n"), 0o600), os.Chmod(path, 0o666))
 		},
-		"somebody's folder":    func(_, path string) error { return errors.Join(os.Mkdir(path, 0o755), os.Chown(path, nobody, nobody)) },
+		"user's folder": func(_, path string) error {
+			return errors.Join(os.Mkdir(path, 0o755), os.Chown(path, unprivileged, unprivileged))
+		},
 		"link to a folder":     func(victim, path string) error { return os.Symlink(filepath.Dir(victim), path) },
 		"folder for the group": func(_, path string) error { return errors.Join(os.Mkdir(path, 0o755), os.Chmod(path, 0o775)) },
 	}
 	for _, name := range []string{"lock", "token", "token.new", "digests", "marks.json", "packages", "before", "part-files", "before/etc"} {
 		for kind, plant := range put {
 			switch {
-			case name == "before/etc" && (kind == "somebody's folder" || kind == "folder for the group"): // a file that was kept may be of any kind
-			case name == "lock" || name == "token" || name != "before/etc" && (kind == "symbolic link" || kind == "somebody's file"):
+			case name == "before/etc" && (kind == "user's folder" || kind == "folder for the group"): // a file that was kept may be of any kind
+			case name == "lock" || name == "token" || name != "before/etc" && (kind == "symbolic link" || kind == "user's file"):
 			default:
 				continue
 			}
@@ -92,7 +95,7 @@ func TestPlanted(t *testing.T) {
 				if err := errors.Join(os.WriteFile(victim, []byte("precious"), 0o600), plant(victim, folder+"/"+name), os.Chmod(folder, 0o777)); err != nil {
 					t.Fatal(err)
 				}
-				for range 2 { // the first has taken the folder
+				for range 2 { // the first has made the folder root's
 					_, err := h.Perform(t.Context(), providers.Batch{Token: 8, Lineage: "l", Operations: []planner.Operation{write("/etc/file", "x")}})
 					says(t, name, err, name+" is not kubewright's: it is no plain file or folder of root alone")
 				}
@@ -112,8 +115,8 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// TestFolderTaken: a folder of ours that others could write to is taken from them; one that
-// is elsewhere, by a link that only root can have made, is where it is.
+// TestFolderTaken checks that others lose access to our folder if they could write to it; a
+// folder behind a link that only root can have made stays where it is.
 func TestFolderTaken(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
@@ -123,7 +126,7 @@ func TestFolderTaken(t *testing.T) {
 		make func(root, folder string) error
 		says string
 	}{
-		"somebody's":  {func(_, f string) error { return errors.Join(os.MkdirAll(f, 0o755), os.Chown(f, 65534, 65534)) }, ""},
+		"user's":      {func(_, f string) error { return errors.Join(os.MkdirAll(f, 0o755), os.Chown(f, 65534, 65534)) }, ""},
 		"for all":     {func(_, f string) error { return errors.Join(os.MkdirAll(f, 0o755), os.Chmod(f, 0o777)) }, ""},
 		"for reading": {func(_, f string) error { return os.MkdirAll(f, 0o755) }, ""},
 		"with set-id bit": {func(_, f string) error {
@@ -132,7 +135,7 @@ func TestFolderTaken(t *testing.T) {
 		"root's link": {func(root, f string) error {
 			return errors.Join(os.MkdirAll(root+"/srv/k", 0o755), os.MkdirAll(filepath.Dir(f), 0o755), os.Symlink(root+"/srv/k", f))
 		}, ""},
-		"link to somebody's": {func(root, f string) error {
+		"link to a user's": {func(root, f string) error {
 			return errors.Join(os.MkdirAll(root+"/srv/k", 0o755), os.Chown(root+"/srv/k", 65534, 65534), os.MkdirAll(filepath.Dir(f), 0o755), os.Symlink(root+"/srv/k", f))
 		}, "does not belong to root"},
 		"file": {func(_, f string) error {

@@ -19,10 +19,10 @@ const commLength = 15
 
 func comm(name string) string { return name[:min(len(name), commLength)] }
 
-// tick is the unit in which the kernel tells when a process was started.
+// tick is the unit of a process's start time in the kernel.
 const tick = 10 * time.Millisecond
 
-// processCall returns the line of a query that looks for processes.
+// processCall returns the line of a query for processes.
 func processCall(list []state.Process) string {
 	if len(list) == 0 {
 		return ""
@@ -42,9 +42,9 @@ func checkProcess(p state.Process) error {
 	return errors.Join(err, checkWord("process", p.Name), state.CheckText("argument", p.Argument))
 }
 
-// processes reads when processes were started: the ticks of one that was started
-// now, those of each, and what time it is now. Of several with one name the oldest counts:
-// one that is about to end is still there.
+// processes parses the start times of processes: the ticks of a process started now, those
+// of each, and the current time. Of several processes with one name the oldest counts: one
+// that is about to end still exists.
 func (r *reading) processes() error {
 	if len(r.query.Processes) == 0 {
 		return nil
@@ -52,7 +52,7 @@ func (r *reading) processes() error {
 	lines, err := r.lines("processes")
 	r.report.Started = map[string]time.Time{}
 	if err != nil || len(lines) < 2 {
-		return err // none runs
+		return err // none of them runs
 	}
 	last := len(lines) - 1
 	now, err := moment(lines[last])
@@ -68,8 +68,8 @@ func (r *reading) processes() error {
 		if err != nil {
 			return err
 		}
-		// Both are cut off to a tick: a process may be younger by one. It has read
-		// nothing so soon after its start.
+		// Both are rounded down to a tick, so a process may be younger by one. It has read
+		// no file that soon after its start.
 		started := now.Add(-time.Duration(reference-ticks) * tick).Add(tick)
 		for _, p := range r.query.Processes {
 			if was, known := r.report.Started[p.Name]; comm(p.Name) == name && (!known || started.Before(was)) {

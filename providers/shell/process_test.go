@@ -31,8 +31,8 @@ func start(t *testing.T, name, argument string) *exec.Cmd {
 	return cmd
 }
 
-// TestProcesses: of processes with one name that one is found, and ended, which
-// refers to the argument; and only when a file is newer than it.
+// TestProcesses checks that of several processes with one name the one with the argument is
+// found, and ended; and only if a file is newer than it.
 func TestProcesses(t *testing.T) {
 	t.Parallel()
 	h, root, _ := newHost(t)
@@ -62,7 +62,7 @@ func TestProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, err = h.Observe(t.Context(), query); err != nil || !r.Outdated(name, "/etc/kubernetes/kw.conf") {
-		t.Errorf("%v: the file is newer, and that is not seen", err)
+		t.Errorf("%v: the file is newer, but that was not detected", err)
 	}
 	if outcomes, err := h.Perform(t.Context(), restart); err != nil || !outcomes[0].Changed {
 		t.Fatalf("did not end the process: %v, %v", outcomes, err)

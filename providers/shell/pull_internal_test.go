@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// The clients of a runtime: they write down what they are asked for, and have the image
-// that is named in the file "has" once they have been asked as often as "late" says.
+// The clients of a runtime: they record their requests, and have the image named in the
+// file "has" once they were asked as often as "late" says.
 const (
 	fakePull = `echo "$(basename "$0") $*" >>"$ROOT/asked"
 case "$*" in
@@ -27,12 +27,12 @@ esac
 	pullSocket  = "/run/containerd/containerd.sock"
 )
 
-// TestPullAtOnce: several images are pulled at the same time, but for those that are there;
-// the last word on each that did not come is told when all have ended.
+// TestPullAtOnce checks that several images are pulled concurrently, except those that
+// exist; the last error for each is reported when all have ended.
 func TestPullAtOnce(t *testing.T) {
 	t.Parallel()
-	// Each pull waits until three have begun. Were they made one after the other, the
-	// first would never see the others.
+	// Each pull waits until three have begun. If they ran one after the other, the first
+	// would never see the others.
 	const client = `case "$*" in
 *inspecti*here*) exit 0 ;;
 *inspecti*) exit 1 ;;
@@ -83,8 +83,8 @@ esac
 	}
 }
 
-// TestPull: an image is pulled by crictl, or by containerd's own client where there is
-// no crictl, and tried as often as by kubeadm; the words of the last try are kept.
+// TestPull checks that an image is pulled with crictl, or with containerd's own client
+// without crictl, and retried as often as by kubeadm; the output of the last try is kept.
 func TestPull(t *testing.T) {
 	t.Parallel()
 	crictl := "crictl --timeout 30s --runtime-endpoint unix://" + pullSocket + " --image-endpoint unix://" + pullSocket + " pull " + pulledImage
@@ -136,7 +136,7 @@ func TestPull(t *testing.T) {
 				}
 			}
 			if strings.Contains(out, "asked 4 times") {
-				t.Errorf("it has the words of a try that was not the last:\n%s", out)
+				t.Errorf("it has output of a try that was not the last:\n%s", out)
 			}
 		})
 	}

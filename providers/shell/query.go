@@ -18,14 +18,14 @@ var (
 	preflightScript string
 )
 
-// Where kubewright keeps what it knows of a host, on the host.
+// The places of kubewright's own files on a host.
 const (
 	marksDir  = "/var/lib/kubewright"
 	marksFile = marksDir + "/marks.json"
 	tokenFile = marksDir + "/token"
 )
 
-// Files that are always read: they are facts, or marks.
+// Files that are always read, for facts or marks.
 const (
 	machineIDFile = "/etc/machine-id"
 	osReleaseFile = "/etc/os-release"
@@ -34,17 +34,17 @@ const (
 var factFiles = []string{machineIDFile, osReleaseFile, marksFile, tokenFile}
 
 // caDirs are the distributions' CA folders that kubeadm mounts where they
-// exist, beside /etc/ssl/certs (kubeadm, app/phases/controlplane/volumes.go).
+// exist, in addition to /etc/ssl/certs (kubeadm, app/phases/controlplane/volumes.go).
 var caDirs = []string{
 	"/etc/pki/ca-trust", "/etc/pki/tls/certs", "/etc/ca-certificates",
 	"/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
 }
 
-// resolvedUnit is asked for with every observation: kubeadm sets the kubelet's
-// resolvConf where it is active.
+// resolvedUnit is part of every observation: kubeadm sets the kubelet's resolvConf if it is
+// active.
 const resolvedUnit = "systemd-resolved.service"
 
-// checkWord refuses what is not a plain word: names of units, modules, sysctls.
+// checkWord refuses anything but a plain word: for names of units, modules, sysctls.
 func checkWord(what, s string) error {
 	ok := s != "" && s[0] != '-'
 	for _, r := range s {
@@ -57,17 +57,17 @@ func checkWord(what, s string) error {
 	return nil
 }
 
-// query is a state.Query made ready for one host: which paths go to which
-// function of the script, below the host's root.
+// query is a state.Query compiled for one host: which paths go to which function of the
+// script, below the host's root.
 type query struct {
 	state.Query
 	root                               string
 	stats, digests                     []string
 	contents, certificates, kubeconfig []string
 	keys                               []string
-	// socket is the file of the runtime that is meant; empty for the one that is found.
+	// socket is the socket file of the desired runtime; empty for whichever is found.
 	socket string
-	// facts reports whether all of a report is wanted, and not only secrets.
+	// facts reports whether the whole report is wanted, not only secrets.
 	facts bool
 }
 
@@ -172,11 +172,11 @@ func unique(list []string) []string {
 	return out
 }
 
-// units returns those to ask systemd about, in the order of its answer.
+// units returns the units to ask systemd about, in the order of its answer.
 func (q *query) units() []string { return unique(append([]string{resolvedUnit}, q.Units...)) }
 
-// script returns the query as a script. Large programs start first and are waited
-// for last: their output goes into a pipe that is read at the end.
+// script returns the query as a script. Large programs start first and are waited for last:
+// their output goes into a pipe that is read at the end.
 func (q *query) script() string {
 	var b strings.Builder
 	b.WriteString("kw_cap=" + strconv.Itoa(contentCap) + "\nkw_r=" + Quote(q.root) + "\n")

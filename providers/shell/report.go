@@ -15,27 +15,26 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// errMoved says that a file changed while it was being read; looking again helps.
+// errMoved reports that a file changed while it was read; a retry helps.
 var errMoved = errors.New("a file changed while it was being read")
 
-// reading is an answer to a query on its way to a report. Every parser is
-// strict: what it does not expect is an error, never skipped, because a host
-// half understood would be a host wrongly planned.
+// reading is the parser state from answer to report. Every parser is strict: unexpected
+// input is an error, never skipped, because a misunderstood host would get a wrong plan.
 type reading struct {
 	query    *query
 	sections map[string][]section
 	report   *state.Report
-	// contents and digests are by path below the root, as the host has them.
+	// contents and digests are keyed by path below the root.
 	contents map[string][]byte
 	digests  map[string]string
 	tooLarge map[string]bool
-	// matches counts the files that match a pattern and were not asked for by name.
+	// matches counts the files that match a pattern and were not requested by name.
 	matches int
-	// listening are sockets on which somebody listens, those in /run as in /var/run.
+	// listening are sockets with a listener, those in /run as paths in /var/run.
 	listening map[string]bool
 }
 
-// parseReport reads the answer to a query. began is when the answer began to arrive.
+// parseReport parses the answer to a query. began is when the answer began to arrive.
 func parseReport(q *query, a answer, began time.Time) (*reading, error) {
 	r := &reading{
 		query: q, sections: map[string][]section{}, report: &state.Report{Files: map[string]state.FileReport{}},
@@ -56,7 +55,7 @@ func parseReport(q *query, a answer, began time.Time) (*reading, error) {
 	return r, nil
 }
 
-// lines returns the lines of a section that must be there once.
+// lines returns the lines of a section that has to occur once.
 func (r *reading) lines(name string) ([]string, error) {
 	s := r.sections[name]
 	if len(s) != 1 {
@@ -69,13 +68,13 @@ func (r *reading) lines(name string) ([]string, error) {
 	return strings.Split(text, "\n"), nil
 }
 
-// unexpected is an answer that makes no sense.
+// unexpected is the error for input that makes no sense.
 func unexpected(section, text string) error {
 	return notUnderstood(providers.ErrProtocol, section, text)
 }
 
-// foreign is one that a tool has given which does not know GNU's ways, or does not exist:
-// it is the same at the next time.
+// foreign is the error for the output of a tool that is missing or is not compatible with
+// GNU's: a retry gives the same.
 func foreign(section, text string) error {
 	return notUnderstood(providers.ErrUnsupported, section, text)
 }
@@ -84,7 +83,7 @@ func notUnderstood(kind error, section, text string) error {
 	return &providers.Error{Kind: kind, Do: "understand the host's " + section, Cause: errors.New(providers.Sanitize(text, 200))}
 }
 
-// path takes the root off a path of the host's.
+// path removes the root from a path of the host.
 func (r *reading) path(p string) string { return strings.TrimPrefix(p, r.query.root) }
 
 // File types in st_mode (inode(7)).
@@ -95,8 +94,8 @@ const (
 	typeDirectory = 0o040000
 )
 
-// unseen is an error where the host cannot tell whether files exist: to take them
-// for absent would be to recreate them.
+// unseen fails if the host cannot determine whether files exist: if they counted as absent,
+// they would be recreated.
 func (r *reading) unseen() error {
 	if len(r.sections["unseen"]) == 0 {
 		return nil
@@ -171,8 +170,8 @@ func (r *reading) links() error {
 	return nil
 }
 
-// targets notes the files that links lead to. A host on which there is no such link says
-// nothing of it.
+// targets records the files that links lead to. A host without such links omits the
+// section.
 func (r *reading) targets() error {
 	if len(r.sections["targets"]) == 0 {
 		return nil
@@ -240,7 +239,7 @@ func (r *reading) readDigests() error {
 	return nil
 }
 
-// readContents takes the contents apart, which come as one.
+// readContents splits the contents, which arrive as one section.
 func (r *reading) readContents() error {
 	if err := r.sizes(); err != nil {
 		return err
@@ -253,15 +252,15 @@ func (r *reading) readContents() error {
 		return nil
 	}
 	all := make([]byte, base64.StdEncoding.DecodedLen(len(s[0].body)))
-	n, err := base64.StdEncoding.Decode(all, s[0].body) // it passes over line breaks
+	n, err := base64.StdEncoding.Decode(all, s[0].body) // it ignores line breaks
 	if err != nil {
 		return unexpected("contents", err.Error())
 	}
 	return r.split(all[:n])
 }
 
-// split divides the contents by the sizes that were told before them, and
-// checks each against its digest.
+// split divides the contents by the sizes that precede them, and checks each against its
+// digest.
 func (r *reading) split(all []byte) error {
 	sizes, err := parseSizes(r.sections["sizes"][0])
 	if err != nil {
@@ -310,7 +309,7 @@ func parseSizes(s section) ([]fileSize, error) {
 	return sizes, nil
 }
 
-// sizes notes which files were too large to be sent.
+// sizes records which files were too large to be sent.
 func (r *reading) sizes() error {
 	if len(r.sections["sizes"]) == 0 {
 		return unexpected("sizes", "missing in the answer")
@@ -331,7 +330,8 @@ func (r *reading) sizes() error {
 	return nil
 }
 
-// attach puts digests, contents, certificates, kubeconfigs and what is known of keys into the files' reports.
+// attach adds digests, contents, certificates, kubeconfigs and the identities of keys to
+// the files' reports.
 func (r *reading) attach() error {
 	certificates, err := r.texts("certificates", r.query.certificates)
 	if err != nil {
@@ -348,7 +348,7 @@ func (r *reading) attach() error {
 	for _, f := range r.query.Files {
 		report, ok := r.report.Files[f.Path]
 		if !ok {
-			r.report.Files[f.Path] = report // it does not exist, and that was seen
+			r.report.Files[f.Path] = report // it was observed not to exist
 			continue
 		}
 		if f.Read != state.ReadStat {
@@ -359,7 +359,7 @@ func (r *reading) attach() error {
 			report.Content = r.contents[f.Path]
 		case state.ReadCertificate:
 			if report.Certificates, err = pki.ParseCertificates(certificates[f.Path]); err == nil {
-				report.Content = certificates[f.Path] // until pki.Link has seen it
+				report.Content = certificates[f.Path] // until pki.Link has processed it
 			}
 		case state.ReadKey:
 			public, held := keys[f.Path]
@@ -386,7 +386,8 @@ func (r *reading) attach() error {
 
 var errNoKey = errors.New("no private key in the file")
 
-// holders returns the files that hold a private key, each with what the host says of it.
+// holders returns the files that hold a private key, each with the public part that the
+// host reports.
 func (r *reading) holders() (map[string]string, error) {
 	out := map[string]string{}
 	if len(r.sections["keys"]) == 0 {
@@ -404,7 +405,7 @@ func (r *reading) holders() (map[string]string, error) {
 	return out, err
 }
 
-// texts returns the parts of several files, each behind a line ">PATH".
+// texts returns the excerpts of several files, each after a line ">PATH".
 func (r *reading) texts(name string, paths []string) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	if len(r.sections[name]) == 0 {
@@ -444,7 +445,7 @@ func (r *reading) secrets() error {
 	return nil
 }
 
-// files drops what only facts were made of, and turns it into facts.
+// files removes the files that were read for facts only, and converts them into facts.
 func (r *reading) files() error {
 	asked := map[string]bool{}
 	for _, f := range r.query.Files {

@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// errSeen ends a handshake once the server has shown its certificate: whether
-// it would take ours is not asked.
+// errSeen ends a handshake once the server has shown its certificate, so that our own is
+// not tried.
 var errSeen = errors.New("seen")
 
 // ServedCertificate implements providers.Host.

@@ -13,8 +13,8 @@ import (
 	"github.com/kubewright/kubewright/providers/hosttest"
 )
 
-// TestShims: a shim of the pods' that containerd has lost sight of is killed, and no other
-// one; none where containerd keeps a container, or cannot be asked.
+// TestShims checks that a pod's shim that containerd has lost track of is killed, and no
+// other; none if containerd has a container, or cannot be asked.
 func TestShims(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -68,14 +68,14 @@ func TestShims(t *testing.T) {
 				err := <-ended
 				status := err.(*exec.ExitError).Sys().(syscall.WaitStatus)
 				if want := map[bool]syscall.Signal{true: syscall.SIGKILL, false: syscall.SIGTERM}[c.killed]; status.Signal() != want {
-					t.Errorf("it ended by %v, want %v", status.Signal(), want)
+					t.Errorf("it ended with %v, want %v", status.Signal(), want)
 				}
 			}
 		})
 	}
 }
 
-// lostShim returns a process that looks like one of containerd's.
+// lostShim returns a process that looks like a shim of containerd.
 func lostShim(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "containerd-shim-runc-v2")
@@ -94,12 +94,12 @@ func lostShim(t *testing.T, args ...string) *exec.Cmd {
 			return cmd
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("it is called %q: %v", comm, err)
+			t.Fatalf("its name is %q: %v", comm, err)
 		}
 	}
 }
 
-// alive reports whether a process runs, and is not only still to be waited for.
+// alive reports whether a process runs and is not a zombie.
 func alive(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	return err == nil && !strings.Contains(string(stat), "State:\tZ")

@@ -9,10 +9,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// sudoPassword is the sudo password of one host. It stays in memory, and is sent only
-// once sudo has asked for it there. A nil *sudoPassword has none.
+// sudoPassword is the sudo password of one host. It stays in memory, and is sent only after
+// sudo has asked for it there. A nil *sudoPassword has none.
 type sudoPassword struct {
-	// prompt asks the operator for the password, at most once; nil when there is no operator to ask.
+	// prompt asks the operator for the password, at most once; nil without an operator.
 	prompt func(ctx context.Context) (state.Secret, error)
 
 	mu     sync.Mutex
@@ -21,7 +21,7 @@ type sudoPassword struct {
 	secret state.Secret
 }
 
-// wanted returns the password if sudo has asked for one on this host before.
+// wanted returns the password if sudo has asked for one on this host.
 func (p *sudoPassword) wanted() state.Secret {
 	if p == nil {
 		return state.Secret{}
@@ -44,7 +44,8 @@ func (p *sudoPassword) has() bool {
 	return !p.secret.IsZero()
 }
 
-// refused forgets a password that sudo has refused, lest further attempts lock the account.
+// refused forgets a password that sudo has refused, since further attempts could lock the
+// account.
 func (p *sudoPassword) refused() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -52,7 +53,7 @@ func (p *sudoPassword) refused() {
 }
 
 // ask records that sudo wants a password on this host, gets it from the operator if
-// it is not known, and reports whether there is one for another attempt.
+// unknown, and reports whether there is one for another attempt.
 func (p *sudoPassword) ask(ctx context.Context) bool {
 	if p == nil {
 		return false
@@ -72,12 +73,12 @@ func (p *sudoPassword) ask(ctx context.Context) bool {
 	return !p.secret.IsZero()
 }
 
-// passwordRequired is what sudo -n and sudo-rs -n print in the C locale when they
-// cannot go on without a password.
+// passwordRequired matches the message of sudo -n and sudo-rs -n in the C locale when they
+// cannot continue without a password.
 var passwordRequired = regexp.MustCompile(`(?m)^sudo(-rs)?: .*\b(password|authentication|interaction)\b.* required\b`)
 
-// asksPassword reports whether sudo has asked a login user for a password. A login as
-// root needs none, and is sent none.
+// asksPassword reports whether sudo has asked a login user for a password. A login as root
+// needs none, and gets none.
 func asksPassword(a answer) bool {
 	for _, sec := range a.sections {
 		if sec.words[0] == "entered" {

@@ -22,7 +22,7 @@ import (
 
 const sudoPassword = `pä$s \wörd 'x"`
 
-// wire is this machine as a transport that keeps what is sent to it.
+// wire is this machine as a transport that records what is sent to it.
 type wire struct {
 	local.Machine
 	mu   sync.Mutex
@@ -49,8 +49,8 @@ func (w *wire) passwords(password string) []int {
 	return counts
 }
 
-// Fake programs: sudo -n is silent, or prints what the real ones do; with -S it
-// goes on asking until the input ends, as sudo does, and counts in $LOG.
+// Fake programs: sudo -n is silent, or prints the same as the real ones; with -S it keeps
+// asking until the input ends, as sudo does, and counts in $LOG.
 const (
 	freeSudo = `while test "$1" != --; do shift; done; shift; exec "$@"`
 	asksSudo = `case "$1" in -n) echo "$ASKS" >&2; exit 1;; esac
@@ -63,7 +63,7 @@ echo 'Sorry, try again.' >&2
 done`
 )
 
-// login is a host with the user id, the program as sudo, and the given POSIX shell as sh.
+// login is a host with the user ID, the program as sudo, and the given POSIX shell as sh.
 // The login shell is shellLine, which is run with the arguments -c COMMAND.
 type login struct {
 	uid, sudo, asks, sh, shellLine string
@@ -72,7 +72,7 @@ type login struct {
 func (l login) host(t *testing.T, o shell.Options) (h *shell.Host, w *wire, log string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("the programs that stand in for sudo make nobody root")
+		t.Skip("the fake sudo programs do not make a user root")
 	}
 	dir, root := t.TempDir(), t.TempDir()
 	log = dir + "/log"
@@ -109,11 +109,11 @@ const (
 	notAllowed      = "Sorry, user ann is not allowed to execute '/usr/bin/env -i' as root on w1."
 )
 
-// TestSudoPasswordIsSentOnlyOnceAsked: a host whose sudo has not asked for the password,
-// or whose login is root, is not sent it, whether it is observed or changed.
+// TestSudoPasswordIsSentOnlyOnceAsked checks that a host whose sudo has not asked for the
+// password, or whose login is root, does not get it, for observations and changes.
 func TestSudoPasswordIsSentOnlyOnceAsked(t *testing.T) {
 	t.Parallel()
-	asked := []int{0, 1, 1, 1} // the first command, its repetition, and those that follow
+	asked := []int{0, 1, 1, 1} // the first command, its repetition, and later ones
 	for name, test := range map[string]struct {
 		login
 		want  []int
@@ -154,8 +154,8 @@ func TestSudoPasswordIsSentOnlyOnceAsked(t *testing.T) {
 	}
 }
 
-// TestWrongSudoPasswordIsTriedOnce: nothing that follows a wrong password is taken for
-// another attempt, and it is not sent again.
+// TestWrongSudoPasswordIsTriedOnce checks that input after a wrong password is not taken
+// for another attempt, and that the password is not sent again.
 func TestWrongSudoPasswordIsTriedOnce(t *testing.T) {
 	t.Parallel()
 	h, w, log := login{"1000", asksSudo, asksForPassword, "dash", "sh"}.host(t, shell.Options{Password: state.NewSecret([]byte("wrong"))})

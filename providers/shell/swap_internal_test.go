@@ -12,8 +12,8 @@ import (
 	"github.com/kubewright/kubewright/providers/hosttest"
 )
 
-// swapRoot returns a host's files as far as swap is concerned, with programs that
-// change them as the real ones do.
+// swapRoot returns the files of a host that concern swap, with programs that change them as
+// the real ones do.
 func swapRoot(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -58,7 +58,7 @@ func runSwap(t *testing.T, root, script string) string {
 	return string(out)
 }
 
-// boots reports whether swap comes back with a boot, as a host under root tells it.
+// boots reports whether swap comes back after a boot, according to a host under root.
 func boots(t *testing.T, root string) bool {
 	t.Helper()
 	return strings.Contains(runSwap(t, root, "kw_r="+Quote(root)+"\n"+observeScript+"if kw_swap_boots; then echo boots; fi\n"), "boots")
@@ -128,6 +128,6 @@ func TestSwap(t *testing.T) {
 		}
 	}
 	if _, err := (&compiler{batch: providers.Batch{Operations: []planner.Operation{planner.Swap{Boot: "sideways"}}}}).script(); err == nil {
-		t.Error("swap at boot can be anything")
+		t.Error("any value is accepted for swap at boot")
 	}
 }

@@ -14,34 +14,34 @@ import (
 )
 
 const (
-	// silence is how long a host that is observed may send nothing before it is given up. What
-	// it looks at it tells as it goes, and nothing that it waits for may take as long: the
-	// slowest are a repository's list of packages and the runtime's list of images, with limits
-	// of their own below it. Where a disk hangs, whoever reads it does so for ever, and sshd
-	// goes on to say that the host is alive.
+	// silence is how long an observed host may send nothing before it is given up. The host
+	// sends results as it proceeds, and no single command may take that long: the slowest
+	// are a repository's list of packages and the runtime's list of images, which have
+	// lower limits of their own. A read from a hanging disk blocks for ever, while sshd
+	// still answers keepalives.
 	silence = time.Minute
-	// observeTime is how long an observation may take, besides the time that its bytes take
-	// at budget.LeastRate.
+	// observeTime bounds an observation, in addition to the time that its bytes take at
+	// budget.LeastRate.
 	observeTime = 5 * time.Minute
 )
 
-// How long a host may take to change, in all and for one operation. A host that hangs must
-// not hold the state's lock and the cluster's lease.
+// Limits for a change, in all and per operation. A hanging host must not hold the state's
+// lock and the cluster's lease.
 const (
-	// startTime is how long a batch may take to begin its first operation, besides the wait
-	// for the host's lock.
+	// startTime bounds the time until a batch begins its first operation, in addition to
+	// the wait for the host's lock.
 	startTime = 5 * time.Minute
-	// shortTime is the limit of an operation that takes seconds on a host in order: systemd
-	// gives a unit 90 seconds to start or stop unless the unit says otherwise.
+	// shortTime is the limit of an operation that takes seconds on a healthy host: systemd
+	// gives a unit 90 seconds to start or stop unless the unit overrides that.
 	shortTime = 15 * time.Minute
-	// longTime is the limit of an operation that downloads, or that goes through any number
-	// of files.
+	// longTime is the limit of an operation that downloads, or that processes any number of
+	// files.
 	longTime = time.Hour
 	// togetherTime is the limit of all short operations of a batch together.
 	togetherTime = 30 * time.Minute
 
-	// An upload goes on as long as uploadStep bytes are taken within uploadTime: 1 KiB per
-	// second. The connection takes up to ahead bytes more than the host has read.
+	// An upload continues as long as uploadStep bytes are read within uploadTime: 1 KiB per
+	// second. The connection buffers up to ahead bytes more than the host has read.
 	uploadStep = 64 << 10
 	uploadRate = 1 << 10
 	uploadTime = 2 * uploadStep / uploadRate * time.Second
@@ -63,13 +63,13 @@ type timing struct {
 	name    string // the host's
 	cancel  context.CancelCauseFunc
 	watch   *budget.Watch
-	uploads int64 // bytes of data that the script takes
+	uploads int64 // bytes of data that the script reads
 
 	mu    sync.Mutex
-	ended *providers.Error // why the conversation was ended; nil where it was not
+	ended *providers.Error // why the conversation was ended; nil if it was not
 	began int              // operations that have begun
 	sent  int64            // bytes of the upload
-	// until is the end of the whole change; zero before the first byte is taken.
+	// until is the end of the whole change; zero before the first byte is read.
 	until time.Time
 }
 
@@ -82,7 +82,7 @@ func (s *speaker) timing(sc script, cancel context.CancelCauseFunc) *timing {
 	return t
 }
 
-// end ends the conversation, for the first reason that is given.
+// end ends the conversation; only the first reason counts.
 func (t *timing) end(kind, cause error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,7 +92,7 @@ func (t *timing) end(kind, cause error) {
 	}
 }
 
-// over returns why the conversation was ended; nil where something else ended it.
+// over returns why the conversation was ended; nil if something else ended it.
 func (t *timing) over(ctx context.Context) *providers.Error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -102,16 +102,16 @@ func (t *timing) over(ctx context.Context) *providers.Error {
 	return t.ended
 }
 
-// tooMuch ends a conversation in which the host sends what it was not asked for.
+// tooMuch ends a conversation in which the host sends something unrequested.
 func (t *timing) tooMuch(cause error) { t.end(providers.ErrProtocol, suspect(cause)) }
 
-// suspect adds what to do about an answer that no script of ours gives.
+// suspect adds the remedy for an answer that none of our scripts produces.
 func suspect(err error) error {
 	return providers.WithRemedy(err, "no host in order sends this. See whether its login scripts print without end; "+
 		"otherwise take the host for compromised until you know better")
 }
 
-// explain adds to what the watch says what hangs, and what to do.
+// explain adds to the watch's error what hangs, and the remedy.
 func (t *timing) explain(err error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,14 +122,14 @@ func (t *timing) explain(err error) error {
 	case t.script.doing == nil:
 		return providers.WithRemedy(slow, fmt.Sprintf("check the load of the host and the link to it, which has to carry %d KiB per second", budget.LeastRate>>10))
 	}
-	const remedy = "see what hangs there (ps, dmesg, journalctl) and mend it or restart the host. Then run the same command again, which goes on from there"
+	const remedy = "see what hangs there (ps, dmesg, journalctl) and repair it, or restart the host. Then run the same command again, which continues from there"
 	if t.began == 0 {
 		return providers.WithRemedy(fmt.Errorf("it has begun none of the operations within %s", slow.Took.Round(time.Second)), remedy)
 	}
 	return providers.WithRemedy(fmt.Errorf("it has not come to the end of %q in time; the batch took %s", t.script.doing(t.began-1), slow.Took.Round(time.Second)), remedy)
 }
 
-// op sets the limit of an operation that begins.
+// op sets the time limit of an operation that begins.
 func (t *timing) op(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -139,7 +139,7 @@ func (t *timing) op(n int) {
 	}
 }
 
-// read says that the host has taken n bytes of what is sent to it.
+// read records that the host has read n bytes of its input.
 func (t *timing) read(n int) {
 	t.watch.Heard(0)
 	t.mu.Lock()
@@ -157,7 +157,7 @@ func (t *timing) read(n int) {
 	}
 }
 
-// whole returns how long the change may take.
+// whole returns the time limit of the whole change.
 func (t *timing) whole() time.Duration {
 	all := t.script.pace.Total + togetherTime + time.Duration(t.uploads/uploadRate)*time.Second
 	for _, limit := range t.script.limits {
@@ -168,7 +168,8 @@ func (t *timing) whole() time.Duration {
 	return all
 }
 
-// hold makes room for n bytes of the answer. While it waits the host is not to blame.
+// hold makes room for n bytes of the answer. While it waits, the host's time does not
+// count.
 func (t *timing) hold(ctx context.Context, room *budget.Lease, n int) error {
 	if ok, err := room.Try(int64(n)); ok || err != nil {
 		return err
@@ -178,7 +179,7 @@ func (t *timing) hold(ctx context.Context, room *budget.Lease, n int) error {
 	return room.Grow(ctx, int64(n))
 }
 
-// silentError says how long nothing has come.
+// silentError reports how long nothing has arrived.
 type silentError time.Duration
 
 func (e silentError) Error() string {
@@ -186,9 +187,9 @@ func (e silentError) Error() string {
 		"See what the kernel's log says (dmesg) and which processes are in state D (ps), mend that or restart the machine, and try again", time.Duration(e))
 }
 
-// watchedReader tells when the host takes what is sent. The first time is when it asks for
-// its script: until then a command waits for its place among the sessions that the host
-// grants, perhaps behind a batch.
+// watchedReader reports when the host reads its input. The first read is for its script:
+// until then a command waits for one of the sessions that the host grants, perhaps after
+// another batch.
 type watchedReader struct {
 	io.Reader
 	t *timing
@@ -201,7 +202,7 @@ func (r watchedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// watchedWriter tells when something has come.
+// watchedWriter reports when data arrives.
 type watchedWriter struct {
 	io.Writer
 	watch *budget.Watch

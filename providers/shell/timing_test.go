@@ -20,10 +20,11 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// liar is a host that answers what it likes.
+// liar is a host that answers arbitrarily.
 type liar struct {
 	local.Machine
-	// script is what was sent; say sends part of an answer, and fails when the conversation is over.
+	// script is the input sent; say sends part of an answer, and fails when the
+	// conversation is over.
 	answer func(script io.Reader, say func(string) error)
 }
 
@@ -53,7 +54,7 @@ func (l liar) Exec(ctx context.Context, _ string, stdin io.Reader, stdout, _ io.
 	}
 }
 
-// every says the same again and again, until the conversation is over.
+// every sends the same text again and again, until the conversation is over.
 func every(d time.Duration, before, text string) func(io.Reader, func(string) error) {
 	return func(script io.Reader, say func(string) error) {
 		go func() { _, _ = io.Copy(io.Discard, script) }()
@@ -63,8 +64,8 @@ func every(d time.Duration, before, text string) func(io.Reader, func(string) er
 	}
 }
 
-// TestTrickle: a host that says something now and then, and never comes to an end, is given
-// up while it is observed.
+// TestTrickle checks that a host that sends something now and then, and never finishes, is
+// given up while it is observed.
 func TestTrickle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -84,8 +85,8 @@ func TestTrickle(t *testing.T) {
 	})
 }
 
-// TestHostThatHangsInAChange: a host that is changed holds up nothing for ever, whatever it
-// says meanwhile, and a change that takes its time is let be.
+// TestHostThatHangsInAChange checks that a host that hangs in a change does not block for
+// ever, whatever it sends meanwhile, and that a slow change is allowed to finish.
 func TestHostThatHangsInAChange(t *testing.T) {
 	t.Parallel()
 	install := planner.Packages{Manager: "apt", Repository: "/etc/apt/a.list", List: []planner.Package{{Name: "tool"}}}
@@ -139,7 +140,7 @@ func several(op planner.Operation, n int) []planner.Operation {
 	return ops
 }
 
-// one does operations one after another, and takes its time for each.
+// one performs operations one after another, and takes some time for each.
 func one(before string, n int, each time.Duration) func(io.Reader, func(string) error) {
 	var times []time.Duration
 	for range n {
@@ -170,14 +171,14 @@ func slowly(before string, each ...time.Duration) func(io.Reader, func(string) e
 	}
 }
 
-// TestSlowLink: an upload over a slow link is carried to its end, however long that takes,
-// and one of which the host takes no more is given up.
+// TestSlowLink checks that an upload over a slow link is completed, however long it takes,
+// and that one of which the host reads no more is given up.
 func TestSlowLink(t *testing.T) {
 	t.Parallel()
 	const size = 8 << 20
 	data := strings.Repeat("x", size)
 	for name, c := range map[string]struct {
-		rate, stops int // bytes per second, and behind how many none is taken any more
+		rate, stops int // bytes per second, and after how many no more are read
 		least, most time.Duration
 		want        string
 	}{
@@ -216,8 +217,8 @@ func TestSlowLink(t *testing.T) {
 	}
 }
 
-// TestHostsShareMemory: hosts whose answers find no room wait for each other, are not blamed
-// for the time that they wait, and give back what they took.
+// TestHostsShareMemory checks that hosts whose answers find no room wait for each other,
+// that the time of waiting does not count, and that they release their memory.
 func TestHostsShareMemory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/kubewright/kubewright/providers/shell"
 )
 
-// TestUploadOnADeadWay: where data stop to come, without an end, the batch ends by itself,
-// so that the next one finds the host free. Nothing of a file that has not come stays.
+// TestUploadOnADeadWay checks that a batch ends by itself when data stops arriving without
+// an end, so that the next one finds the host free. Nothing of the incomplete file remains.
 func TestUploadOnADeadWay(t *testing.T) {
 	t.Parallel()
 	const size = 200 << 10
@@ -52,11 +52,11 @@ func TestUploadOnADeadWay(t *testing.T) {
 	}
 }
 
-// TestSlowUpload: data that come slowly and steadily are taken to the end, however long
-// that is.
+// TestSlowUpload checks that data that arrives slowly but steadily is read to the end,
+// however long that takes.
 func TestSlowUpload(t *testing.T) {
 	t.Parallel()
-	const patience = 3 * time.Second // a busy machine may keep us waiting as well
+	const patience = 3 * time.Second // a busy machine may add delays as well
 	_, root, _ := newHost(t)
 	h := shell.New("cp1", paced{step: 4 << 10, pause: patience / 12, behind: math.MaxInt}, shell.Options{Root: root, Unprivileged: true})
 	h.WaitForData(patience)
@@ -69,13 +69,13 @@ func TestSlowUpload(t *testing.T) {
 	}
 }
 
-// paced is this machine as a transport on which the data of a batch, behind the first
-// header, come in steps, each behind a pause, and none any more behind so many bytes.
+// paced is this machine as a transport on which the data of a batch, after the first
+// header, arrives in steps, each after a pause, and stops after so many bytes.
 type paced struct {
 	local.Machine
 	step, behind int
 	pause        time.Duration
-	// stopped is closed when none comes any more, and that lasts until dead is.
+	// stopped is closed when no more data arrives, which lasts until dead is closed.
 	stopped, dead chan struct{}
 }
 

@@ -12,8 +12,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// uutilsStats are stat as uutils has it: errors come with their number, the time of the last
-// change of state in whole seconds, and in older releases that of the content as well.
+// uutilsStats are variants of stat as in uutils: errors have their number, the time of the
+// last status change is in whole seconds, and in older releases that of the content as
+// well.
 var uutilsStats = map[string]string{
 	"uutils 0.2":    "s/%.9Z/%Z/",
 	"uutils 0.0.17": "s/%.9\\([YZ]\\)/%\\1/g",
@@ -38,8 +39,8 @@ exec 3>&1
 	return h, root
 }
 
-// TestUutils: a host with uutils' stat is seen as one with GNU's: what is absent is absent,
-// what cannot be looked at is not, and times are told as far as stat tells them.
+// TestUutils checks that a host with uutils' stat is observed like one with GNU's: absent
+// files are absent, unreadable ones are not, and times are as precise as stat prints them.
 func TestUutils(t *testing.T) {
 	t.Parallel()
 	for name, format := range uutilsStats {
@@ -68,13 +69,13 @@ func TestUutils(t *testing.T) {
 				t.Errorf("written at %v, want %v", got, written)
 			}
 			_, err = h.Observe(t.Context(), state.Query{Files: []state.FileQuery{{Path: "/etc/loop/below"}}})
-			says(t, "a folder that cannot be looked at", err, "cannot tell whether files are there")
+			says(t, "a folder that cannot be read", err, "cannot tell whether files are there")
 		})
 	}
 }
 
-// TestUutilsRestart: of a file whose time is told in whole seconds a process that was
-// started in the same second has not read what is in it for sure, and is ended.
+// TestUutilsRestart checks that a process started in the same second as its file was
+// written, in whole seconds, is ended, since it may not have read the new content.
 func TestUutilsRestart(t *testing.T) {
 	t.Parallel()
 	h, root := uutilsHost(t, uutilsStats["uutils 0.0.17"])
@@ -102,7 +103,7 @@ func TestUutilsRestart(t *testing.T) {
 	if restart() {
 		t.Error("ended a process that is newer than the file")
 	}
-	// The second has begun before the process, and ends behind it.
+	// The second began before the process, and ends after it.
 	r, err := h.Observe(t.Context(), state.Query{Processes: []state.Process{{Name: name, Argument: argument}}})
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 // Access opens the API and etcd of clusters that live on simulated hosts.
 type Access struct{}
 
-// API is reached on a host's API server with the administrator's kubeconfig of via.
+// API opens a host's API server with the administrator's kubeconfig of via.
 func (Access) API(ctx context.Context, via providers.Host, endpoint string) (providers.API, error) {
 	h, err := hostOf(via)
 	if err != nil {
@@ -34,7 +34,7 @@ func (Access) API(ctx context.Context, via providers.Host, endpoint string) (pro
 	return &api{h, endpoint}, nil
 }
 
-// Etcd is reached with the healthcheck client certificate of via.
+// Etcd opens etcd with the healthcheck client certificate of via.
 func (Access) Etcd(ctx context.Context, via providers.Host, endpoints []string, folder string) (providers.Etcd, error) {
 	h, err := hostOf(via)
 	if err != nil {
@@ -79,8 +79,8 @@ const (
 	superAdminConf = "/etc/kubernetes/super-admin.conf"
 )
 
-// administrator connects with the administrator's rights: admin.conf has them
-// once the group it is in is bound, super-admin.conf always.
+// administrator connects with the administrator's rights: admin.conf has them once its
+// group is bound, super-admin.conf always.
 func (a *api) administrator() (*apiserver.Session, error) {
 	w, m := a.h.w, a.h.machine()
 	server, err := a.server()

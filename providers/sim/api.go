@@ -15,7 +15,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// api is the API of a cluster as the administrator of one host sees it.
+// api is the API of a cluster as seen by the administrator of one host.
 type api struct {
 	h        *Host
 	endpoint string
@@ -40,7 +40,7 @@ func (a *api) act(ctx context.Context, op, detail string, do func(apiserver.API)
 	return a.actIf(ctx, op, detail, func(apiserver.API) error { return nil }, do)
 }
 
-// actIf is act if check returns no error. Otherwise that is the answer, and there is no
+// actIf is act if check returns no error. Otherwise that error is the answer, without an
 // effect.
 func (a *api) actIf(ctx context.Context, op, detail string, check, do func(apiserver.API) error) error {
 	w := a.h.w
@@ -59,7 +59,7 @@ func (a *api) actIf(ctx context.Context, op, detail string, check, do func(apise
 	}
 	return w.act(m, op, detail, func() error {
 		w.time.Advance(machine.TimeFile)
-		// A deletion needs space as well, and etcd admits it.
+		// A deletion needs space as well, but etcd admits it.
 		if s.Cluster.Armed(etcd.AlarmCorrupt) || s.Cluster.Armed(etcd.AlarmNoSpace) && !strings.HasPrefix(op, "delete_") {
 			return etcd.ErrNoSpace
 		}
@@ -170,8 +170,8 @@ func (a *api) PatchNode(ctx context.Context, op planner.PatchNode, expect func(s
 	return a.actIf(ctx, "patch_node", op.Node, expected, func(api apiserver.API) error { return api.PatchNode(op) })
 }
 
-// Restart marks the pods of a DaemonSet or Deployment; simulated ones start at
-// once, and read which CAs to trust.
+// Restart marks the pods of a DaemonSet or Deployment; simulated ones start at once, and
+// read which CAs to trust.
 func (a *api) Restart(ctx context.Context, op planner.RestartPods) error {
 	ref := state.ObjectRef{APIVersion: "apps/v1", Kind: op.Kind, Namespace: op.Namespace, Name: op.Name}
 	return a.act(ctx, "restart", ref.String(), func(api apiserver.API) error { return api.Restart(op) })
@@ -182,7 +182,7 @@ func (a *api) Cordon(ctx context.Context, op planner.Cordon) error {
 	return a.act(ctx, "cordon", op.Node, func(api apiserver.API) error { return api.Cordon(op) })
 }
 
-// CreateToken makes a bootstrap token, or changes it.
+// CreateToken creates a bootstrap token, or updates it.
 func (a *api) CreateToken(ctx context.Context, op planner.CreateToken, half state.Secret) (state.Secret, error) {
 	var token string
 	err := a.act(ctx, "create_token", op.Description, func(api apiserver.API) error {
@@ -195,7 +195,7 @@ func (a *api) CreateToken(ctx context.Context, op planner.CreateToken, half stat
 	return state.NewSecret([]byte(token)), nil
 }
 
-// UploadCerts keeps a record of what would be encrypted.
+// UploadCerts keeps a record of the files that would be encrypted.
 func (a *api) UploadCerts(ctx context.Context, op planner.UploadCerts, files map[string]state.Secret, key state.Secret) (state.Secret, error) {
 	var made string
 	err := a.act(ctx, "upload_certs", "kubeadm-certs", func(api apiserver.API) error {
@@ -205,7 +205,7 @@ func (a *api) UploadCerts(ctx context.Context, op planner.UploadCerts, files map
 	return state.NewSecret([]byte(made)), err
 }
 
-// DeleteJoinTokens deletes the tokens that were made for joins.
+// DeleteJoinTokens deletes the tokens that were created for joins.
 func (a *api) DeleteJoinTokens(ctx context.Context, keep []string) error {
 	return a.act(ctx, "delete_join_tokens", "", func(api apiserver.API) error { return api.DeleteJoinTokens(keep) })
 }
@@ -227,7 +227,7 @@ func (a *api) Drain(ctx context.Context, op planner.Drain, log func(string)) err
 	if log == nil {
 		log = func(string) {}
 	}
-	// They are logged after the lock is released: the logger may use the world.
+	// Logged after the lock is released, since the logger may use the world.
 	var said []string
 	defer func() {
 		for _, text := range said {
@@ -242,8 +242,8 @@ func (a *api) Drain(ctx context.Context, op planner.Drain, log func(string)) err
 	})
 }
 
-// DeprecatedAPIs returns the deprecated APIs that the API server on the host was asked for,
-// without those that its version does not serve any more.
+// DeprecatedAPIs returns the deprecated APIs that were requested from the API server on the
+// host, without those that its version no longer serves.
 func (a *api) DeprecatedAPIs(ctx context.Context) ([]state.DeprecatedAPI, error) {
 	var out []state.DeprecatedAPI
 	err := a.read(ctx, "api.deprecated", "", func(s *apiserver.Session) error {
@@ -262,13 +262,13 @@ func (a *api) DeprecatedAPIs(ctx context.Context) ([]state.DeprecatedAPI, error)
 	return state.MergeDeprecated(out), err
 }
 
-// Apply sets the fields of an object, and makes it where it is missing.
+// Apply sets the fields of an object, and creates it if it is missing.
 func (a *api) Apply(ctx context.Context, wanted state.Value, createOnly bool) error {
 	name := wanted.Get("kind").AsString() + "/" + wanted.Get("metadata.name").AsString()
 	return a.act(ctx, "apply_object", name, func(api apiserver.API) error { return api.Apply(wanted, createOnly) })
 }
 
-// Delete deletes an object; of a namespace, also what is in it.
+// Delete deletes an object; a namespace together with its contents.
 func (a *api) Delete(ctx context.Context, ref state.ObjectRef) error {
 	return a.act(ctx, "delete_object", ref.String(), func(api apiserver.API) error { return api.Delete(ref) })
 }

@@ -123,7 +123,7 @@ func TestAdministrator(t *testing.T) {
 	r.found(cp1)
 	ctx := context.Background()
 	r.must(r.api(cp1).Delete(ctx, state.ObjectRef{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRoleBinding", Name: "kubeadm:cluster-admins"}))
-	r.must(r.api(cp1).Ready(ctx)) // super-admin.conf is there
+	r.must(r.api(cp1).Ready(ctx)) // super-admin.conf exists
 	r.perform(cp1, planner.RemovePath{Path: "/etc/kubernetes/super-admin.conf"})
 	wantError(t, r.api(cp1).Ready(ctx), "forbidden")
 	r.perform(cp1, planner.RemovePath{Path: "/etc/kubernetes/admin.conf"})
@@ -154,7 +154,7 @@ func TestPatchAndDeleteNode(t *testing.T) {
 	r.must(api.Delete(ctx, ref))
 	r.w.Advance(time.Minute)
 	if r.node(cp1, name) != nil {
-		t.Error("a node came back although its kubelet did not start anew")
+		t.Error("a node came back although its kubelet did not restart")
 	}
 	r.perform(worker, planner.Unit{Unit: "kubelet.service", Action: "restart"})
 	r.eventually("registration", func() bool { return r.node(cp1, name) != nil })
@@ -208,8 +208,8 @@ func TestDrain(t *testing.T) {
 	r.must(api.Drain(ctx, planner.Drain{Node: nodeName(second), Timeout: time.Minute, DeleteEmptyDirData: true, DisableEviction: true}, nil))
 }
 
-// TestDeploymentsGetPods: replicas are made, given nodes that take them, and
-// leave their traces there.
+// TestDeploymentsGetPods checks that replicas are created, scheduled to nodes that they
+// tolerate, and leave their traces there.
 func TestDeploymentsGetPods(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -247,8 +247,8 @@ func TestDeploymentsGetPods(t *testing.T) {
 	}
 }
 
-// TestDaemonSetsReachHosts: what a network addon makes on hosts is there, and
-// what undoes it takes it away.
+// TestDaemonSetsReachHosts checks that a network addon makes its changes on hosts, and that
+// the cleanup removes them.
 func TestDaemonSetsReachHosts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

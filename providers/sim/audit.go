@@ -18,7 +18,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// audit finds violations of what has to hold at every moment.
+// audit finds violations of invariants.
 type audit struct {
 	servers *apiserver.Servers
 	found   []string
@@ -149,9 +149,9 @@ func (au *audit) tokenDistrust(m *machine.Machine, running *machine.StaticPod, p
 	}
 }
 
-// broken returns what is broken at present: API servers whose etcd beside them is no
-// member any more, rules of version skew, and the quorum and the API of clusters with
-// three voters or more.
+// broken returns the current violations: API servers whose local etcd has been removed from
+// its cluster, rules of version skew, and the quorum and the API of clusters with three
+// voters or more.
 func (au *audit) broken() []string {
 	var out []string
 	for _, m := range au.servers.StaticPodHosts() {
@@ -198,8 +198,8 @@ func (au *audit) broken() []string {
 	return out
 }
 
-// stranded reports whether an API server accepts requests while the etcd beside it is no
-// member of its cluster any more, so that they fail.
+// stranded reports whether an API server accepts requests while its local etcd has been
+// removed from its cluster, so that they fail.
 func (au *audit) stranded(m *machine.Machine) bool {
 	api, _ := m.Processes().Pod(staticpod.APIServer)
 	etcd, runs := au.servers.ProcessOn(m)
@@ -214,7 +214,7 @@ func (w *World) Violations() []string {
 }
 
 // Distrust lists the running components that do not trust the certificate that another one
-// shows them at present: each with the CAs that it has read when it started, or rereads by
+// currently shows them: each with the CAs that it read when it started, or rereads by
 // itself. While the world is in use it may only be called from OnEffect.
 func (w *World) Distrust() []string {
 	au := audit{servers: w.servers}

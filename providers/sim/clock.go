@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/workload"
 )
 
-// Clock is the world's time. It passes when all busy tasks sleep, and then at once.
+// Clock is the world's time. It passes when all busy tasks sleep, and then in one jump.
 type Clock struct{ w *World }
 
 // Clock returns the clock of the world.
@@ -20,7 +20,7 @@ func (w *World) Clock() *Clock { return &Clock{w} }
 // Now returns the world's time.
 func (c *Clock) Now() time.Time { return c.w.Now() }
 
-// worker is a task that is busy, and how many of its concurrent parts sleep.
+// worker is a busy task, with the number of its concurrent parts that sleep.
 type worker struct{ asleep int }
 
 // sleeper is a part of a task that sleeps.
@@ -32,8 +32,8 @@ type sleeper struct {
 
 type workerKey struct{}
 
-// timeline is how a world moves on: the busy and the sleeping tasks, and what happens when
-// time passes.
+// timeline is the progress of a world: the busy and the sleeping tasks, and the effects of
+// passing time.
 type timeline struct {
 	servers  *apiserver.Servers
 	workers  map[*worker]bool
@@ -41,8 +41,8 @@ type timeline struct {
 }
 
 // Busy implements providers.Clock. No time passes in the world while a busy task works,
-// however long it takes. A busy task must not wait for a sleeping one other than by
-// sleeping. A context of a busy task is returned as it is.
+// however long it takes. A busy task must not wait for a sleeping one except by sleeping. A
+// context of a busy task is returned unchanged.
 func (c *Clock) Busy(ctx context.Context) (context.Context, func()) {
 	w, me := c.w, &worker{}
 	w.mu.Lock()
@@ -59,8 +59,8 @@ func (c *Clock) Busy(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// Suspend stops all busy tasks, like a suspended machine, until resume is called: meanwhile
-// time passes for others.
+// Suspend stops all busy tasks, like a suspended machine, until resume is called: in the
+// meantime time passes for others.
 func (c *Clock) Suspend() (resume func()) {
 	w := c.w
 	w.mu.Lock()
@@ -79,9 +79,8 @@ func (c *Clock) Suspend() (resume func()) {
 	}
 }
 
-// Sleep returns when the duration has passed in the world and its Pace, if there is one,
-// has returned. Concurrent sleeps overlap. For a task that is not Busy the time passes at
-// once.
+// Sleep returns when the duration has passed in the world and its Pace, if any, has
+// returned. Concurrent sleeps overlap. For a task that is not Busy the time passes at once.
 func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
 	w := c.w
 	until := w.Now().Add(d)
@@ -156,7 +155,7 @@ func (t *timeline) Advance(d time.Duration) {
 		t.servers.Now = t.servers.Now.Add(d)
 	}
 	t.wakeDue()
-	if d >= time.Hour { // long enough for something to fall due anywhere
+	if d >= time.Hour { // long enough for anything to fall due
 		for _, m := range t.servers.Hosts {
 			m.Wake()
 		}
@@ -174,7 +173,7 @@ func (t *timeline) Advance(d time.Duration) {
 	}
 }
 
-// Settle lets everything happen that can happen at the present time.
+// Settle lets all events of the present time happen.
 func (t *timeline) Settle() {
 	for range 16 {
 		changed := false

@@ -10,9 +10,9 @@ import (
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
-// TestTimeWaitsForWork: while somebody works no time passes for those who wait, however
-// long that takes outside of the world. A wait of minutes would be over otherwise before
-// a busy machine has done what it is for.
+// TestTimeWaitsForWork checks that no time passes for sleeping tasks while another one
+// works, however long that takes in real time. Otherwise timeouts of minutes would expire
+// before a loaded machine has done the work.
 func TestTimeWaitsForWork(t *testing.T) {
 	t.Parallel()
 	clock := sim.New(1, sim.DefaultProfile()).Clock()
@@ -32,7 +32,7 @@ func TestTimeWaitsForWork(t *testing.T) {
 	for range 1000 {
 		runtime.Gosched()
 		if passed := clock.Now().Sub(began); passed != 0 {
-			t.Fatalf("%s passed while somebody worked", passed)
+			t.Fatalf("%s passed while a task worked", passed)
 		}
 	}
 	if err := clock.Sleep(working, time.Minute); err != nil {
@@ -42,7 +42,7 @@ func TestTimeWaitsForWork(t *testing.T) {
 		t.Errorf("%s passed until the worker woke, want 1m", passed)
 	}
 	if passed := <-woken; passed < time.Second || passed > time.Minute {
-		t.Errorf("who sleeps for a second woke after %s", passed)
+		t.Errorf("a sleep of one second ended after %s", passed)
 	}
 	done()
 	if passed := <-woken; passed != 4*time.Minute {
@@ -50,8 +50,8 @@ func TestTimeWaitsForWork(t *testing.T) {
 	}
 }
 
-// TestSleepersGiveUp: somebody who sleeps is gone with its context, and keeps nobody from
-// sleeping on.
+// TestSleepersGiveUp checks that a sleeping task is gone when its context ends, and does
+// not keep others from sleeping.
 func TestSleepersGiveUp(t *testing.T) {
 	t.Parallel()
 	clock := sim.New(1, sim.DefaultProfile()).Clock()
@@ -76,7 +76,7 @@ func TestSleepersGiveUp(t *testing.T) {
 	}
 }
 
-// TestBusyOnce: who is busy and says so again is one who works, not two, until it ends.
+// TestBusyOnce checks that a task that calls Busy twice counts as one, until it ends.
 func TestBusyOnce(t *testing.T) {
 	t.Parallel()
 	clock := sim.New(1, sim.DefaultProfile()).Clock()
@@ -90,7 +90,7 @@ func TestBusyOnce(t *testing.T) {
 	timeStands(t, clock)
 }
 
-// TestSuspended: time passes for others while those who are busy stand still.
+// TestSuspended checks that time passes for others while busy tasks are suspended.
 func TestSuspended(t *testing.T) {
 	t.Parallel()
 	clock := sim.New(1, sim.DefaultProfile()).Clock()
@@ -116,7 +116,7 @@ func slept(ctx context.Context, t *testing.T, clock *sim.Clock, d time.Duration)
 	return clock.Now().Sub(began)
 }
 
-// timeStands wants no time to pass for another one who sleeps.
+// timeStands checks that no time passes for another sleeping task.
 func timeStands(t *testing.T, clock *sim.Clock) {
 	t.Helper()
 	began := clock.Now()
@@ -130,6 +130,6 @@ func timeStands(t *testing.T, clock *sim.Clock) {
 	}
 	cancel()
 	if err := <-woke; !errors.Is(err, context.Canceled) || clock.Now() != began {
-		t.Errorf("%s passed while somebody worked: %v", clock.Now().Sub(began), err)
+		t.Errorf("%s passed while a task worked: %v", clock.Now().Sub(began), err)
 	}
 }

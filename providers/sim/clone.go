@@ -8,8 +8,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Clone returns an independent copy of the world. It is kept in no file and has no hooks of
-// effects and observations; other settings are copied.
+// Clone returns an independent copy of the world. It belongs to no file and has no hooks
+// for effects and observations; other settings are copied.
 func (w *World) Clone() *World {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -23,8 +23,8 @@ func (w *World) Clone() *World {
 // atoms are the types whose values are immutable.
 var atoms = map[reflect.Type]bool{reflect.TypeFor[time.Time](): true, reflect.TypeFor[state.Value](): true}
 
-// deep copies a value and everything that it refers to, so that nothing that is added to a
-// world is shared by mistake. Fields that are not exported are copied as they are.
+// deep copies a value and everything that it refers to, so that later additions to the
+// world are not shared by mistake. Unexported fields are copied as they are.
 func deep(v reflect.Value) reflect.Value {
 	switch {
 	case atoms[v.Type()]:

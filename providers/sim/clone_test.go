@@ -51,8 +51,8 @@ func (r *rig) shakeUp() {
 	r.w.Host("10.0.0.99")
 }
 
-// TestClone: a clone is what the world was, goes on as it would have gone on, and
-// neither sees anything of what happens in the other.
+// TestClone checks that a clone equals the world and behaves like it, and that neither is
+// affected by what happens in the other.
 func TestClone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -73,15 +73,15 @@ func TestClone(t *testing.T) {
 	}
 	r.shakeUp()
 	if !bytes.Equal(r.json(), shaken) {
-		t.Error("the same calls lead the clone elsewhere than the world")
+		t.Error("the same calls have different effects in the clone and in the world")
 	}
 	if r.w.Advance(100 * time.Hour); !bytes.Equal(clone.json(), shaken) {
 		t.Error("what happened in the world happened in the clone")
 	}
 }
 
-// TestCloneKeepsWhatWasSet: a clone hashes pods and is watched as the world is,
-// and whoever is told of the world's effects is not told of the clone's.
+// TestCloneKeepsWhatWasSet checks that a clone hashes pods and is watched like the world,
+// and that the world's hooks do not get the clone's effects.
 func TestCloneKeepsWhatWasSet(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -89,7 +89,7 @@ func TestCloneKeepsWhatWasSet(t *testing.T) {
 	r.w.Watch = true
 	r.found(cp1)
 	r.w.OnEffect = func(e sim.Effect) error {
-		t.Errorf("the world is told of %s", e)
+		t.Errorf("the world got the effect %s", e)
 		return nil
 	}
 	clone := &rig{t: t, w: r.w.Clone(), token: r.token}

@@ -106,13 +106,13 @@ func TestSaveAndOpen(t *testing.T) {
 	r2.joinControlPlane(cp2, cp1)
 
 	r.must(again.Save())
-	r.must(again.Save()) // its own file is no other's
+	r.must(again.Save()) // its own write does not count as another's
 	newer, err := os.ReadFile(path)
 	r.must(err)
 	if err := w.Save(); err == nil || !strings.Contains(err.Error(), "another command has changed its hosts meanwhile") {
-		t.Errorf("over what another has saved: %v", err)
+		t.Errorf("over another command's save: %v", err)
 	}
 	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, newer) {
-		t.Errorf("what another has saved is replaced: %v", err)
+		t.Errorf("another command's save was overwritten: %v", err)
 	}
 }

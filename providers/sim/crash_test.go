@@ -11,7 +11,7 @@ import (
 
 var errStopped = errors.New("stopped")
 
-// effects counts the effects of founding a cluster, and names their kinds.
+// effects counts the effects of a bootstrap, and names their kinds.
 func effects(t *testing.T, planes, workers int) (int, []string) {
 	t.Helper()
 	l := newLife(t, planes, workers)
@@ -33,7 +33,7 @@ func effects(t *testing.T, planes, workers int) (int, []string) {
 	return n, kinds
 }
 
-// stride returns every how many effects a run is stopped: at all of them with
+// stride returns the distance between the effects at which runs are stopped: 1 with
 // KUBEWRIGHT_LONG set.
 func stride() int {
 	if os.Getenv("KUBEWRIGHT_LONG") != "" {
@@ -42,7 +42,7 @@ func stride() int {
 	return 40
 }
 
-// converge applies until nothing is left, as an operator would.
+// converge applies until no change is left, as an operator would.
 func (l *life) converge() {
 	l.t.Helper()
 	var err error
@@ -55,8 +55,8 @@ func (l *life) converge() {
 	l.t.Errorf("does not converge: %v", err)
 }
 
-// TestStoppedAnywhere: a run that ends before or after any effect is taken up
-// by the next one.
+// TestStoppedAnywhere checks that the next run completes one that ended before or after any
+// effect.
 func TestStoppedAnywhere(t *testing.T) {
 	t.Parallel()
 	n, _ := effects(t, 2, 1)
@@ -92,8 +92,8 @@ func TestStoppedAnywhere(t *testing.T) {
 	}
 }
 
-// TestFaultsAnywhere: every kind of fault at every kind of operation is
-// overcome by applying again.
+// TestFaultsAnywhere checks that another apply recovers from every kind of fault at every
+// kind of operation.
 func TestFaultsAnywhere(t *testing.T) {
 	t.Parallel()
 	_, kinds := effects(t, 2, 1)
@@ -108,7 +108,7 @@ func TestFaultsAnywhere(t *testing.T) {
 				l := newLife(t, 2, 1)
 				l.w.Fault(sim.Fault{Op: op, Skip: i % 3, Kind: kind})
 				if op == "observe" {
-					l.w.ClearFaults() // observing is the test's own
+					l.w.ClearFaults() // the test's own observation must succeed
 					l.w.Fault(sim.Fault{Op: op, Skip: 3 + i%3, Kind: kind})
 				}
 				l.converge()

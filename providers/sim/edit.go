@@ -6,8 +6,8 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/edit"
 )
 
-// Edit changes something on a host, or in the cluster that it is a node of, by
-// hand. The expression is one of EditHelp; the last word may contain blanks.
+// Edit makes a manual change to a host, or to the cluster that it is a node of. The
+// expression is one of EditHelp; its last word may contain blanks.
 func Edit(w *World, host string, expr string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

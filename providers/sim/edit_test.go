@@ -10,17 +10,17 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestEditHelp: there is no change that the help does not tell.
+// TestEditHelp checks that the help has every change.
 func TestEditHelp(t *testing.T) {
 	t.Parallel()
 	err := sim.Edit(newRig(t).w, cp1, "nonsense")
 	if err == nil {
-		t.Fatal("nonsense is understood")
+		t.Fatal("nonsense was accepted")
 	}
 	_, verbs, _ := strings.Cut(err.Error(), "; one of ")
 	for verb := range strings.SplitSeq(verbs, ", ") {
 		if !strings.Contains("\n"+sim.EditHelp, "\n"+verb+" ") && !strings.Contains(sim.EditHelp, " or "+verb+" ") {
-			t.Errorf("the help does not have %q", verb)
+			t.Errorf("%q is missing in the help", verb)
 		}
 	}
 }
@@ -127,7 +127,7 @@ func TestEditPowerAndConditions(t *testing.T) {
 		}
 	}
 	if boot() == first {
-		t.Error("the boot ID is that of before")
+		t.Error("the boot ID has not changed")
 	}
 	r, err := w.Host(worker).Observe(context.Background(), state.Query{})
 	if err != nil || r.Facts.ClockOffset != 5*time.Minute || r.Facts.Arch != "arm64" {

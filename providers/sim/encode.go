@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// encode returns the world's file: one line for each host, each object and each
-// content, so that diffs are readable and ten thousand hosts stay small.
+// encode returns the world's file: one line per host, object and content, so that diffs are
+// readable and ten thousand hosts stay small.
 func (w *World) encode() ([]byte, error) {
 	w.sweep()
 	var b bytes.Buffer
-	b.Grow(int(w.file.kept.size)*5/4 + 1<<12) // as large as last time, and some more
+	b.Grow(int(w.file.kept.size)*5/4 + 1<<12) // as large as last time, plus some room
 	head := w.saved()
 	head.Hosts, head.Clusters, head.Blobs = nil, nil, nil
 	if err := line(&b, "", &head); err != nil {
@@ -32,7 +32,7 @@ func (w *World) encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// section writes a map, one line for each entry.
+// section writes a map, one line per entry.
 func section[V any](b *bytes.Buffer, name string, m map[string]V) error {
 	if len(m) == 0 {
 		return nil
@@ -63,8 +63,8 @@ func line(b *bytes.Buffer, head string, v any) error {
 	return nil
 }
 
-// sweep drops what is not referred to any more: content that no host holds, and clusters
-// whose data is gone from every host.
+// sweep drops unreferenced data: content that no host holds, and clusters whose data is
+// gone from every host.
 func (w *World) sweep() {
 	used, alive := map[string]bool{}, map[string]bool{}
 	for _, m := range w.fleet.Hosts {

@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// etcdClient is etcd as seen with the healthcheck client certificate of one host.
+// etcdClient is an etcd client with the healthcheck certificate of one host.
 type etcdClient struct {
 	h         *Host
 	endpoints []string
@@ -20,7 +20,7 @@ type etcdClient struct {
 	client string
 }
 
-// healthcheckClient is the name of the client's certificate and key in the folder of etcd's.
+// healthcheckClient is the name of the client's certificate and key in etcd's folder.
 const healthcheckClient = "healthcheck-client"
 
 // cluster returns the etcd cluster that answers at one of the endpoints.
@@ -32,7 +32,8 @@ func (e *etcdClient) cluster() (*etcd.Cluster, error) {
 	return c, err
 }
 
-// answering returns the etcd cluster of a member at one of the endpoints, quorum or not.
+// answering returns the etcd cluster of a member at one of the endpoints, with or without a
+// quorum.
 func (e *etcdClient) answering() (*etcd.Cluster, error) {
 	w, m := e.h.w, e.h.machine()
 	do := "reach etcd through " + m.Address
@@ -136,12 +137,12 @@ func (e *etcdClient) Promote(ctx context.Context, id string) error {
 	return e.act(ctx, "promote_etcd_member", id, func(c *etcd.Cluster) error { return c.Promote(id) })
 }
 
-// Remove removes a member where that leaves a quorum of those that run.
+// Remove removes a member if the remaining ones that run are a quorum.
 func (e *etcdClient) Remove(ctx context.Context, id string) error {
 	return e.act(ctx, "remove_etcd_member", id, func(c *etcd.Cluster) error { return c.Remove(id) })
 }
 
-// MoveLeader hands leadership to a voter.
+// MoveLeader moves leadership to a voter.
 func (e *etcdClient) MoveLeader(ctx context.Context, to string) error {
 	return e.act(ctx, "move_etcd_leader", to, func(c *etcd.Cluster) error { return c.MoveLeader(to) })
 }
@@ -149,7 +150,8 @@ func (e *etcdClient) MoveLeader(ctx context.Context, to string) error {
 // Close does nothing.
 func (e *etcdClient) Close() error { return nil }
 
-// alone returns the etcd cluster of the host's own member, and its members without a quorum.
+// alone returns the etcd cluster of the host's own member, and its members without a
+// quorum.
 func (e *etcdClient) alone() (*etcd.Cluster, []state.EtcdMember, error) {
 	m := e.h.machine()
 	fail := func(err error) error {
@@ -171,7 +173,7 @@ func (e *etcdClient) alone() (*etcd.Cluster, []state.EtcdMember, error) {
 	return c, c.LocalReports(), nil
 }
 
-// LocalMembers lists the members without a quorum, with what those that answer have.
+// LocalMembers lists the members without a quorum, with the data of those that answer.
 func (e *etcdClient) LocalMembers(ctx context.Context) ([]state.EtcdMember, string, error) {
 	w := e.h.w
 	w.mu.Lock()
@@ -213,12 +215,12 @@ func (e *etcdClient) Compact(ctx context.Context) error {
 	})
 }
 
-// Defragment frees the space that a member does not use.
+// Defragment releases the unused space of a member.
 func (e *etcdClient) Defragment(ctx context.Context, id string) error {
 	return e.act(ctx, "defragment_etcd", id, func(c *etcd.Cluster) error { return c.Defragment(id) })
 }
 
-// Disarm clears an alarm. A member that is still full raises it again, as etcd's does with
+// Disarm clears an alarm. A member that is still full raises it again, as real etcd does on
 // the next write.
 func (e *etcdClient) Disarm(ctx context.Context, id, alarm string) error {
 	return e.act(ctx, "disarm_etcd", id, func(c *etcd.Cluster) error { return c.Disarm(id, alarm) })

@@ -9,8 +9,9 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// Without a quorum a member that has served goes on to tell what it holds, which stays as
-// it was; one that was started since answers nobody. Both are so of etcd 3.6 and 3.7.
+// TestWithoutQuorum checks that without a quorum a member that has served before still
+// reports its data, unchanged, and that one that was started since does not answer. Both
+// hold for etcd 3.6 and 3.7.
 func TestWithoutQuorum(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -48,7 +49,7 @@ func TestWithoutQuorum(t *testing.T) {
 	was := held()
 	r.w.Advance(time.Minute)
 	if is := held(); is != was {
-		t.Errorf("without a quorum the revision has gone from %d to %d", was, is)
+		t.Errorf("without a quorum the revision changed from %d to %d", was, is)
 	}
 	s, err := e.LocalSnapshot(ctx)
 	r.must(err)
@@ -59,7 +60,7 @@ func TestWithoutQuorum(t *testing.T) {
 	r.w.Reboot(cp3)
 	r.w.Advance(time.Minute)
 	if _, err := e.Identity(ctx); err == nil {
-		t.Error("a member that was started without a quorum says who it is")
+		t.Error("a member that was started without a quorum reports its identity")
 	}
 	if _, _, err := e.LocalMembers(ctx); !errors.Is(err, providers.ErrUnreachable) {
 		t.Errorf("a member that was started without a quorum: %v", err)
@@ -75,6 +76,6 @@ func TestWithoutQuorum(t *testing.T) {
 	}
 	r.w.PowerOff(cp2)
 	if held() <= was {
-		t.Error("with a quorum the revision has not gone on")
+		t.Error("with a quorum the revision has not increased")
 	}
 }

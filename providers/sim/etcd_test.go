@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// member finds a member by the host it is for.
+// member returns the member on a host.
 func (r *rig) member(via, address string) *state.EtcdMember {
 	r.t.Helper()
 	members, _, err := r.etcd(via, cp1, cp2, cp3).Members(context.Background())
@@ -40,7 +40,7 @@ func TestLearners(t *testing.T) {
 	ctx, etcd := context.Background(), r.etcd(cp1)
 	peer := "https://" + cp2 + ":2380"
 	r.must(etcd.AddLearner(ctx, peer))
-	r.must(etcd.AddLearner(ctx, peer)) // the same once more
+	r.must(etcd.AddLearner(ctx, peer)) // once more
 	wantError(t, etcd.AddLearner(ctx, "https://"+cp3+":2380"), "too many learner members")
 	learner := r.member(cp1, cp2)
 	if !learner.Learner || learner.Name != "" || learner.Healthy {
@@ -80,7 +80,7 @@ func TestQuorum(t *testing.T) {
 	r.w.PowerOn(cp2)
 	r.eventually("quorum", func() bool { return r.ready(cp1) })
 
-	r.must(r.etcd(cp1).Remove(ctx, r.member(cp1, cp3).ID)) // it is down, so it may go
+	r.must(r.etcd(cp1).Remove(ctx, r.member(cp1, cp3).ID)) // it is down, so its removal is safe
 	r.w.PowerOn(cp3)
 	r.w.Advance(time.Minute)
 	if r.ready(cp3) {
@@ -95,7 +95,7 @@ func TestLeadership(t *testing.T) {
 	r.joinControlPlane(cp2, cp1)
 	r.joinControlPlane(cp3, cp1)
 	if !r.member(cp1, cp1).Leader {
-		t.Fatal("the founder does not lead")
+		t.Fatal("the first member does not lead")
 	}
 	r.must(r.etcd(cp1).MoveLeader(context.Background(), r.member(cp1, cp2).ID))
 	if !r.member(cp1, cp2).Leader {
@@ -103,7 +103,7 @@ func TestLeadership(t *testing.T) {
 	}
 	r.w.PowerOff(cp2)
 	if m := r.member(cp1, cp1); !m.Leader {
-		t.Errorf("nobody took over: %+v", m)
+		t.Errorf("no member took over: %+v", m)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestAPINeedsItsFiles(t *testing.T) {
 	}
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "0.0.0.0", "[::]"} {
 		if code, err := status("https://"+host+":10270/healthz", ""); !errors.Is(err, providers.ErrRefused) {
-			t.Errorf("got %d, %v at a port of %s where nobody listens", code, err, host)
+			t.Errorf("got %d, %v at a port of %s without a listener", code, err, host)
 		}
 	}
 	r.must(sim.Edit(r.w, cp1, "file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg anonymous-auth=false"))
@@ -152,7 +152,7 @@ func TestAPINeedsItsFiles(t *testing.T) {
 	}
 	r.must(sim.Edit(r.w, cp1, "file "+pki+"/apiserver.key delete"))
 	if code, err := status("https://"+cp1+":6443/readyz", ca); err != nil || code != 200 {
-		t.Errorf("an API server whose key has vanished: %d, %v", code, err)
+		t.Errorf("an API server whose key was removed: %d, %v", code, err)
 	}
 	r.must(sim.Edit(r.w, cp1, "power reboot"))
 	r.w.Advance(time.Minute)
@@ -237,8 +237,9 @@ func TestKubeletWaitsForItsFiles(t *testing.T) {
 	}
 }
 
-// TestHistory: what was deleted is in use until API servers compact etcd, which they
-// cannot while it has no space, and on the disk until a member is defragmented.
+// TestHistory checks that deleted data counts as in use until API servers compact etcd,
+// which they cannot do while it has no space, and stays on disk until a member is
+// defragmented.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -32,26 +32,27 @@ const (
 	FaultPartial FaultKind = "partial"
 )
 
-// Fault is something that will go wrong. It is kept with the world.
+// Fault is a planned failure. It is saved with the world.
 type Fault struct {
-	// Host is the address it happens at; empty for any.
+	// Host is the address at which it happens; empty for any.
 	Host string `json:"host,omitempty"`
-	// Op is a pattern (path.Match) for what fails: the name of an operation
-	// such as write_file, or observe, read_secrets, http, api.observe,
-	// api.ready, etcd.members; empty for any.
+	// Op is a pattern (path.Match) for the failing call: the name of an operation such as
+	// write_file, or observe, read_secrets, http, api.observe, api.ready, etcd.members;
+	// empty for any.
 	Op string `json:"op,omitempty"`
-	// Detail, when set, is a pattern for what the operation is about: a path, a unit, a node.
+	// Detail, if set, is a pattern for the subject of the operation: a path, a unit, a
+	// node.
 	Detail string `json:"detail,omitempty"`
 	// Skip is how many matching calls succeed first.
 	Skip int `json:"skip,omitempty"`
-	// Times is how many fail then; 0 for one, a negative number for all.
+	// Times is how many calls then fail; 0 for one, a negative number for all.
 	Times int       `json:"times,omitempty"`
 	Kind  FaultKind `json:"kind"`
 
 	Seen int `json:"seen,omitempty"`
 }
 
-// Effect is what OnEffect is called with.
+// Effect is the argument of OnEffect.
 type Effect struct {
 	// N counts the effects of this process from 1; before and after have the same number.
 	N      int
@@ -85,7 +86,7 @@ func (w *World) ClearFaults() {
 	w.faults = nil
 }
 
-// SetConditions sets what is wrong with a host.
+// SetConditions sets a host's conditions.
 func (w *World) SetConditions(address string, c machine.Conditions) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,17 +99,17 @@ func (w *World) SetConditions(address string, c machine.Conditions) {
 	w.time.Settle()
 }
 
-// Conditions returns what is wrong with a host.
+// Conditions returns a host's conditions.
 func (w *World) Conditions(address string) machine.Conditions {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.fleet.Machine(address).Conditions
 }
 
-// faults are those that are planned.
+// faults are the planned faults.
 type faults []*Fault
 
-// match returns the kind of the fault that a call meets, and counts the call.
+// match returns the kind of the fault that applies to a call, and counts the call.
 func (fs faults) match(host, op, detail string) FaultKind {
 	var hit FaultKind
 	for _, f := range fs {
@@ -139,7 +140,8 @@ func (w *World) read(ctx context.Context, m *machine.Machine, op, detail string,
 	return do()
 }
 
-// act is an effect on the host, or through it. half does a part of it, if there are several.
+// act is an effect on the host, or through it. half performs a part of it, if it has
+// several.
 func (w *World) act(m *machine.Machine, op, detail string, do func() error, half func()) error {
 	kind := w.faults.match(m.Address, op, detail)
 	e := Effect{N: w.effects + 1, Host: m.Address, Op: op, Detail: detail}

@@ -44,13 +44,13 @@ func (w *World) SetHost(address string, p machine.Profile, hostname string, addr
 	w.fleet.Index(m)
 }
 
-// Address returns where the host is reached.
+// Address returns the address at which the host is reached.
 func (h *Host) Address() string { return h.address }
 
 // World returns the world the host is in.
 func (h *Host) World() *World { return h.w }
 
-// HostKey returns the key that the host shows, as in known_hosts.
+// HostKey returns the key that the host shows, in the format of known_hosts.
 func (h *Host) HostKey() string {
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
@@ -64,8 +64,8 @@ func (h *Host) HostKey() string {
 
 func (h *Host) machine() *machine.Machine { return h.w.fleet.Machine(h.address) }
 
-// ReadSecrets returns references to what the files hold: records without key
-// material, which become the same records where they are written.
+// ReadSecrets returns references to the contents of files: records without key material,
+// which become the same records when they are written.
 func (h *Host) ReadSecrets(ctx context.Context, paths []string) (map[string]state.Secret, error) {
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
@@ -81,8 +81,8 @@ func (h *Host) ReadSecrets(ctx context.Context, paths []string) (map[string]stat
 	return out, nil
 }
 
-// DialContext returns an error: the simulator has no network. Its API and etcd are reached
-// through Access, and HTTP through HTTPStatus.
+// DialContext fails: the simulator has no network. Its API and etcd are reached through
+// Access, and HTTP through HTTPStatus.
 func (h *Host) DialContext(_ context.Context, network, address string) (net.Conn, error) {
 	return nil, &providers.Error{
 		Kind: providers.ErrNoForwarding, Do: "connect to " + address + " from " + h.address,
@@ -96,7 +96,7 @@ func (h *Host) Close() error { return nil }
 // wrapper is a host around another one.
 type wrapper interface{ Unwrap() providers.Host }
 
-// hostOf finds the simulated host behind h, which may be wrapped.
+// hostOf returns the simulated host inside h, which may be wrapped.
 func hostOf(h providers.Host) (*Host, error) {
 	for h != nil {
 		if s, ok := h.(*Host); ok {
@@ -111,7 +111,7 @@ func hostOf(h providers.Host) (*Host, error) {
 	return nil, fmt.Errorf("internal error: %T is no simulated host", h)
 }
 
-// Perform does host operations in order and stops at the first that fails.
+// Perform performs host operations in order and stops at the first failure.
 func (h *Host) Perform(ctx context.Context, batch providers.Batch) ([]providers.Outcome, error) {
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
@@ -135,7 +135,7 @@ func (h *Host) Perform(ctx context.Context, batch providers.Batch) ([]providers.
 	return outcomes, nil
 }
 
-// perform does one operation as one effect.
+// perform performs one operation as one effect.
 func (w *World) perform(ctx context.Context, m *machine.Machine, op planner.Operation, batch providers.Batch) (providers.Outcome, error) {
 	var outcome providers.Outcome
 	if err := ctx.Err(); err != nil {
@@ -154,8 +154,8 @@ func (w *World) perform(ctx context.Context, m *machine.Machine, op planner.Oper
 	return outcome, err
 }
 
-// ServedCertificate returns the certificate of an API server or of etcd, which read
-// theirs again for each connection.
+// ServedCertificate returns the certificate of an API server or of etcd, which reread
+// theirs for each connection.
 func (h *Host) ServedCertificate(ctx context.Context, address string) (state.CertificateInfo, error) {
 	w := h.w
 	w.mu.Lock()
@@ -173,8 +173,8 @@ func (h *Host) ServedCertificate(ctx context.Context, address string) (state.Cer
 	return out, err
 }
 
-// HTTPStatus returns what a health endpoint of the kubelet or of a control
-// plane component would: 200, or 500 when the component runs and is not healthy.
+// HTTPStatus returns the status of a health endpoint of the kubelet or of a control plane
+// component: 200, or 500 if the component runs but is unhealthy.
 func (h *Host) HTTPStatus(ctx context.Context, address, ca string) (int, error) {
 	w := h.w
 	w.mu.Lock()

@@ -19,7 +19,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// operatorFiles returns a CA, its key and a kubeconfig made with them, by reference.
+// operatorFiles returns a CA, its key and a kubeconfig made with them, keyed by reference.
 func operatorFiles(t *testing.T, now time.Time) map[string]state.Secret {
 	t.Helper()
 	must := func(err error) {
@@ -93,7 +93,7 @@ func TestImportSecrets(t *testing.T) {
 	world, err := r.w.JSON()
 	r.must(err)
 	if bytes.Contains(world, []byte("PRIVATE KEY")) || bytes.Contains(world, []byte("hush")) {
-		t.Error("the world holds what was to stay a secret")
+		t.Error("the world holds a secret")
 	}
 }
 
@@ -128,7 +128,7 @@ func TestHostsOfTheirOwn(t *testing.T) {
 	}
 	other, err := w.Host("cp1.example.com").Observe(context.Background(), state.Query{Images: true, CRISocket: "unix:///run/crio/crio.sock"})
 	if err != nil || len(r.Images) == 0 || len(other.Images) != 0 {
-		t.Errorf("of the runtime that is there it shows %v, and of another one %v, %v", r.Images, other.Images, err)
+		t.Errorf("for the existing runtime it reports %v, for another one %v, %v", r.Images, other.Images, err)
 	}
 	one, two := w.Host("a.example.com"), w.Host("b.example.com")
 	if one.HostKey() == two.HostKey() {

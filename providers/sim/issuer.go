@@ -47,7 +47,7 @@ func issue(ctx context.Context, on providers.Host, op planner.Operation, about s
 	return outcome, err
 }
 
-// IssueCA makes To.crt and To.key unless they exist; a private key that exists is kept.
+// IssueCA makes To.crt and To.key unless they exist; an existing private key is kept.
 func (Issuer) IssueCA(ctx context.Context, on providers.Host, op planner.IssueCA, batch providers.Batch) (providers.Outcome, error) {
 	return issue(ctx, on, op, op.To, batch, func(w *World, m *machine.Machine) (bool, error) {
 		if m.File(file.Clean(op.To)+".crt") != nil && !op.Renew {
@@ -76,7 +76,7 @@ func (i issuing) writePair(base string, r *file.Record) (bool, error) {
 	return i.m.Write(base+".crt", file.OfRecord(&file.Record{Certificates: r.Certificates}, "", ""))
 }
 
-// IssueKeyPair makes To.key and To.pub; a private key that exists is kept.
+// IssueKeyPair makes To.key and To.pub; an existing private key is kept.
 func (Issuer) IssueKeyPair(ctx context.Context, on providers.Host, op planner.IssueKeyPair, batch providers.Batch) (providers.Outcome, error) {
 	return issue(ctx, on, op, op.To, batch, func(w *World, m *machine.Machine) (bool, error) {
 		var key string
@@ -92,8 +92,8 @@ func (Issuer) IssueKeyPair(ctx context.Context, on providers.Host, op planner.Is
 	})
 }
 
-// authority returns the CA that a signer names: its certificate, and an error
-// unless its key is there where it is needed.
+// authority returns the certificate of the CA that a signer names, and an error if its key
+// is needed but absent.
 func (Issuer) authority(w *World, signer providers.Host, own *machine.Machine, ca planner.Signer, key bool, contents map[string]state.Secret) (*state.CertificateInfo, error) {
 	if ca.Operator != "" {
 		return operatorCA(ca, key, contents)
@@ -123,8 +123,8 @@ func (Issuer) authority(w *World, signer providers.Host, own *machine.Machine, c
 	return c, nil
 }
 
-// operatorCA returns a CA of the operator's, and an error unless its key belongs to
-// it where that is needed.
+// operatorCA returns a CA of the operator's, and an error if its key is needed but does not
+// match.
 func operatorCA(ca planner.Signer, key bool, contents map[string]state.Secret) (*state.CertificateInfo, error) {
 	r, err := file.Import(contents[ca.CertificateRef()].Reveal(), nil)
 	if err != nil || r == nil || len(r.Certificates) == 0 {
@@ -150,7 +150,7 @@ func (i issuing) leaf(ca *state.CertificateInfo, name string, organizations, usa
 	}}}
 }
 
-// IssueCertificate makes To.crt and To.key, signed by the CA that signer holds.
+// IssueCertificate makes To.crt and To.key, signed by the CA on the host signer.
 func (i Issuer) IssueCertificate(ctx context.Context, on, signer providers.Host, op planner.IssueCertificate, batch providers.Batch) (providers.Outcome, error) {
 	return issue(ctx, on, op, op.To, batch, func(w *World, m *machine.Machine) (bool, error) {
 		if m.File(file.Clean(op.To)+".crt") != nil && m.File(file.Clean(op.To)+".key") != nil && !op.Renew {
@@ -198,7 +198,7 @@ func (Issuer) CopySecrets(ctx context.Context, from, to providers.Host, op plann
 	})
 }
 
-// BundleTrust writes the first certificates, or public keys, of files into one.
+// BundleTrust concatenates the first certificates, or public keys, of several files.
 func (Issuer) BundleTrust(ctx context.Context, on providers.Host, op planner.BundleTrust, batch providers.Batch) (providers.Outcome, error) {
 	return issue(ctx, on, op, op.To, batch, func(w *World, m *machine.Machine) (bool, error) {
 		if strings.HasSuffix(op.To, ".pub") {
@@ -217,14 +217,14 @@ func (Issuer) BundleTrust(ctx context.Context, on providers.Host, op planner.Bun
 				r.PEM, known = r.PEM+text, known && text != ""
 			}
 		}
-		if !known { // one of them is a record alone
+		if !known { // one of them has a record only
 			r.PEM = ""
 		}
 		return m.Write(op.To, file.OfRecord(r, "", ""))
 	})
 }
 
-// firstBlock returns the first block of PEM; empty where there is none.
+// firstBlock returns the first block of PEM; empty if there is none.
 func firstBlock(text string) string {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {
@@ -247,9 +247,9 @@ func (i issuing) bundlePublicKeys(op planner.BundleTrust) (bool, error) {
 	return i.m.Write(op.To, file.OfRecord(&file.Record{Public: keys[0], Further: keys[1:]}, "0600", ""))
 }
 
-// ImportSecrets copies files of the operator's: certificates, keys and kubeconfigs become
-// records, of anything else only the digest is kept. The signer of a certificate is known
-// if its CA is among the files.
+// ImportSecrets copies the operator's files: certificates, keys and kubeconfigs become
+// records, of other files only the digest is kept. The signer of a certificate is known if
+// its CA is among the files.
 func (Issuer) ImportSecrets(ctx context.Context, on providers.Host, op planner.ImportSecrets, batch providers.Batch) (providers.Outcome, error) {
 	return issue(ctx, on, op, "", batch, func(w *World, m *machine.Machine) (bool, error) {
 		var cas []*x509.Certificate

@@ -12,8 +12,8 @@ import (
 	"github.com/kubewright/kubewright/state/kubeconfig"
 )
 
-// Kubeconfig makes credentials for the operator, with records where real ones have
-// keys and certificates.
+// Kubeconfig makes credentials for the operator, with records in place of keys and
+// certificates.
 func (i Issuer) Kubeconfig(ctx context.Context, signer providers.Host, op planner.WriteKubeconfig, contents map[string]state.Secret) (providers.ClientAccess, error) {
 	h, err := hostOf(signer)
 	if err != nil {
@@ -126,8 +126,8 @@ func (Issuer) SetKubeconfig(ctx context.Context, on providers.Host, op planner.S
 	})
 }
 
-// trustedBy returns the file with the CAs that a kubeconfig is to trust: that of its own CA by
-// default.
+// trustedBy returns the file with the CAs that a kubeconfig trusts: by default that of its
+// own CA.
 func trustedBy(op planner.WriteKubeconfig) string {
 	switch {
 	case op.Trust != "":

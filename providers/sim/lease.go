@@ -21,7 +21,7 @@ func (a *api) Lease(ctx context.Context, name string) (*providers.Lease, error) 
 	return out, err
 }
 
-// PutLease makes a lease, or replaces one version of it.
+// PutLease creates a lease, or replaces exactly one version of it.
 func (a *api) PutLease(ctx context.Context, l providers.Lease) (string, error) {
 	version := ""
 	err := a.act(ctx, "put_lease", l.Name, func(api apiserver.API) (err error) {
@@ -31,7 +31,7 @@ func (a *api) PutLease(ctx context.Context, l providers.Lease) (string, error) {
 	return version, err
 }
 
-// DeleteLease deletes that version of a lease.
+// DeleteLease deletes exactly that version of a lease.
 func (a *api) DeleteLease(ctx context.Context, l providers.Lease) error {
 	return a.act(ctx, "delete_lease", l.Name, func(api apiserver.API) error { return api.DeleteLease(l) })
 }
@@ -50,8 +50,8 @@ func (w *World) Leases() []string {
 	return out
 }
 
-// TakeLeases gives all leases to another holder, as happens when a lease is deleted by hand
-// and another run begins.
+// TakeLeases transfers all leases to another holder, as if a lease was deleted by hand and
+// another run began.
 func (w *World) TakeLeases(who string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -21,8 +21,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// life drives the real planner, phases and performer over a world, one step
-// after the other.
+// life runs the real planner, phases and performer on a world, one step after the other.
 type life struct {
 	t   testing.TB
 	w   *sim.World
@@ -107,7 +106,7 @@ func (l *life) plan(destroy bool) (*topology.Fleet, topology.Result) {
 	return v, r
 }
 
-// apply plans and performs; it returns the number of steps done.
+// apply plans and performs; it returns the number of completed steps.
 func (l *life) apply(destroy bool) (int, error) {
 	l.t.Helper()
 	v, r := l.plan(destroy)
@@ -203,7 +202,7 @@ func TestLifeOfACluster(t *testing.T) {
 	}
 }
 
-// TestANodeLeaves: a worker and a control plane are taken out of a cluster that stays.
+// TestANodeLeaves removes a worker and a control plane from a cluster that stays.
 func TestANodeLeaves(t *testing.T) {
 	t.Parallel()
 	l := newLife(t, 3, 2)
@@ -240,8 +239,8 @@ func difference(before, after string) string {
 	return b.String()
 }
 
-// TestAChangedArgumentReachesItsPod: the wait for the pod that runs a changed
-// manifest ends.
+// TestAChangedArgumentReachesItsPod checks that the wait for a pod with a changed manifest
+// ends.
 func TestAChangedArgumentReachesItsPod(t *testing.T) {
 	t.Parallel()
 	l := newLife(t, 3, 0)

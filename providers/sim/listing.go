@@ -4,8 +4,8 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/observation"
 )
 
-// Listing returns everything on a host as sorted text, one item per line, to be compared
-// before and after. What only the world counts (time, boots) and images are left out.
+// Listing returns everything on a host as sorted text, one item per line, for comparisons
+// before and after. It omits images and the world's own counters (time, boots).
 func (w *World) Listing(address string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

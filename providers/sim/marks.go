@@ -6,7 +6,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// keptMarks is all that kubewright left on a host, for tests that read or restore it.
+// keptMarks is everything that kubewright left on a host, for tests that read or restore
+// it.
 type keptMarks struct {
 	Marks      *state.Marks `json:"marks"`
 	Token      int64        `json:"token"`
@@ -15,7 +16,7 @@ type keptMarks struct {
 	Unreadable string       `json:"unreadable"`
 }
 
-// MarksJSON returns what kubewright left on a host.
+// MarksJSON returns kubewright's marks on a host.
 func (w *World) MarksJSON(host string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -24,7 +25,7 @@ func (w *World) MarksJSON(host string) string {
 	return string(b)
 }
 
-// SetMarksJSON restores on a host what MarksJSON has returned.
+// SetMarksJSON restores on a host the result of MarksJSON.
 func (w *World) SetMarksJSON(host, kept string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -97,7 +97,7 @@ func TestHostOperationsThatFail(t *testing.T) {
 	}
 }
 
-// TestSuperseded: a host that a later run has changed takes nothing from an earlier one.
+// TestSuperseded checks that a host refuses an earlier run than the last that changed it.
 func TestSuperseded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -110,8 +110,8 @@ func TestSuperseded(t *testing.T) {
 	}
 }
 
-// TestRecordsTravel: what is read from one host becomes the same record where
-// it is written, and no key material is anywhere.
+// TestRecordsTravel checks that a secret read from one host becomes the same record on
+// another, without any key material.
 func TestRecordsTravel(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -196,7 +196,7 @@ func TestFaults(t *testing.T) {
 		if !files["/etc/b1"].Exists || files["/etc/b2"].Exists != test.happens || files["/etc/c"].Exists {
 			t.Errorf("%s: left %v", test.kind, files)
 		}
-		r.perform(cp1, write("/etc/b2", "", "0600")) // once only
+		r.perform(cp1, write("/etc/b2", "", "0600")) // only once
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/store"
 )
 
-// AddPod puts a pod into the cluster that has the pod's node.
+// AddPod adds a pod to the cluster of the pod's node.
 func (w *World) AddPod(p store.Pod) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -18,7 +18,7 @@ func (w *World) AddPod(p store.Pod) error {
 	return nil
 }
 
-// AddPDB puts a PodDisruptionBudget into the cluster that has the node.
+// AddPDB adds a PodDisruptionBudget to the cluster of the node.
 func (w *World) AddPDB(node string, b store.PDB) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -30,7 +30,7 @@ func (w *World) AddPDB(node string, b store.PDB) error {
 	return nil
 }
 
-// Pods lists the pods of the cluster that has the node.
+// Pods lists the pods of the cluster of the node.
 func (w *World) Pods(node string) []store.Pod {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,6 +1,6 @@
 package sim
 
-// PowerOff turns a host off: what runs there stops.
+// PowerOff turns a host off and stops everything on it.
 func (w *World) PowerOff(address string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -17,7 +17,7 @@ func (w *World) PowerOn(address string) {
 	}
 }
 
-// Reboot boots a host again.
+// Reboot reboots a host.
 func (w *World) Reboot(address string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

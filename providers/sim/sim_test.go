@@ -19,7 +19,7 @@ const (
 	year      = 365 * 24 * time.Hour
 )
 
-// rig builds a cluster by operations, in the order that kubeadm has.
+// rig builds a cluster by operations, in kubeadm's order.
 type rig struct {
 	t     testing.TB
 	w     *sim.World
@@ -211,7 +211,7 @@ func (r *rig) etcd(via string, members ...string) providers.Etcd {
 	return etcd
 }
 
-// eventually polls as a performer does, on the world's clock.
+// eventually polls on the world's clock, as a performer does.
 func (r *rig) eventually(what string, ok func() bool) {
 	r.t.Helper()
 	clock := r.w.Clock()
@@ -252,7 +252,7 @@ func (r *rig) apply(via string, v state.Value) {
 	r.must(r.api(via).Apply(context.Background(), v, false))
 }
 
-// found makes a cluster on one control plane.
+// found bootstraps a cluster on one control plane.
 func (r *rig) found(address string) {
 	r.t.Helper()
 	r.mark(address)
@@ -291,7 +291,7 @@ func (r *rig) bootstrapConf(address, seat, server string, token state.Secret) {
 	r.must(err)
 }
 
-// joinWorker makes a worker of a host and waits until its node is registered.
+// joinWorker joins a host as a worker and waits until its node is registered.
 func (r *rig) joinWorker(address, seat string) {
 	r.t.Helper()
 	r.mark(address)
@@ -307,7 +307,7 @@ func (r *rig) joinWorker(address, seat string) {
 	r.must(r.api(seat).DeleteToken(context.Background(), token))
 }
 
-// joinControlPlane makes a further control plane, in the order of kubeadm 1.36.
+// joinControlPlane joins a further control plane, in the order of kubeadm 1.36.
 func (r *rig) joinControlPlane(address, seat string) {
 	r.t.Helper()
 	ctx := context.Background()

@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/etcd"
 )
 
-// Snapshot streams etcd's data, from a voter that is not the leader if there is one. A
-// partial fault ends the stream in the middle.
+// Snapshot streams etcd's data, preferably from a voter that is not the leader. A partial
+// fault ends the stream in the middle.
 func (e *etcdClient) Snapshot(ctx context.Context) (*providers.EtcdSnapshot, error) {
 	return e.stream(ctx, e.cluster, func(c *etcd.Cluster) (string, int64) {
 		if from := c.SnapshotSource(); from != nil {
@@ -21,7 +21,7 @@ func (e *etcdClient) Snapshot(ctx context.Context) (*providers.EtcdSnapshot, err
 	})
 }
 
-// stream returns a stream of a cluster's data, from the member that source names.
+// stream streams a cluster's data from the member that source names.
 func (e *etcdClient) stream(ctx context.Context, of func() (*etcd.Cluster, error), source func(*etcd.Cluster) (string, int64)) (*providers.EtcdSnapshot, error) {
 	const op = "etcd.snapshot"
 	w, m := e.h.w, e.h.machine()

@@ -11,8 +11,8 @@ import (
 	"github.com/kubewright/kubewright/providers/snapshots"
 )
 
-// A simulated snapshot is one as etcd's are: whole, with its hash, the same for
-// the same data, and cut off where a fault says so.
+// TestSnapshot checks that a simulated snapshot is like a real one: complete, with its
+// hash, identical for identical data, and cut off by a fault.
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -7,11 +7,11 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/store"
 )
 
-// What a world is set up with.
+// The types with which a world is set up.
 type (
 	// Profile is the hardware and software of a new host.
 	Profile = machine.Profile
-	// Conditions are what is wrong with a host.
+	// Conditions are the faulty conditions of a host.
 	Conditions = machine.Conditions
 	// Pod is a pod of a workload.
 	Pod = store.Pod
@@ -19,7 +19,7 @@ type (
 	PDB = store.PDB
 )
 
-// EditHelp lists what Edit understands.
+// EditHelp lists the expressions of Edit.
 const EditHelp = edit.Help
 
 // DefaultProfile returns a prepared Debian machine.

@@ -24,29 +24,31 @@ const formatVersion = 1
 // World is a fleet of hosts with their clusters. Its methods, and those of its hosts, clocks
 // and clients, may be called from several goroutines.
 type World struct {
-	// OnEffect, when set, is called before and after every requested effect. An error stops the call with that error, before or after the effect;
-	// a panic passes through. It must not call the world.
+	// OnEffect, if set, is called before and after every requested effect. An error stops
+	// the call with that error, before or after the effect; a panic passes through. It must
+	// not call the world.
 	OnEffect func(Effect) error
 
-	// OnObserve, when set, is called before each observation of a host, which waits for its
-	// return. An error is the answer. It must be set before the world is used.
+	// OnObserve, if set, is called before each observation of a host, which waits for it to
+	// return. An error becomes the answer. It must be set before the world is used.
 	OnObserve func(ctx context.Context, host string) error
 
-	// PodHash, when set, returns the kubelet's hash of a static pod: of its manifest, the path
-	// of that, the node's name and the kubelet's version. Without it, or where it returns "",
-	// a hash of the parsed manifest is used. It must be set before the world is used.
+	// PodHash, if set, returns the kubelet's hash of a static pod, from its manifest, the
+	// manifest's path, the node's name and the kubelet's version. Without it, or if it
+	// returns "", a hash of the parsed manifest is used. It must be set before the world is
+	// used.
 	PodHash func(manifest []byte, path, node, kubeletVersion string) string
 
-	// Pace, when set, is called for every sleep on the world's clock, and returns after the
+	// Pace, if set, is called for every sleep on the world's clock, and returns after the
 	// time that a spectator should wait. It must be set before the world is used.
 	Pace func(ctx context.Context, d time.Duration)
 
-	// Durable writes the file at each effect before it is answered, so that simulated hosts
-	// keep their state when the operator's process is killed, as real ones do. It must be set
-	// before the world is used.
+	// Durable writes the file at each effect before the answer, so that simulated hosts
+	// keep their state when the operator's process is killed, as real ones do. It must be
+	// set before the world is used.
 	Durable bool
 
-	// Watch checks after every effect what has to hold throughout: see Violations.
+	// Watch checks the invariants after every effect: see Violations.
 	Watch bool
 
 	mu      sync.Mutex
@@ -59,7 +61,7 @@ type World struct {
 	// format and made are those of the file.
 	format, made int
 	effects      int
-	// violations are what Watch has found.
+	// violations are those found by Watch.
 	violations []string
 }
 
@@ -73,11 +75,11 @@ type saved struct {
 	Clusters map[string]*etcd.Cluster    `json:"clusters,omitempty"`
 	Blobs    map[string]file.Blob        `json:"blobs,omitempty"`
 	Faults   faults                      `json:"faults,omitempty"`
-	// Made counts what was derived, so that nothing is derived twice.
+	// Made counts the derived values, so that each is unique.
 	Made int `json:"made,omitempty"`
 }
 
-// New returns an empty world that is kept nowhere until it is opened from a file.
+// New returns an empty world without a file.
 func New(seed int64, p machine.Profile) *World {
 	return fromSaved(saved{Format: formatVersion, Seed: seed, Now: etcd.Epoch, Profile: p})
 }
@@ -101,7 +103,7 @@ func newWorld(fleet *machine.Fleet, d saved) *World {
 	return w
 }
 
-// saved returns what is kept of a world.
+// saved returns the saved part of a world.
 func (w *World) saved() saved {
 	return saved{
 		Format: w.format, Seed: w.fleet.Seed, Now: w.fleet.Now, Profile: w.fleet.Profile,
@@ -109,10 +111,10 @@ func (w *World) saved() saved {
 	}
 }
 
-// maxFile bounds in bytes what is read of a world's file.
+// maxFile bounds the size of a world's file, in bytes.
 const maxFile = 1 << 30
 
-// Open reads a world's file. A file that does not exist is an empty world with
+// Open reads a world's file. If the file does not exist, it returns an empty world with
 // seed 1 and the default profile.
 func Open(path string) (*World, error) {
 	file := worldFile{path, written(path)}
@@ -143,9 +145,9 @@ func Open(path string) (*World, error) {
 	return w, nil
 }
 
-// Save writes the world to the file it was opened from, in one step. Where another
-// command has written that meanwhile it writes nothing, so that no host loses what that
-// command did to it.
+// Save writes the world to the file it was opened from, atomically. If another command has
+// written the file in the meantime it writes nothing, so that no host loses that command's
+// changes.
 func (w *World) Save() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -172,7 +174,7 @@ func (w *World) JSON() ([]byte, error) {
 	return w.encode()
 }
 
-// Seed returns the number that everything arbitrary is derived from.
+// Seed returns the number from which all arbitrary values are derived.
 func (w *World) Seed() int64 { return w.fleet.Seed }
 
 // SetSeed changes the seed of a world in which nothing has happened yet.

@@ -8,20 +8,20 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// worldFile is where a world is kept; its path is empty for one that is kept nowhere.
+// worldFile is the file of a world; its path is empty for a world without one.
 type worldFile struct {
 	path string
-	// kept is what this world has read or written last.
+	// kept is the version that this world has read or written last.
 	kept version
 }
 
-// version identifies one writing of a file.
+// version identifies one write of a file.
 type version struct {
 	at   time.Time
 	size int64
 }
 
-// written returns the version of a file that is there now, zero of none.
+// written returns the current version of a file, zero if there is none.
 func written(path string) version {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -30,7 +30,7 @@ func written(path string) version {
 	return version{info.ModTime(), info.Size()}
 }
 
-// unchanged returns an error where another command has written the file meanwhile.
+// unchanged fails if another command has written the file in the meantime.
 func (f *worldFile) unchanged() error {
 	if written(f.path) != f.kept {
 		return fmt.Errorf("another command has changed its hosts meanwhile, and %s stays as that left it", f.path)
@@ -47,8 +47,8 @@ func (f *worldFile) write(b []byte) error {
 	return err
 }
 
-// writeSoon replaces the file without waiting for the disk: it survives when the process
-// is killed, and a loss of power may lose it.
+// writeSoon replaces the file without waiting for the disk: the write survives the death of
+// the process, but maybe not a loss of power.
 func (f *worldFile) writeSoon(b []byte) error {
 	if err := safefile.Overwrite(f.path+".new", b); err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
-// TestSave: a world without a file, and one whose folder is gone, say that they cannot
-// be kept.
+// TestSave checks that saving fails for a world without a file, and for one whose folder is
+// gone.
 func TestSave(t *testing.T) {
 	t.Parallel()
 	if err := sim.New(1, sim.DefaultProfile()).Save(); err == nil || err.Error() != "cannot save simulated world: it was not opened from a file" {
@@ -27,7 +27,7 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// TestNoWire: nothing is dialled through a simulated host.
+// TestNoWire checks that no connection can be made through a simulated host.
 func TestNoWire(t *testing.T) {
 	t.Parallel()
 	_, err := newRig(t).w.Host(cp1).DialContext(context.Background(), "tcp", "10.0.0.1:2379")

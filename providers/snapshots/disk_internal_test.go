@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// full is a disk that takes so many bytes.
+// full is a disk that accepts a limited number of bytes.
 type full struct {
 	room  int
 	named bool

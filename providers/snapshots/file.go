@@ -19,23 +19,23 @@ import (
 // pageSize divides the size of every database.
 const pageSize = 512
 
-// ErrInvalid: what was read is no whole snapshot: it was cut off, or changed.
+// ErrInvalid: the file or stream is not a complete snapshot: it was cut off, or changed.
 var ErrInvalid = errors.New("not a whole snapshot of etcd")
 
-// ErrDisk: the operator's disk did not take the file. A retry does not help.
+// ErrDisk: the operator's disk did not accept the file. A retry does not help.
 var ErrDisk = errors.New("cannot write to the disk")
 
-// Digest is what was found in a whole snapshot.
+// Digest describes a complete snapshot.
 type Digest struct {
-	// Size is that of the file in bytes, the hash at its end included.
+	// Size is that of the file in bytes, including the hash at its end.
 	Size int64 `json:"size"`
 	// SHA256 is the hex digest of the whole file.
 	SHA256 string `json:"sha256"`
 }
 
-// Write puts what is streamed into a file, and gives it its name when it is
-// whole. Nothing of a stream that ends early, or of a disk that is full, is
-// left behind; a file that had the name before stays as it was.
+// Write stores a stream in a file, and gives the file its name once it is complete. A
+// stream that ends early, or a full disk, leaves nothing; an existing file of that name
+// stays as it was.
 func Write(path string, stream io.Reader) (Digest, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return Digest{}, diskError(err)
@@ -44,14 +44,14 @@ func Write(path string, stream io.Reader) (Digest, error) {
 	if err != nil {
 		return Digest{}, diskError(err)
 	}
-	defer f.Cleanup() //nolint:errcheck // there is nothing left to be done about it
+	defer f.Cleanup() //nolint:errcheck // nothing can be done about a failure
 	return fill(f, stream)
 }
 
 // pending is a file that has no name yet.
 type pending interface {
 	io.Writer
-	// CloseAtomicallyReplace brings it to the disk and gives it its name.
+	// CloseAtomicallyReplace syncs it to disk and gives it its name.
 	CloseAtomicallyReplace() error
 }
 
@@ -73,8 +73,7 @@ func fill(f pending, stream io.Reader) (Digest, error) {
 	return d, nil
 }
 
-// Verify reads a file and tells whether it is a whole snapshot. One that is not
-// is ErrInvalid.
+// Verify checks that a file is a complete snapshot, and fails with ErrInvalid otherwise.
 func Verify(path string) (Digest, error) {
 	f, err := safefile.Open(path)
 	if kind, isNone := errors.AsType[*safefile.NotRegular](err); isNone {
@@ -95,10 +94,10 @@ func Verify(path string) (Digest, error) {
 	return d, nil
 }
 
-// verifier compares the hash of what is written to it with the hash at its end.
+// verifier compares the hash of the written data with the hash at its end.
 type verifier struct {
-	// database is the hash of everything but the last bytes, which are in tail;
-	// all is the hash of everything.
+	// database is the hash of everything except the last bytes, which are in tail; all is
+	// the hash of everything.
 	database, all hash.Hash
 	tail          []byte
 	size          int64
@@ -128,7 +127,7 @@ func (v *verifier) digest() (Digest, error) {
 	return Digest{Size: v.size, SHA256: hex.EncodeToString(v.all.Sum(nil))}, nil
 }
 
-// diskWriter marks the errors of the disk, so that they are not taken for those of the stream.
+// diskWriter marks errors of the disk, to distinguish them from those of the stream.
 type diskWriter struct{ to io.Writer }
 
 func (w diskWriter) Write(b []byte) (int, error) {

@@ -12,14 +12,14 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// File is a snapshot on the disk. That it has its name says that it was whole.
+// File is a snapshot on disk. Its name proves that it was complete.
 type File struct {
 	Name
 	Path string
 }
 
-// MakeFolder makes the folder of snapshots, for its owner alone, unless it is there. What
-// cannot be such a folder, such as a link to another one, is ErrDisk.
+// MakeFolder makes the folder of snapshots, for its owner alone, unless it exists. It fails
+// with ErrDisk if the path cannot be such a folder, for example a link to another one.
 func MakeFolder(path string) error {
 	if err := safefile.MakeFolder(path, 0o700); err != nil {
 		return diskError(err)
@@ -27,9 +27,8 @@ func MakeFolder(path string) error {
 	return nil
 }
 
-// List returns the snapshots of a cluster in a folder, the newest first. A
-// folder that does not exist has none; one that is a link, or that every user can write, is
-// refused.
+// List returns the snapshots of a cluster in a folder, the newest first. An absent folder
+// has none; a link, or a folder that every user can write to, is refused.
 func List(folder, cluster string) ([]File, error) {
 	err := safefile.CheckFolder(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -52,8 +51,8 @@ func List(folder, cluster string) ([]File, error) {
 	return out, nil
 }
 
-// Between returns a snapshot of the etcd with the ID that was taken between two
-// moments and is whole still; false when there is none. Names tell seconds.
+// Between returns a snapshot of the etcd with the ID that was taken between two times and
+// is still intact; false if there is none. Names have a precision of seconds.
 func Between(folder, cluster, etcdID string, from, to time.Time) (File, bool) {
 	files, err := List(folder, cluster)
 	if err != nil {
@@ -70,8 +69,8 @@ func Between(folder, cluster, etcdID string, from, to time.Time) (File, bool) {
 	return File{}, false
 }
 
-// Prune removes the oldest snapshots of a cluster until keep are left, and what
-// a process that was killed has left of one it had begun. keep of 0 keeps all.
+// Prune removes the oldest snapshots of a cluster until keep are left, and the unfinished
+// files of killed processes. A keep of 0 keeps all.
 func Prune(folder, cluster string, keep int) error {
 	files, err := List(folder, cluster)
 	if err != nil {
@@ -86,8 +85,7 @@ func Prune(folder, cluster string, keep int) error {
 	return errors.Join(errs...)
 }
 
-// unfinished is for how long a file without its name may belong to somebody who
-// is at work on it.
+// unfinished is how long a file without its final name may belong to a running process.
 const unfinished = 24 * time.Hour
 
 func removeUnfinished(folder, cluster string) error {

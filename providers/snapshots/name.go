@@ -8,13 +8,14 @@ import (
 	"time"
 )
 
-// Name is what the name of a file tells of the snapshot in it.
+// Name is the information in the name of a snapshot's file.
 type Name struct {
 	// Cluster is the label of the cluster's block.
 	Cluster string
-	// Taken is when, in whole seconds.
+	// Taken is when it was taken, in whole seconds.
 	Taken time.Time
-	// Revision is etcd's when the snapshot was begun; it holds that one or a later one.
+	// Revision is etcd's revision when the snapshot was begun; it holds that one or a later
+	// one.
 	Revision int64
 	// EtcdID is the ID of the etcd cluster, in hex.
 	EtcdID string
@@ -24,14 +25,14 @@ const timeFormat = "20060102T150405Z"
 
 var namePattern = regexp.MustCompile(`^(.+)-([0-9]{8}T[0-9]{6}Z)-r([0-9]+)-([0-9a-f]+)\.db$`)
 
-// String returns the name of the file: prod-20260302T090000Z-r4711-cdf818194e3a8c32.db.
-// Those of a cluster sort by time.
+// String returns the name of the file: prod-20260302T090000Z-r4711-cdf818194e3a8c32.db. The
+// names of a cluster sort by time.
 func (n Name) String() string {
 	return fmt.Sprintf("%s-%s-r%d-%s.db", n.Cluster, n.Taken.UTC().Format(timeFormat), n.Revision, n.EtcdID)
 }
 
-// ParseName reads what String prints, in a path as well. It is false for the
-// name of any other file.
+// ParseName parses the output of String, also at the end of a path. It returns false for
+// the name of any other file.
 func ParseName(path string) (Name, bool) {
 	m := namePattern.FindStringSubmatch(filepath.Base(path))
 	if m == nil {

@@ -46,7 +46,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// What is not whole leaves nothing, and what was there stays.
+// TestNotWhole checks that an incomplete stream leaves no file, and that an existing one
+// stays.
 func TestNotWhole(t *testing.T) {
 	t.Parallel()
 	whole := snapshot(2)
@@ -110,7 +111,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// folder holds snapshots of a cluster, one for each minute of an hour.
+// folder returns a folder with snapshots of a cluster, one for each given minute of an
+// hour.
 func folder(t *testing.T, cluster string, minutes ...int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -151,7 +153,8 @@ func TestPrune(t *testing.T) {
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
-	// What somebody may be at work on stays, and so does all that is not the cluster's.
+	// Files that a running process may be writing stay, and so do those that are not the
+	// cluster's.
 	want := []string{".prod-x.db123", "notes.txt", nameAt("prod", 20), nameAt("prod", 30), nameAt("prod-eu", 1)}
 	if !slices.Equal(got, want) {
 		t.Errorf("left %v, want %v", got, want)
@@ -168,18 +171,18 @@ func TestBetween(t *testing.T) {
 		t.Errorf("got %+v, %v", f, ok)
 	}
 	if f, ok := snapshots.Between(dir, "prod", "ab", at(20).Add(time.Second/2), at(30)); !ok || f.Taken != at(20) {
-		t.Errorf("one of the very second: %+v, %v", f, ok)
+		t.Errorf("one of the same second: %+v, %v", f, ok)
 	}
 	if _, ok := snapshots.Between(dir, "prod", "ab", at(20).Add(time.Second), at(30)); ok {
 		t.Error("an older one counts")
 	}
 	if f, ok := snapshots.Between(dir, "prod", "ab", at(5), at(15)); !ok || f.Taken != at(10) {
-		t.Errorf("one of a time to come counts: %+v, %v", f, ok)
+		t.Errorf("one from the future counts: %+v, %v", f, ok)
 	}
 	if _, ok := snapshots.Between(dir, "prod", "cd", at(5), at(30)); ok {
 		t.Error("one of another etcd counts")
 	}
-	// One that was damaged since does not count; an older one may.
+	// A damaged one does not count; an older one may.
 	if err := os.Truncate(filepath.Join(dir, nameAt("prod", 20)), 100); err != nil {
 		t.Fatal(err)
 	}

@@ -2,12 +2,11 @@ package ssh
 
 import "golang.org/x/crypto/ssh"
 
-// The algorithms that are offered, best first. Nothing with SHA-1 is among
-// them; x/crypto's own defaults still hold diffie-hellman-group14-sha1,
-// ssh-rsa signatures and hmac-sha1. MACs are encrypt-then-mac only; with
-// chacha20 and AES-GCM they are not used at all. x/crypto does strict key
-// exchange (CVE-2023-48795) whenever the other side does, but does not tell, so
-// AES-GCM and AES-CTR, which Terrapin does not concern, go before chacha20.
+// The offered algorithms, best first. None uses SHA-1; x/crypto's own defaults still have
+// diffie-hellman-group14-sha1, ssh-rsa signatures and hmac-sha1. MACs are encrypt-then-mac
+// only; chacha20 and AES-GCM need none. x/crypto does strict key exchange (CVE-2023-48795)
+// if the other side does, but does not report it, so AES-GCM and AES-CTR, which Terrapin
+// does not affect, precede chacha20.
 var (
 	keyExchanges = []string{
 		ssh.KeyExchangeMLKEM768X25519,
@@ -39,7 +38,7 @@ var (
 		ssh.KeyAlgoRSASHA512,
 		ssh.KeyAlgoRSASHA256,
 	}
-	// hostCertAlgorithms are asked for only where known_hosts has a CA for the host.
+	// hostCertAlgorithms are requested only if known_hosts has a CA for the host.
 	hostCertAlgorithms = []string{
 		ssh.CertAlgoED25519v01,
 		ssh.CertAlgoECDSA256v01,
@@ -48,6 +47,6 @@ var (
 		ssh.CertAlgoRSASHA512v01,
 		ssh.CertAlgoRSASHA256v01,
 	}
-	// rsaSignatures are what an RSA user key may sign with.
+	// rsaSignatures are the signature algorithms for an RSA user key.
 	rsaSignatures = []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
 )

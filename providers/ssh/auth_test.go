@@ -40,7 +40,7 @@ func TestNoKeyAtAll(t *testing.T) {
 	_, err := ssh.Dial(t.Context(), target)
 	wantKind(t, err, providers.ErrAuth)
 	wantText(t, err, "there is no key to offer: no private key is set, and the agent holds none")
-	// Why the agent gives none stands beside that.
+	// The error has the agent's reason for giving none.
 	for agent, text := range map[string]string{
 		"/does/not/exist": "cannot reach the ssh agent: ", deafAgent(t): "cannot list the keys of the ssh agent: ",
 	} {
@@ -114,8 +114,8 @@ func TestUnusableKeys(t *testing.T) {
 	}
 }
 
-// oldProtectedKey returns a private key as OpenSSH encrypted it before 7.8, by its look:
-// its public half is not in the file.
+// oldProtectedKey returns a private key in the encrypted format of OpenSSH before 7.8: its
+// public half is not in the file.
 func oldProtectedKey(t *testing.T) string {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -176,7 +176,8 @@ func TestPassphraseIsAskedOnce(t *testing.T) {
 	wantText(t, err, "cannot ask for the passphrase of "+path+": nobody is there")
 }
 
-// A passphrase that was not known the first time is not asked for by each host again.
+// TestPassphraseIsNotAskedForAgain checks that the operator is not asked again for each
+// host if he did not know the passphrase the first time.
 func TestPassphraseIsNotAskedForAgain(t *testing.T) {
 	t.Parallel()
 	path, public := protectedKeyFile(t)
@@ -213,7 +214,7 @@ func listenUnix(t *testing.T) (l net.Listener, socket string) {
 	return l, socket
 }
 
-// startAgent serves an agent with n keys, the last of which is also returned.
+// startAgent serves an agent with n keys, and also returns the last of them.
 func startAgent(t *testing.T, n int) (socket string, last xssh.PublicKey, keys agent.Agent) {
 	t.Helper()
 	keyring := agent.NewKeyring()
@@ -259,8 +260,8 @@ func TestDeclaredKeyGoesBeforeManyAgentKeys(t *testing.T) {
 	s, target := newServer(t)
 	target.Agent = socket
 	dial(t, target)
-	if n := s.Offers.Load(); n > 2 { // asked about, then signed
-		t.Errorf("%d keys looked at, want the declared one only", n)
+	if n := s.Offers.Load(); n > 2 { // an offer, then a signature
+		t.Errorf("%d keys were offered, want the declared one only", n)
 	}
 
 	s, target = newServer(t, authorize(last))
@@ -316,7 +317,8 @@ func TestUserCertificate(t *testing.T) {
 	dial(t, target)
 }
 
-// TestOptionalKeys: one that cannot be used is left out; they go behind the agent's.
+// TestOptionalKeys checks that an unusable optional key is skipped, and that optional keys
+// follow the agent's.
 func TestOptionalKeys(t *testing.T) {
 	t.Parallel()
 	open, _ := newKeyFile(t)

@@ -46,8 +46,8 @@ func TestBastionsAreShared(t *testing.T) {
 	}
 }
 
-// TestBastionIsSharedByEquals: what one target trusts or logs in with at a bastion holds
-// for no other, whoever dials first, and neither does what the bastion said to it.
+// TestBastionIsSharedByEquals checks that one target's trust, credentials and errors at a
+// bastion do not apply to another target, in whichever order they dial.
 func TestBastionIsSharedByEquals(t *testing.T) {
 	t.Parallel()
 	wrongKey, _ := newKeyFile(t)
@@ -108,7 +108,7 @@ func TestBastionIsDialledAgainAfterItWasLost(t *testing.T) {
 	}
 	bastion.Cut()
 	<-c.Done()
-	for { // the bastion's own connection notices a moment later
+	for { // the connection to the bastion detects it a moment later
 		if c, err = d.Dial(t.Context(), target); err == nil {
 			break
 		}
@@ -117,8 +117,8 @@ func TestBastionIsDialledAgainAfterItWasLost(t *testing.T) {
 	_ = c.Close()
 }
 
-// TestConnectFromALostHost: nothing was sent through a connection that could not be
-// made, whatever became of the one to the host in between.
+// TestConnectFromALostHost checks that a failed connection counts as one through which
+// nothing was sent, even if the connection to the host in between was lost.
 func TestConnectFromALostHost(t *testing.T) {
 	t.Parallel()
 	s, target := newServer(t)
@@ -162,8 +162,8 @@ func TestBastionWithoutForwarding(t *testing.T) {
 	wantKind(t, err, providers.ErrNoForwarding)
 }
 
-// TestBastionInBetween: a bastion that leads to another machine than asked for
-// gets no further than its host key.
+// TestBastionInBetween checks that a bastion that leads to another machine than requested
+// fails at its host key.
 func TestBastionInBetween(t *testing.T) {
 	t.Parallel()
 	_, bastionTarget := newServer(t)

@@ -12,9 +12,9 @@ import (
 	"github.com/kubewright/kubewright/state/growth"
 )
 
-// BenchmarkObserve connects to hosts, all at once, looks at as much on each as a
-// worker has, and closes the connections. The hosts are processes of OpenSSH's
-// server on this machine, whose cores they share.
+// BenchmarkObserve connects to hosts, all at once, observes as much on each as a worker
+// has, and closes the connections. The hosts are processes of OpenSSH's server on this
+// machine, and share its cores.
 func BenchmarkObserve(b *testing.B) {
 	growth.Run(b, "hosts", []int{1, 5, 20, 50}, func(b *testing.B, hosts int) func() {
 		target := openSSH(b, "MaxStartups 1000")
@@ -45,7 +45,7 @@ func observe(b *testing.B, target ssh.Target, o shell.Options, q state.Query) {
 	}
 }
 
-// workerQuery asks for as many files, units and settings as there are of a worker.
+// workerQuery queries as many files, units and settings as a worker has.
 func workerQuery(b *testing.B, root string) state.Query {
 	q := state.Query{
 		Units: []string{"kubelet.service"}, Commands: []string{"mount", "losetup", "cp"},

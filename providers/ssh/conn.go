@@ -14,8 +14,8 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// maxSessions is how many commands run at once on a connection at most; sshd's
-// MaxSessions is 10 by default. Further ones wait for their turn.
+// maxSessions limits the concurrent commands of a connection; sshd's default for
+// MaxSessions is 10. Further commands wait.
 const maxSessions = 8
 
 // Conn is a connection to one host. Its methods may be called from several goroutines.
@@ -53,12 +53,12 @@ func newConn(client *ssh.Client, raw *countingConn, a *attempt) *Conn {
 	return c
 }
 
-// HostKey returns the key that the host proved to have, in authorized_keys form:
-// "ssh-ed25519 AAAA…". It is what to pin.
+// HostKey returns the verified key of the host, in authorized_keys form: "ssh-ed25519
+// AAAA…". It is the value for a pin.
 func (c *Conn) HostKey() string { return marshalKey(c.hostKey) }
 
-// HopKeys returns the keys of the hosts that were passed, by the ways to them: the names under
-// which known_hosts has them, with a comma between one and the next.
+// HopKeys returns the keys of the hosts that were passed, keyed by the ways to them: their
+// names in known_hosts, joined by commas.
 func (c *Conn) HopKeys() map[string]string {
 	out := map[string]string{}
 	for hop := c.via; hop != nil; hop = hop.via {
@@ -67,7 +67,8 @@ func (c *Conn) HopKeys() map[string]string {
 	return out
 }
 
-// wayOn returns the way to what is reached through the connection, or without one.
+// wayOn returns the way to a target that is reached through the connection, or directly if
+// c is nil.
 func (c *Conn) wayOn(t Target) string {
 	if c == nil {
 		return t.knownAs()
@@ -75,8 +76,8 @@ func (c *Conn) wayOn(t Target) string {
 	return c.via.wayOn(c.target) + "," + t.knownAs()
 }
 
-// HostKeyIsNew reports that nothing vouched for the host's key and that it was
-// accepted because the target said so. The caller pins it, and tells the operator.
+// HostKeyIsNew reports whether the host's key was unknown and was accepted because the
+// target allows that. The caller pins it, and informs the operator.
 func (c *Conn) HostKeyIsNew() bool { return c.newKey }
 
 // Done is closed when the connection has ended.
@@ -85,15 +86,15 @@ func (c *Conn) Done() <-chan struct{} { return c.done }
 // Via returns the connection to the bastion that this one goes through; nil without one.
 func (c *Conn) Via() *Conn { return c.via }
 
-// Err is nil while the connection lives, and afterwards why it ended.
+// Err returns nil while the connection lives, and afterwards why it ended.
 func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
-// Close ends the connection and everything that runs on it. Commands on the
-// host are not told; those that read from us see the end of their input.
+// Close ends the connection and everything that runs on it. Commands on the host get no
+// signal; those that read from us see the end of their input.
 func (c *Conn) Close() error {
 	c.end(&providers.Error{Kind: providers.ErrDisconnected, Do: "use the connection to " + c.target.Address, Cause: net.ErrClosed})
 	<-c.done
@@ -110,11 +111,11 @@ func (c *Conn) end(cause error) {
 		c.err = cause
 	}
 	c.mu.Unlock()
-	_ = c.raw.Close() // at once, also when a write to the host hangs
+	_ = c.raw.Close() // at once, even if a write to the host hangs
 	_ = c.client.Close()
 }
 
-// wait notices the end of the connection.
+// wait detects the end of the connection.
 func (c *Conn) wait() {
 	err := c.client.Wait()
 	if err == nil {
@@ -124,9 +125,9 @@ func (c *Conn) wait() {
 	close(c.done)
 }
 
-// keepAlive asks the host for a sign of life at every tick and ends the
-// connection after so many ticks without any byte from the host. An upload over
-// a slow line delays the answer for long, but window adjustments arrive meanwhile.
+// keepAlive requests an answer from the host at every tick and ends the connection after so
+// many ticks without any byte from the host. An upload over a slow line delays the answer
+// for long, but window adjustments arrive in the meantime.
 func (c *Conn) keepAlive(every time.Duration, misses int) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -155,7 +156,7 @@ func (c *Conn) keepAlive(every time.Duration, misses int) {
 			if !asking {
 				asking = true
 				go func() {
-					// Any answer will do; sshd says that it does not know the request.
+					// Any answer will do; sshd answers that it does not know the request.
 					_, _, _ = c.client.SendRequest("keepalive@openssh.com", true, nil)
 					answered <- struct{}{}
 				}()
@@ -164,11 +165,11 @@ func (c *Conn) keepAlive(every time.Duration, misses int) {
 	}
 }
 
-// DialContext connects to an address as the host itself would (direct-tcpip).
-// ErrNoForwarding means that sshd forbids it, ErrUnreachable that the host
-// could not connect there, or that the connection to the host itself was lost:
-// whatever should have been sent through it was not. ErrRefused as well means that
-// nobody listens there; sshd passes on no more of that than the system's words.
+// DialContext connects to an address as the host itself would (direct-tcpip). It fails with
+// ErrNoForwarding if sshd forbids that, and with ErrUnreachable if the host could not
+// connect, or if the connection to the host itself was lost: in both cases nothing was sent
+// through it. An additional ErrRefused means that nothing listens there; sshd passes on
+// only the system's error text.
 func (c *Conn) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	do := fmt.Sprintf("connect to %s from %s", address, c.target.Address)
 	opening, cancel := context.WithTimeout(ctx, c.openTime)
@@ -190,7 +191,7 @@ func (c *Conn) DialContext(ctx context.Context, network, address string) (net.Co
 	case opening.Err() != nil && c.Err() == nil:
 		err = c.unanswered("connect")
 	case c.Err() != nil:
-		err = errors.New(c.Err().Error()) // its words, not its kind: nothing was under way
+		err = errors.New(c.Err().Error()) // its text, not its kind: nothing was under way
 	}
 	return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: do, Cause: sanitized(err)}
 }

@@ -15,24 +15,24 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// clientVersion is what the host sees of us before anything else (RFC 4253 section 4.2).
+// clientVersion is the first line that the host gets (RFC 4253 section 4.2).
 const clientVersion = "SSH-2.0-kubewright"
 
-// Dialer makes connections. Those to bastions are shared between all targets behind
-// them that log in there with the same keys and trust the same; decrypted keys and parsed
-// known_hosts files are shared by all. The zero Dialer is ready; Close it when the last
-// connection is no longer needed.
+// Dialer makes connections. Targets that log in to a bastion with the same keys and trust
+// the same host keys share the connection to it; all targets share decrypted keys and
+// parsed known_hosts files. The zero Dialer is ready; Close it when the last connection is
+// no longer needed.
 type Dialer struct {
 	keys     keyring
 	known    knownHostsCache
 	accepted acceptedKeys
 
 	mu       sync.Mutex
-	bastions map[string]*sharedConn // by their ways, as wayOf has them
+	bastions map[string]*sharedConn // keyed by wayOf
 	closed   bool
 }
 
-// sharedConn is a connection to a bastion, or the attempt at one.
+// sharedConn is a connection to a bastion, or the attempt to make one.
 type sharedConn struct {
 	ready chan struct{} // closed when conn or err is set
 	conn  *Conn
@@ -51,9 +51,9 @@ func Dial(ctx context.Context, t Target) (*Conn, error) {
 	return c, nil
 }
 
-// Dial connects to the target and logs in. Errors wrap ErrUnreachable,
-// ErrTimeout, ErrAuth, ErrHostKeyUnknown, ErrHostKeyChanged or, where a bastion
-// does not let us through, ErrNoForwarding; or the context's error.
+// Dial connects to the target and logs in. Errors wrap ErrUnreachable, ErrTimeout, ErrAuth,
+// ErrHostKeyUnknown, ErrHostKeyChanged or, if a bastion forbids forwarding,
+// ErrNoForwarding; or the context's error.
 func (d *Dialer) Dial(ctx context.Context, t Target) (*Conn, error) {
 	if err := t.check(); err != nil {
 		return nil, fmt.Errorf("cannot connect to host: %w", err)
@@ -61,9 +61,9 @@ func (d *Dialer) Dial(ctx context.Context, t Target) (*Conn, error) {
 	return d.dialThrough(ctx, t, t.Bastions)
 }
 
-// Trust has hosts on the way known by the keys that they have shown before, as
-// Conn.HopKeys has them: where a target says that new keys are accepted, no other one is.
-// What is no key is left out.
+// Trust records keys of hosts on the way that were accepted before, in the form of
+// Conn.HopKeys: where a target accepts new keys, no other key is accepted. Invalid keys are
+// ignored.
 func (d *Dialer) Trust(hopKeys map[string]string) {
 	d.accepted.mu.Lock()
 	defer d.accepted.mu.Unlock()
@@ -74,7 +74,7 @@ func (d *Dialer) Trust(hopKeys map[string]string) {
 	}
 }
 
-// Close ends the connections to bastions, and with them everything behind.
+// Close ends the connections to bastions, and with them all connections through them.
 func (d *Dialer) Close() error {
 	d.mu.Lock()
 	d.closed = true
@@ -82,7 +82,7 @@ func (d *Dialer) Close() error {
 	d.bastions = nil
 	d.mu.Unlock()
 	for _, s := range shared {
-		<-s.ready // dialling is bounded by its timeouts
+		<-s.ready // its timeouts bound dialling
 		if s.conn != nil {
 			_ = s.conn.Close()
 		}
@@ -99,7 +99,7 @@ func (d *Dialer) dialThrough(ctx context.Context, t Target, hops []Target) (*Con
 		return d.handshake(ctx, raw, t, nil)
 	}
 	raw, bastion, err := d.connectThrough(ctx, t, hops)
-	if err != nil && bastion != nil && bastion.Err() != nil { // it is shared and may be old; there is a new one to be had
+	if err != nil && bastion != nil && bastion.Err() != nil { // it is shared and may be old; a new one can be made
 		raw, bastion, err = d.connectThrough(ctx, t, hops)
 	}
 	if err != nil {
@@ -108,8 +108,8 @@ func (d *Dialer) dialThrough(ctx context.Context, t Target, hops []Target) (*Con
 	return d.handshake(ctx, raw, t, bastion)
 }
 
-// connectThrough makes the transport connection from the last of the hops. The
-// connection to that one is nil where it could not be made.
+// connectThrough makes the transport connection from the last of the hops. bastion, the
+// connection to that one, is nil if it could not be made.
 func (d *Dialer) connectThrough(ctx context.Context, t Target, hops []Target) (conn net.Conn, bastion *Conn, err error) {
 	if bastion, err = d.bastion(ctx, hops); err != nil {
 		return nil, nil, err
@@ -144,7 +144,7 @@ func connect(ctx context.Context, t Target, limit time.Duration, dial dialFunc) 
 	return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: do, Cause: err}
 }
 
-// contextError is a passed deadline as ErrTimeout, a cancellation as it is.
+// contextError converts a passed deadline into ErrTimeout and keeps a cancellation.
 func contextError(ctx context.Context, do string) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return &providers.Error{Kind: providers.ErrTimeout, Do: do, Cause: ctx.Err()}
@@ -152,9 +152,9 @@ func contextError(ctx context.Context, do string) error {
 	return fmt.Errorf("cannot %s: %w", do, ctx.Err())
 }
 
-// bastion returns the shared connection to the last of the hops, making it when
-// there is none that lives. Whoever comes while it is being made waits for the
-// same attempt. A refusal that a retry cannot mend is remembered.
+// bastion returns the shared connection to the last of the hops, and makes it if there is
+// no live one. Concurrent callers wait for the same attempt. An error that a retry cannot
+// cure is remembered.
 func (d *Dialer) bastion(ctx context.Context, hops []Target) (*Conn, error) {
 	way := wayOf(hops)
 	d.mu.Lock()
@@ -169,7 +169,7 @@ func (d *Dialer) bastion(ctx context.Context, hops []Target) (*Conn, error) {
 			d.bastions = map[string]*sharedConn{}
 		}
 		d.bastions[way] = s
-		// The first to ask may give up; the others still want the connection.
+		// The first caller may give up; the others still want the connection.
 		go s.dial(context.WithoutCancel(ctx), d, hops)
 	}
 	d.mu.Unlock()
@@ -181,12 +181,12 @@ func (d *Dialer) bastion(ctx context.Context, hops []Target) (*Conn, error) {
 	}
 }
 
-// wayOf names a way over bastions by all that decides who logs in to each of them and
-// by which key it is known: what one target trusts is not to hold for another.
+// wayOf returns a key for a way over bastions, with everything that decides how each is
+// logged in to and by which key it is known: one target's trust must not apply to another.
 func wayOf(hops []Target) string {
 	var way strings.Builder
 	for _, hop := range hops {
-		hop.Bastions, hop.Passphrase, hop.Timeouts = nil, nil, Timeouts{} // they decide neither
+		hop.Bastions, hop.Passphrase, hop.Timeouts = nil, nil, Timeouts{} // they affect neither
 		fmt.Fprintf(&way, "%#v\n", hop)
 	}
 	return way.String()
@@ -198,8 +198,8 @@ func (s *sharedConn) dial(ctx context.Context, d *Dialer, hops []Target) {
 	close(s.ready)
 }
 
-// over reports that the connection has ended, or that making it failed in a
-// way that may pass.
+// over reports whether the connection has ended, or the attempt failed for a temporary
+// reason.
 func (s *sharedConn) over() bool {
 	select {
 	case <-s.ready:
@@ -212,7 +212,7 @@ func (s *sharedConn) over() bool {
 	return s.conn.Err() != nil
 }
 
-// attempt is one handshake: what its callbacks share.
+// attempt is one handshake, with the data that its callbacks share.
 type attempt struct {
 	target Target
 	via    *Conn // the bastion, nil without one
@@ -220,7 +220,7 @@ type attempt struct {
 	check  *hostKeyCheck
 	watch  *watchdog
 	offers []offer
-	left   int // how many more keys there are than are offered
+	left   int // the number of keys that are not offered
 
 	mu      sync.Mutex
 	signErr error // why a key could not sign
@@ -293,8 +293,8 @@ func (a *attempt) config() *ssh.ClientConfig {
 	}
 }
 
-// patient runs f while the host's deadline for the authentication rests,
-// because f waits for the operator.
+// patient runs f while the host's deadline for the authentication is suspended, because f
+// waits for the operator.
 func (a *attempt) patient(f func()) {
 	a.watch.set("authentication", askTime)
 	f()
@@ -307,7 +307,7 @@ func (a *attempt) signFailed(err error) {
 	a.signErr = err
 }
 
-// explain says what a failed handshake means.
+// explain returns the meaning of a failed handshake.
 func (a *attempt) explain(ctx context.Context, do string, err error) error {
 	a.mu.Lock()
 	signErr := a.signErr
@@ -344,13 +344,13 @@ func (a *attempt) refused(err error) error {
 		"name the key that the host knows in private_key: it is offered before those of the agent")
 }
 
-// isNetworkError reports that the connection broke, rather than that the host said no.
+// isNetworkError reports whether the connection broke, as opposed to a refusal by the host.
 func isNetworkError(err error) bool {
 	var netErr net.Error
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &netErr)
 }
 
-// sanitizedError is an error in whose text a host had a say.
+// sanitizedError is an error whose text a host has influenced.
 type sanitizedError struct{ error }
 
 func (e sanitizedError) Error() string { return providers.Sanitize(e.error.Error(), 500) }

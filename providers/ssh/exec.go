@@ -13,14 +13,14 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// Exec runs one command line in the login shell and returns its exit code; 128
-// + n when signal n ended it. stdin may be nil; stdout and stderr get what the
-// command writes, each from one goroutine, and nothing after Exec has returned.
+// Exec runs one command line in the login shell and returns its exit code; 128 + n if
+// signal n ended it. stdin may be nil; stdout and stderr get the command's output, each
+// from one goroutine, and nothing after Exec has returned.
 //
-// An error means that the exit code is not known: ErrUnreachable when the
-// command did not start, ErrDisconnected when it did, or the context's. When
-// the context ends Exec returns at once and closes the channel; the command
-// itself may go on until it reads or writes.
+// An error means that the exit code is unknown: ErrUnreachable if the command did not
+// start, ErrDisconnected if it did, or the context's error. When the context ends, Exec
+// returns at once and closes the channel; the command itself may continue until it reads or
+// writes.
 func (c *Conn) Exec(ctx context.Context, command string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
 	session, err := c.open(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *Conn) Exec(ctx context.Context, command string, stdin io.Reader, stdout
 		return 0, contextError(ctx, "run a command on "+c.target.Address)
 	case <-c.done:
 		select {
-		case err := <-ended: // in time, although the connection ended right behind
+		case err := <-ended: // in time, although the connection ended right after it
 			return c.exitCode(err)
 		default:
 			return 0, c.Err()
@@ -67,8 +67,8 @@ func (c *Conn) Exec(ctx context.Context, command string, stdin io.Reader, stdout
 	}
 }
 
-// closeTime is how long the place of a session that was closed stays taken where the host
-// does not confirm that it has ended.
+// closeTime is how long a closed session keeps its place if the host does not confirm the
+// end.
 const closeTime = 10 * time.Second
 
 // begun waits until the host has answered the request to run a command.
@@ -85,12 +85,12 @@ func (c *Conn) begun(ctx context.Context, started <-chan struct{}) error {
 	return nil
 }
 
-// unanswered says that the host has not answered a request of the connection.
+// unanswered reports that the host has not answered a request on the connection.
 func (c *Conn) unanswered(what string) error {
 	return fmt.Errorf("the host has not answered the request to %s for %s, although the connection lives: see what its sshd does", what, c.openTime)
 }
 
-// exitCode reads what Wait returned.
+// exitCode interprets the result of Wait.
 func (c *Conn) exitCode(err error) (int, error) {
 	var exit *ssh.ExitError
 	var known *providers.Error
@@ -110,13 +110,13 @@ func (c *Conn) exitCode(err error) (int, error) {
 	return 0, &providers.Error{Kind: providers.ErrDisconnected, Do: "run a command on " + c.target.Address, Cause: sanitized(err)}
 }
 
-// Pauses before a refused session is tried again although none of ours is
-// open: sshd frees a session only after it has handled what else it has read,
-// so a new one right behind the end of the last may come too early.
+// Pauses before a refused session is retried although none of ours is open: sshd frees a
+// session only after it has handled everything it has read, so a new request right after
+// the end of the last session may come too early.
 var sessionPauses = []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 250 * time.Millisecond, time.Second, 2 * time.Second}
 
-// open opens a session as soon as there is a free place for one. Where sshd's
-// MaxSessions is below our own limit, its refusals lower that.
+// open opens a session as soon as there is a free place for one. If sshd's MaxSessions is
+// below our own limit, its refusals lower that.
 func (c *Conn) open(ctx context.Context) (*ssh.Session, error) {
 	do := "run a command on " + c.target.Address
 	for {
@@ -127,7 +127,7 @@ func (c *Conn) open(ctx context.Context) (*ssh.Session, error) {
 		var refused *ssh.OpenChannelError
 		if errors.As(err, &refused) {
 			if c.sessions.refused() {
-				continue // one of ours ends first
+				continue // wait until one of ours ends
 			}
 			session, err = c.insist(ctx)
 		}
@@ -147,8 +147,8 @@ func (c *Conn) open(ctx context.Context) (*ssh.Session, error) {
 	}
 }
 
-// insist tries a refused session again. It holds the only place meanwhile, so
-// that no other command of ours takes what sshd frees.
+// insist retries a refused session. Meanwhile it holds the only place, so that no other
+// command of ours takes the session that sshd frees.
 func (c *Conn) insist(ctx context.Context) (*ssh.Session, error) {
 	for try := 0; ; try++ {
 		select {
@@ -164,7 +164,7 @@ func (c *Conn) insist(ctx context.Context) (*ssh.Session, error) {
 	}
 }
 
-// newSession opens a session channel; x/crypto knows no context there.
+// newSession opens a session channel; x/crypto accepts no context for that.
 func (c *Conn) newSession(ctx context.Context) (*ssh.Session, error) {
 	type result struct {
 		session *ssh.Session
@@ -186,7 +186,7 @@ func (c *Conn) newSession(ctx context.Context) (*ssh.Session, error) {
 	case <-timer.C:
 		err = c.unanswered("open a session")
 	}
-	go func() { // nobody wants it any more
+	go func() { // the caller has given up
 		if r := <-opened; r.err == nil {
 			_ = r.session.Close()
 		}
@@ -208,8 +208,8 @@ func newSessionLimit(limit int) *sessionLimit {
 	return &sessionLimit{limit: limit, changed: make(chan struct{})}
 }
 
-// acquire takes a place. It fails only when the context ends; when the
-// connection has ended it lets the caller find that out.
+// acquire takes a place. It fails only when the context ends; after the end of the
+// connection it succeeds, and the caller gets the error.
 func (l *sessionLimit) acquire(ctx context.Context, ended <-chan struct{}) error {
 	for {
 		l.mu.Lock()
@@ -242,9 +242,9 @@ func (l *sessionLimit) release() {
 	l.broadcast()
 }
 
-// refused says that the host did not grant a place that was taken. Where others
-// are open, or on their way, it is given back and their number is the limit from
-// then on; else the caller keeps it, and it is the only one.
+// refused records that the host did not grant a session for a taken place. If others are
+// open, or being opened, the place is returned and their number becomes the limit;
+// otherwise the caller keeps it, as the only one.
 func (l *sessionLimit) refused() (others bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -263,15 +263,15 @@ func (l *sessionLimit) broadcast() {
 	l.changed = make(chan struct{})
 }
 
-// gate lets a command's input and output through until it is shut, so that an
-// Exec that returned early leaves the caller's readers and writers alone.
+// gate passes a command's input and output until it is shut, so that an Exec that returned
+// early leaves the caller's readers and writers alone.
 type gate struct {
 	mu   sync.Mutex
 	down bool
 }
 
-// shut waits for a write under way; later reads see the end, later writes fail.
-// A read under way is not waited for, since nobody knows when it ends.
+// shut waits for a write under way; later reads see the end, later writes fail. It does not
+// wait for a read under way, which may never end.
 func (g *gate) shut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/providers/ssh"
 )
 
-// TestNoFiles: a pipe is not waited for, a device is not read without end, and what is
-// larger than any such file is not read at all. A link to a file is one.
+// TestNoFiles checks that a pipe is not waited for, that a device is not read without end,
+// and that a file above the size limit is not read at all. A link to a file is accepted.
 func TestNoFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

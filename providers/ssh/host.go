@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/providers/shell"
 )
 
-// Host is a host over SSH, with what only a connection knows.
+// Host is a host over SSH, with the features that depend on a connection.
 type Host struct {
 	*shell.Host
 	conn *Conn
@@ -19,7 +19,7 @@ type Host struct {
 
 var _ providers.Host = (*Host)(nil)
 
-// NewHost makes a host of a connection, which it owns from then on.
+// NewHost makes a host from a connection, which it owns from then on.
 func NewHost(c *Conn, o shell.Options) *Host {
 	return &Host{Host: shell.New(c.target.Address, transport{c, o.Direct}, o), conn: c}
 }
@@ -27,21 +27,21 @@ func NewHost(c *Conn, o shell.Options) *Host {
 // Conn returns the host's connection: its host key, and whether it still lives.
 func (h *Host) Conn() *Conn { return h.conn }
 
-// Ended is why the host's connection has ended; nil while it lives.
+// Ended returns why the host's connection has ended; nil while it lives.
 func (h *Host) Ended() error { return h.conn.Err() }
 
-// transport is a Conn that knows a way out where sshd forbids forwarding.
+// transport is a Conn with an alternative if sshd forbids forwarding.
 type transport struct {
 	*Conn
 	// direct reports which addresses may be connected to without the host; nil for none.
 	direct func(address string) bool
 }
 
-// errHostsWord is why an address is not connected to without the host.
+// errHostsWord is the reason for not connecting to an address directly.
 var errHostsWord = errors.New("its sshd forbids forwarding, and this machine connects itself to addresses of the configuration alone: set AllowTcpForwarding there, or name the address in the configuration if it is the cluster's")
 
-// DialContext connects through the host, or directly where its sshd forbids that, the
-// configuration has the address, and it is not one that only the host itself can reach.
+// DialContext connects through the host, or directly if its sshd forbids that, the address
+// is in the configuration, and it is not one that only the host itself can reach.
 func (t transport) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := t.Conn.DialContext(ctx, network, address)
 	if !errors.Is(err, providers.ErrNoForwarding) || onlyThere(address) {
@@ -60,7 +60,7 @@ func (t transport) DialContext(ctx context.Context, network, address string) (ne
 	return direct, nil
 }
 
-// onlyThere reports a loopback address.
+// onlyThere reports whether an address is a loopback address.
 func onlyThere(address string) bool {
 	name, _, err := net.SplitHostPort(address)
 	if err != nil || name == "localhost" {

@@ -26,7 +26,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// ownRoot is options for a host whose files are in a folder of the test's.
+// ownRoot returns options for a host whose files are in a folder of the test.
 func ownRoot(t testing.TB) shell.Options {
 	t.Helper()
 	root := t.TempDir()
@@ -88,7 +88,7 @@ func openSSH(t testing.TB, lines ...string) ssh.Target {
 	target := ssh.Target{Address: "127.0.0.1", Port: s.Port(), User: name, Keys: []string{key}, HostKeys: []string{s.Pin}}
 	c, err := ssh.Dial(t.Context(), target)
 	if err != nil && strings.Contains(s.Log(), "not allowed because account is locked") {
-		t.Skipf("sshd lets %s not log in", name)
+		t.Skipf("sshd does not let %s log in", name)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestOpenSSHRefusesKey(t *testing.T) {
 	wantKind(t, err, providers.ErrAuth)
 }
 
-// TestLoginShells: whatever the login shell is, and whatever it prints first.
+// TestLoginShells checks that hosts work with any login shell, whatever it prints first.
 func TestLoginShells(t *testing.T) {
 	t.Parallel()
 	noisy := writeFile(t, "noisy", "#!/bin/sh\necho 'Welcome to kubewright begin'\nprintf '\\033]0;evil\\007no line end'\necho oops >&2\nexec /bin/sh \"$@\"\n")
@@ -201,8 +201,8 @@ func roundTrip(t *testing.T, h providers.Host) {
 	}
 }
 
-// TestCutDuringUpload cuts the connection after so many bytes of an upload,
-// once at every 4 KiB. The target is the old or the new one, never a part.
+// TestCutDuringUpload cuts the connection after so many bytes of an upload, once at every 4
+// KiB. The target file is the old or the new one, never a part.
 func TestCutDuringUpload(t *testing.T) {
 	t.Parallel()
 	const path = "/etc/kubernetes/file"
@@ -256,7 +256,7 @@ func TestCutDuringUpload(t *testing.T) {
 	}
 }
 
-// TestHostileOutput: a host that never stops talking is cut off.
+// TestHostileOutput checks that a host that never stops sending is cut off.
 func TestHostileOutput(t *testing.T) {
 	t.Parallel()
 	for name, stream := range map[string]func(out, errOut io.Writer) io.Writer{
@@ -281,8 +281,8 @@ func TestHostileOutput(t *testing.T) {
 	}
 }
 
-// sudoHost returns a host whose login user has the given program as sudo and is not
-// root by the word of id. The path is where the program may keep a log.
+// sudoHost returns a host whose login user has the given program as sudo and, according to
+// id, is not root. The program may keep a log at the path log.
 func sudoHost(t *testing.T, sudo string, o shell.Options) (h *ssh.Host, s *server, log string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -300,8 +300,8 @@ func sudoHost(t *testing.T, sudo string, o shell.Options) (h *ssh.Host, s *serve
 
 const sudoPassword = "p4ss word"
 
-// Programs that stand in for sudo. The one that asks goes on asking until the
-// input ends, as sudo does, and counts in its log.
+// Fake sudo programs. The asking one keeps asking until the input ends, as sudo does, and
+// counts in its log.
 const (
 	freeSudo   = `while test "$1" != --; do shift; done; shift; exec "$@"`
 	askingSudo = `case "$1" in -n) echo 'sudo: a password is required' >&2; exit 1;; esac
@@ -316,7 +316,7 @@ done`
 	ttySudo = "echo 'sudo: sorry, you must have a tty to run sudo' >&2; exit 1"
 )
 
-// rememberingSudo asks once only.
+// rememberingSudo asks only once.
 var rememberingSudo = strings.Replace(askingSudo, "; then exec", `; then : >"$LOG.remember"; exec`, 2)
 
 func TestSudo(t *testing.T) {
@@ -325,9 +325,9 @@ func TestSudo(t *testing.T) {
 		name, sudo, answer string
 		known              bool // the answer is known beforehand
 		kind               error
-		asked              int // attempts that sudo counted, in two observations
+		asked              int // attempts counted by sudo, in two observations
 		prompts            int
-		more               int // commands beyond one for each observation
+		more               int // commands in addition to one per observation
 	}{
 		{"no password needed", freeSudo, "", false, nil, 0, 0, 0},
 		{"no password needed, but known", freeSudo, sudoPassword, true, nil, 0, 0, 0},
@@ -336,7 +336,7 @@ func TestSudo(t *testing.T) {
 		{"password, remembered", rememberingSudo, sudoPassword, false, nil, 1, 1, 1},
 		{"wrong password", askingSudo, "wrong", false, providers.ErrSudo, 1, 1, 1},
 		{"wrong password, known", askingSudo, "wrong", true, providers.ErrSudo, 1, 0, 1},
-		{"nobody to ask", askingSudo, "", false, providers.ErrSudo, 0, 0, 0},
+		{"no operator to ask", askingSudo, "", false, providers.ErrSudo, 0, 0, 0},
 		{"requiretty", ttySudo, "", false, providers.ErrSudo, 0, 0, 0},
 		{"requiretty, password known", ttySudo, sudoPassword, true, providers.ErrSudo, 0, 0, 0},
 	} {
@@ -355,7 +355,7 @@ func TestSudo(t *testing.T) {
 			h, s, log := sudoHost(t, test.sudo, o)
 			for i := range 2 {
 				_, err := h.Observe(t.Context(), state.Query{})
-				wrong := test.kind != nil && test.more > 0 && i == 0 // no password is sent twice that was refused
+				wrong := test.kind != nil && test.more > 0 && i == 0 // a refused password is not sent again
 				if said := strings.HasPrefix(providers.RemedyOf(err), "see that the password is right"); said != wrong {
 					t.Errorf("%d: the remedy is %q", i, providers.RemedyOf(err))
 				}
@@ -380,7 +380,7 @@ func TestSudo(t *testing.T) {
 	}
 }
 
-// TestNoSudo: a host that has no way to become root says so, and what to do.
+// TestNoSudo checks that the error for a host without a way to become root has a remedy.
 func TestNoSudo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

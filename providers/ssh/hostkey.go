@@ -16,25 +16,25 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// hostKeyCheck decides about the key that one host shows. The first of these
-// that says anything decides: the target's pins, known_hosts, the keys that were
-// accepted there before, and accept_new_host_keys for a host of which nothing is known.
+// hostKeyCheck decides about the key that one host shows. The first source with an entry
+// decides: the target's pins, known_hosts, the keys that were accepted there before, and
+// accept_new_host_keys for an unknown host.
 type hostKeyCheck struct {
-	name   string // as in errors: the host's address
+	name   string // for errors: the host's address
 	known  string // name:port in known_hosts
-	plain  string // the name without its port, which holds for another port too; or ""
+	plain  string // the name without its port, which matches any port; or ""
 	way    string // the host's way, by which accepted keys are remembered
 	pins   []ssh.PublicKey
 	db     *knownHosts // nil with pins, or without any file
 	accept bool
 	before *acceptedKeys
 
-	accepted ssh.PublicKey // nil until the host has shown a key that will do
-	isNew    bool          // accepted although nothing was known
+	accepted ssh.PublicKey // nil until the host has shown an acceptable key
+	isNew    bool          // accepted although unknown
 }
 
-// anyAddress stands for the host's IP address, by which no key is looked up:
-// only the name that the operator wrote counts.
+// anyAddress stands for the host's IP address, which is not used to look up keys: only the
+// name that the operator wrote counts.
 var anyAddress = &net.TCPAddr{IP: net.IPv4zero}
 
 // newHostKeyCheck reads the target's pins and known_hosts files.
@@ -55,10 +55,10 @@ func newHostKeyCheck(t Target, way string, files *knownHostsCache, before *accep
 	return c, err
 }
 
-// algorithms returns the host key algorithms to ask for. For a known host they are
-// those of its known keys and no others: otherwise a host known by its ed25519
-// key might show its RSA key, which looks like a changed one. A CA may sign keys
-// of any type, so one for the host admits all certificates.
+// algorithms returns the host key algorithms to request. For a known host these are those
+// of its known keys and no others: otherwise a host known by its ed25519 key might show its
+// RSA key, which looks like a changed one. A CA may sign keys of any type, so a CA for the
+// host admits all certificates.
 func (c *hostKeyCheck) algorithms() []string {
 	var wanted []string
 	for _, key := range c.pins {
@@ -79,8 +79,8 @@ func (c *hostKeyCheck) algorithms() []string {
 	if algos := inOrder(wanted); len(algos) > 0 {
 		return algos
 	}
-	// Nothing is known, or only ssh-dss and the like. What is known without the port is
-	// asked for first, and not alone: it need not be this host.
+	// No key is known, or only ones of types such as ssh-dss. Keys known without the port
+	// are requested first, but not alone: they may belong to another host.
 	var maybe []string
 	for _, key := range c.knownKeys(c.plain) {
 		if !key.Cert {
@@ -96,7 +96,7 @@ func (c *hostKeyCheck) algorithms() []string {
 	return algos
 }
 
-// inOrder returns the algorithms of those that may be asked for, best first.
+// inOrder returns the supported algorithms among wanted, best first.
 func inOrder(wanted []string) []string {
 	var algos []string
 	for _, algo := range slices.Concat(hostCertAlgorithms, hostKeyAlgorithms) {
@@ -115,7 +115,7 @@ func (c *hostKeyCheck) knownKeys(name string) []knownhosts.PublicKey {
 	return c.db.HostKeys(name)
 }
 
-// acceptedBefore returns the keys that a new one has to be one of.
+// acceptedBefore returns the keys of which a new key has to be one.
 func (c *hostKeyCheck) acceptedBefore() []ssh.PublicKey {
 	if !c.accept || len(c.pins) > 0 {
 		return nil
@@ -130,9 +130,9 @@ func algorithmsOf(key ssh.PublicKey) []string {
 	return []string{key.Type()}
 }
 
-// verify is the ssh.HostKeyCallback. It runs before anything is sent that
-// could be of use to a false host. Errors are a *providers.Error of kind
-// ErrHostKeyUnknown or ErrHostKeyChanged.
+// verify is the ssh.HostKeyCallback. It runs before anything is sent that could be of use
+// to an impostor. Errors are a *providers.Error of kind ErrHostKeyUnknown or
+// ErrHostKeyChanged.
 func (c *hostKeyCheck) verify(_ string, _ net.Addr, key ssh.PublicKey) error {
 	err := c.judge(key)
 	if cert, ok := key.(*ssh.Certificate); ok {
@@ -169,7 +169,7 @@ func (c *hostKeyCheck) judge(key ssh.PublicKey) error {
 		want := keyErr.Want[0]
 		return c.changed(fmt.Errorf("its key is %s, known in %s is %s", describe(key), c.db.place(want), describe(want.Key)))
 	}
-	return c.changed(err) // a certificate that does not hold
+	return c.changed(err) // an invalid certificate
 }
 
 func contains(keys []ssh.PublicKey, key ssh.PublicKey) bool {
@@ -197,8 +197,8 @@ func (c *hostKeyCheck) changed(cause error) error {
 	return &providers.Error{Kind: providers.ErrHostKeyChanged, Do: "verify host " + c.name, Cause: cause}
 }
 
-// explain turns a failed negotiation of a known host's key type into what it
-// means: the host no longer has any key that it is known by.
+// explain interprets a failed negotiation of a known host's key type: the host no longer
+// has any of its known keys.
 func (c *hostKeyCheck) explain(err error) error {
 	var neg *ssh.AlgorithmNegotiationError
 	known := len(c.pins)+len(c.knownKeys(c.known))+len(c.acceptedBefore()) > 0
@@ -220,8 +220,7 @@ func marshalKey(key ssh.PublicKey) string {
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
 }
 
-// acceptedKeys are the keys that were accepted of hosts of which nothing was known, by
-// the ways to them.
+// acceptedKeys are the accepted keys of unknown hosts, keyed by the ways to them.
 type acceptedKeys struct {
 	mu   sync.Mutex
 	keys map[string][]ssh.PublicKey
@@ -233,8 +232,8 @@ func (a *acceptedKeys) of(way string) []ssh.PublicKey {
 	return a.keys[way]
 }
 
-// accept returns the keys that were accepted before. Where there are none, this is the
-// first one.
+// accept returns the keys that were accepted before. If there are none, key becomes the
+// first.
 func (a *acceptedKeys) accept(way string, key ssh.PublicKey) []ssh.PublicKey {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -35,8 +35,8 @@ func rsaSigner(t *testing.T) xssh.Signer {
 	return signer
 }
 
-// TestHostKeys tries every way in which a host key can be known, and makes
-// sure that a host whose key will not do learns nothing about our keys.
+// TestHostKeys tries every way in which a host key can be known, and checks that a host
+// with an unacceptable key learns nothing about our keys.
 func TestHostKeys(t *testing.T) {
 	t.Parallel()
 	other, another := newSigner(t), rsaSigner(t)
@@ -141,9 +141,9 @@ func TestHostKeys(t *testing.T) {
 	}
 }
 
-// TestAcceptedOnce: the key of a bastion that was accepted unseen is the only one from then
-// on, for who is told of it later and for who has accepted it. What known_hosts says of
-// it goes before, and of another one on another way nothing is known.
+// TestAcceptedOnce checks that the accepted key of an unknown bastion is the only one
+// accepted from then on, by this Dialer and by a later one that has recorded it.
+// known_hosts takes precedence, and a bastion on another way is still unknown.
 func TestAcceptedOnce(t *testing.T) {
 	t.Parallel()
 	outer, first := newServer(t)
@@ -196,8 +196,8 @@ func TestAcceptedOnce(t *testing.T) {
 	}
 }
 
-// TestAnotherBehindTheName: who accepts new keys accepts no other one when it connects
-// again, in the same run.
+// TestAnotherBehindTheName checks that a Dialer that accepts new keys accepts no second key
+// when it reconnects in the same run.
 func TestAnotherBehindTheName(t *testing.T) {
 	t.Parallel()
 	bastion, first := newServer(t)
@@ -225,7 +225,7 @@ func TestAnotherBehindTheName(t *testing.T) {
 	}
 	bastion.Cut()
 	<-c.Done()
-	for errors.Is(err, providers.ErrUnreachable) || err == nil { // until the bastion's own connection has noticed
+	for errors.Is(err, providers.ErrUnreachable) || err == nil { // until the connection to the bastion has detected it
 		_, err = d.Dial(t.Context(), target)
 	}
 	wantKind(t, err, providers.ErrHostKeyChanged)
@@ -234,8 +234,8 @@ func TestAnotherBehindTheName(t *testing.T) {
 	}
 }
 
-// TestKnownTypeIsAskedFor: a host known by one key may have others, which must
-// not make it look like a changed one, whichever it would rather show.
+// TestKnownTypeIsAskedFor checks that a host known by one key does not look changed because
+// of its other keys, whichever it prefers.
 func TestKnownTypeIsAskedFor(t *testing.T) {
 	t.Parallel()
 	second := rsaSigner(t)
@@ -263,7 +263,7 @@ func TestHostKeyAlias(t *testing.T) {
 	dial(t, target)
 }
 
-// TestHostCertificate has an RSA authority for ed25519 hosts, which is common.
+// TestHostCertificate uses an RSA authority for ed25519 hosts, which is common.
 func TestHostCertificate(t *testing.T) {
 	t.Parallel()
 	ca := rsaSigner(t)
@@ -316,8 +316,8 @@ func TestHostCertificate(t *testing.T) {
 	}
 }
 
-// TestUnparsableKnownHosts: a line that cannot be parsed keeps no host from being known,
-// unless it says whom not to trust, or whom to trust with more than one host.
+// TestUnparsableKnownHosts checks that an unparsable line is skipped, unless it revokes a
+// key, or trusts one for several hosts.
 func TestUnparsableKnownHosts(t *testing.T) {
 	t.Parallel()
 	ed448 := "ssh-ed448 AAAACXNzaC1lZDQ0OAAAADkAAAAA"
@@ -357,7 +357,7 @@ func TestUnparsableKnownHosts(t *testing.T) {
 				wantText(t, err, strings.ReplaceAll(test.says, "FILE", file))
 			}
 			if got, want := providers.RemedyOf(err), strings.ReplaceAll(test.remedy, "FILE", file); got != want {
-				t.Errorf("to do: %q, want %q", got, want)
+				t.Errorf("remedy %q, want %q", got, want)
 			}
 		})
 	}
@@ -372,7 +372,7 @@ func TestUnreadableKnownHosts(t *testing.T) {
 		_, err := ssh.Dial(t.Context(), target)
 		wantText(t, err, "cannot read known hosts: ")
 		if got, want := providers.RemedyOf(err), "make "+file+" a file that can be read, or name another one in known_hosts"; got != want {
-			t.Errorf("to do: %q, want %q", got, want)
+			t.Errorf("remedy %q, want %q", got, want)
 		}
 	}
 	if s.Attempts.Load() != 0 {

@@ -10,24 +10,24 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// Limits of an ssh configuration. Parsing takes the square of a line's length.
+// Limits for an ssh configuration. Parsing is quadratic in the length of a line.
 const (
 	maxConfigLine  = 16 << 10 // bytes
-	maxConfigDepth = 5        // of Include, beyond which the parser refuses it
+	maxConfigDepth = 5        // of Include, the parser's own limit
 )
 
-// systemFolder is where the machine's own configuration includes files from.
+// systemFolder is the folder from which the machine's own configuration includes files.
 const systemFolder = "/etc/ssh"
 
-// configCheck refuses an ssh configuration before it is parsed: the parser reads each
-// included file to its end, also a device or a pipe that has none.
+// configCheck checks an ssh configuration before it is parsed: the parser reads each
+// included file to its end, even an endless device or pipe.
 type configCheck struct {
-	// left is how many bytes the configuration may still have, with all that it includes, as
-	// often as it does.
+	// left is how many more bytes the configuration may have, counting each included file
+	// as often as it is included.
 	left int64
 }
 
-// text checks a file's text. name is the file's name if another one includes it.
+// text checks a file's text. name is the file's name if another file includes it.
 func (c *configCheck) text(name string, text []byte, depth int) error {
 	if c.left -= int64(len(text)); c.left < 0 {
 		return fmt.Errorf("with what it includes it has more than %d bytes", maxFile)
@@ -52,7 +52,7 @@ func (c *configCheck) include(pattern string, depth int) error {
 	}
 	for _, path := range paths {
 		if depth > maxConfigDepth {
-			return nil // for the parser to refuse
+			return nil // the parser refuses it
 		}
 		text, err := safefile.ReadLinked(path, maxFile)
 		if err != nil {
@@ -65,8 +65,8 @@ func (c *configCheck) include(pattern string, depth int) error {
 	return nil
 }
 
-// included returns the patterns of the files that a line includes, as the parser makes them of
-// it. system is whether the line is one of the machine's own configuration.
+// included returns the patterns of the files that a line includes, as the parser interprets
+// it. system reports whether the line belongs to the machine's own configuration.
 func included(line string, system bool) []string {
 	line = strings.TrimLeft(line, " \t\r")
 	end := strings.IndexAny(line, " \t\r=")
@@ -92,7 +92,7 @@ func included(line string, system bool) []string {
 	return out
 }
 
-// homeFolder returns where the parser looks for what is included.
+// homeFolder returns the folder in which the parser looks for included files.
 func homeFolder() string {
 	if u, err := user.Current(); err == nil {
 		return u.HomeDir

@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/providers/ssh"
 )
 
-// TestIncludes: an ssh configuration is made of files of a sensible size, also where it
-// includes others.
+// TestIncludes checks the size limits of an ssh configuration, including its included
+// files.
 func TestIncludes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -19,22 +19,22 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// maxOffered is how many keys are offered to a host at most. sshd closes the
-// connection after MaxAuthTries, 6, and "none" is the first of them.
+// maxOffered limits the keys offered to a host. sshd closes the connection after
+// MaxAuthTries, 6, and "none" is the first attempt.
 const maxOffered = 5
 
-// askTime is how long the operator has to type a passphrase or to touch a
-// security key. sshd itself gives up after LoginGraceTime, 120 s.
+// askTime is how long the operator has to type a passphrase or to touch a security key.
+// sshd itself gives up after LoginGraceTime, 120 s.
 const askTime = 2 * time.Minute
 
-// keyring holds the private keys of a Dialer. A key file is read once and its
-// passphrase asked for once, however many hosts use it.
+// keyring holds the private keys of a Dialer. It reads a key file once and asks for its
+// passphrase once, however many hosts use it.
 type keyring struct {
 	mu   sync.Mutex
 	keys map[string]*keyFile
 }
 
-// keyFile is a private key, decrypted when it is first used to sign.
+// keyFile is a private key, decrypted on first use.
 type keyFile struct {
 	path   string
 	public ssh.PublicKey
@@ -43,7 +43,7 @@ type keyFile struct {
 	mu     sync.Mutex
 	sealed []byte     // PEM, while encrypted
 	signer ssh.Signer // nil, while encrypted
-	locked error      // why it stays encrypted: nobody is asked a second time
+	locked error      // why it stays encrypted: the operator is not asked again
 }
 
 // load reads a key file. Like ssh it refuses one that others can read.
@@ -68,7 +68,7 @@ func (r *keyring) load(path string, ask func(string) ([]byte, error)) (*keyFile,
 	return k, nil
 }
 
-// maxFile bounds in bytes what is read of a key, a certificate or an ssh configuration.
+// maxFile bounds the size of a key, a certificate or an ssh configuration, in bytes.
 const maxFile = 1 << 20
 
 func readPrivate(path string) ([]byte, error) {
@@ -97,8 +97,8 @@ func readPrivate(path string) ([]byte, error) {
 	return b, nil
 }
 
-// parse takes the key apart as far as that is possible without a passphrase.
-// The public half of an encrypted key stands in the file itself, or beside it.
+// parse parses the key as far as possible without a passphrase. The public half of an
+// encrypted key is in the file itself, or in a .pub file next to it.
 func (k *keyFile) parse(pemBytes []byte) error {
 	signer, err := ssh.ParsePrivateKey(pemBytes)
 	if err == nil {
@@ -131,10 +131,11 @@ func readPublic(path string) (ssh.PublicKey, error) {
 	return key, nil
 }
 
-// passphraseTries is how often a passphrase is asked for, as ssh does (NumberOfPasswordPrompts).
+// passphraseTries is how often the operator is asked for a passphrase, as with ssh
+// (NumberOfPasswordPrompts).
 const passphraseTries = 3
 
-// unlock returns the key's signer, asking for the passphrase when need be.
+// unlock returns the key's signer, and asks for the passphrase if need be.
 func (k *keyFile) unlock() (ssh.Signer, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -166,24 +167,25 @@ func (k *keyFile) decrypt() (ssh.Signer, error) {
 	return nil, providers.WithRemedy(fmt.Errorf("cannot decrypt private key %s: %w", k.path, err), "try again with the right passphrase, or load the key into the SSH agent")
 }
 
-// offer is one key as it is offered to a host.
+// offer is one key as offered to a host.
 type offer struct {
 	name   string // path or agent comment, for errors
 	signer ssh.Signer
 }
 
-// lazySigner signs with a key that may first have to be decrypted, or touched.
-// x/crypto asks a host whether it would accept a key before it asks for a signature.
+// lazySigner signs with a key that may first have to be decrypted, or touched. x/crypto
+// asks a host whether it accepts a key before it requests a signature.
 type lazySigner struct {
 	public  ssh.PublicKey
 	get     func() (ssh.Signer, error)
-	patient func(func()) // runs something during which the host's deadline rests
-	failed  func(error)  // is told why there was no signature
+	patient func(func()) // runs something while the host's deadline is suspended
+	failed  func(error)  // gets the reason for a missing signature
 }
 
 func (s *lazySigner) PublicKey() ssh.PublicKey { return s.public }
 
-// Algorithms returns those the key may sign with: all of its type but ssh-rsa (SHA-1).
+// Algorithms returns the key's signature algorithms: all of its type except ssh-rsa
+// (SHA-1).
 func (s *lazySigner) Algorithms() []string {
 	public := s.public
 	if cert, ok := public.(*ssh.Certificate); ok {
@@ -225,14 +227,13 @@ type identities struct {
 	failed  func(error)
 
 	offers  []offer
-	left    int             // how many more keys there are than may be offered
+	left    int             // the number of keys beyond the limit
 	seen    map[string]bool // public keys that are offered
 	skipped []error         // why optional keys are not
 }
 
-// collect gathers the keys to offer: those that the target names, in order,
-// then those of the agent, then the optional ones. The closer ends the
-// conversation with the agent.
+// collect gathers the keys to offer: those that the target names, in order, then those of
+// the agent, then the optional ones. The closer closes the connection to the agent.
 func (i *identities) collect() (io.Closer, error) {
 	i.seen = map[string]bool{}
 	held, closer, err := agentKeys(i.target.Agent)
@@ -266,9 +267,8 @@ func (i *identities) collect() (io.Closer, error) {
 	return closer, nil
 }
 
-// addFile adds a key file, and before it the certificates for it. A key that is
-// encrypted and that the agent holds as well signs through the agent, which
-// saves asking.
+// addFile adds a key file, preceded by its certificates. An encrypted key that the agent
+// holds as well signs through the agent, which avoids asking.
 func (i *identities) addFile(path string) error {
 	key, err := i.ring.load(path, i.target.Passphrase)
 	if err != nil {
@@ -298,7 +298,7 @@ func (i *identities) add(name string, public ssh.PublicKey, get func() (ssh.Sign
 	i.offers = append(i.offers, offer{name, &lazySigner{public, get, i.patient, i.failed}})
 }
 
-// none says why there is no key to offer.
+// none returns why there is no key to offer.
 func (i *identities) none() error {
 	why := errors.New("there is no key to offer: no private key is set, and the agent holds none")
 	return errors.Join(append([]error{why}, i.skipped...)...)
@@ -344,11 +344,11 @@ func (s agentSigners) find(public ssh.PublicKey) ssh.Signer {
 	return nil
 }
 
-// agentTimeout bounds talking to the agent, except for signatures.
+// agentTimeout bounds requests to the agent, except for signatures.
 const agentTimeout = 5 * time.Second
 
-// agentKeys lists the agent's keys. The closer, never nil, ends the
-// conversation with the agent when the keys are no longer needed.
+// agentKeys lists the agent's keys. The closer, never nil, closes the connection to the
+// agent when the keys are no longer needed.
 func agentKeys(socket string) (agentSigners, io.Closer, error) {
 	if socket == "" {
 		return nil, io.NopCloser(nil), nil

@@ -17,14 +17,14 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// knownHosts is what known_hosts files say.
+// knownHosts is the content of known_hosts files.
 type knownHosts struct {
 	*knownhosts.HostKeyDB
-	// files are those that were meant, by the copies of them that were parsed.
+	// files maps the parsed copies to the original files.
 	files map[string]string
 }
 
-// place is FILE:LINE.
+// place returns FILE:LINE.
 func (k *knownHosts) place(key xknownhosts.KnownKey) string {
 	return firstOf(k.files[key.Filename], key.Filename) + ":" + strconv.Itoa(key.Line)
 }
@@ -35,7 +35,7 @@ type knownHostsCache struct {
 	dbs map[string]*knownHosts
 }
 
-// load parses the files that exist; without any it returns nil.
+// load parses those files that exist; it returns nil if there are none.
 func (c *knownHostsCache) load(files []string) (*knownHosts, error) {
 	var present []string
 	for _, f := range files {
@@ -70,9 +70,9 @@ func unreadable(file string, err error) error {
 	return providers.WithRemedy(fmt.Errorf("cannot read known hosts: %w", err), "make "+file+" a file that can be read, or name another one in known_hosts")
 }
 
-// parseKnownHosts leaves out the lines that cannot be parsed, as ssh does: mostly they
-// hold keys of types that nobody here can verify. x/crypto opens files itself, whatever they
-// are, and reads them as a whole or not at all, so that it gets copies.
+// parseKnownHosts skips lines that cannot be parsed, as ssh does: mostly they have keys of
+// types that this package cannot verify. x/crypto opens files itself, of any kind, and
+// reads them as a whole or not at all, so it gets copies.
 func parseKnownHosts(files []string) (*knownHosts, error) {
 	dir, err := os.MkdirTemp("", "kubewright-known-hosts-")
 	if err != nil {
@@ -106,12 +106,12 @@ func parseKnownHosts(files []string) (*knownHosts, error) {
 	return known, nil
 }
 
-// maxKnownHosts bounds in bytes what is read of a file of known hosts: 30,000 hosts with
-// three hashed keys each.
+// maxKnownHosts bounds the size of a known_hosts file, in bytes: 30,000 hosts with three
+// hashed keys each.
 const maxKnownHosts = 32 << 20
 
 // keepParsable writes a text into a copy, with empty lines in place of those that cannot be
-// parsed. One that takes trust away, or gives it to an authority, is not passed over.
+// parsed. It fails for an unparsable line that revokes trust, or gives it to an authority.
 func keepParsable(to, text, from string) error {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -129,7 +129,7 @@ func keepParsable(to, text, from string) error {
 	return safefile.Overwrite(to, []byte(strings.Join(lines, "\n")))
 }
 
-// parsable has one line parsed, as the file that x/crypto wants.
+// parsable parses one line, in a file as x/crypto requires.
 func parsable(line, file string) error {
 	if err := safefile.Overwrite(file, []byte(line)); err != nil {
 		return err

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// proxy passes TCP connections on to a server, up to a number of bytes in
-// each direction; what happens then is Then. A negative number means no limit.
+// proxy forwards TCP connections to a server, up to a number of bytes in each direction;
+// Then determines what happens after that. A negative number means no limit.
 type proxy struct {
 	ToClient, ToServer int64
 	// Then is stall, or cut.
@@ -20,12 +20,12 @@ type proxy struct {
 	conns    []net.Conn
 }
 
-// proxyEnd is what a proxy does when a direction has had its bytes.
+// proxyEnd is the behaviour of a proxy after a direction has had its bytes.
 type proxyEnd int
 
 // The ends.
 const (
-	stall proxyEnd = iota // say nothing more, as a silent packet filter does
+	stall proxyEnd = iota // send nothing more, like a silent packet filter
 	cut                   // close both sides
 )
 
@@ -42,10 +42,10 @@ func newProxy(t testing.TB, addr string, toClient, toServer int64, then proxyEnd
 	return p
 }
 
-// Port returns the port that the proxy listens on.
+// Port returns the port on which the proxy listens.
 func (p *proxy) Port() int { return p.listener.Addr().(*net.TCPAddr).Port }
 
-// Freeze lets nothing through any more, and closes nothing.
+// Freeze stops forwarding without closing anything.
 func (p *proxy) Freeze() { close(p.frozen) }
 
 func (p *proxy) close() {

@@ -19,21 +19,21 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// Operator is what the operator's account contributes to reaching hosts.
+// Operator is the part of the operator's account that is used to reach hosts.
 type Operator struct {
 	Home string
 	// User is the login name, the default for Target.User.
 	User string
 	// Agent is the agent's socket, "" without one.
 	Agent string
-	// Config is a file in ssh_config(5) form; "" for none. It is read, never
-	// written; Match exec and ProxyCommand are refused rather than ignored.
+	// Config is a file in ssh_config(5) form; "" for none. It is never written; Match exec
+	// and ProxyCommand are refused rather than ignored.
 	Config string
-	// GlobalKnownHosts are read beside the user's own known_hosts.
+	// GlobalKnownHosts are read in addition to the user's own known_hosts.
 	GlobalKnownHosts []string
 }
 
-// CurrentOperator returns the account that kubewright runs in.
+// CurrentOperator returns the account under which kubewright runs.
 func CurrentOperator() Operator {
 	o := Operator{
 		Agent:            os.Getenv("SSH_AUTH_SOCK"),
@@ -51,22 +51,21 @@ func CurrentOperator() Operator {
 	return o
 }
 
-// maxJumps bounds ProxyJump entries that lead to further ones.
+// maxJumps limits chains of ProxyJump entries.
 const maxJumps = 8
 
-// Resolve fills what the target does not say itself: first from the operator's
-// ssh configuration for that address (HostName, User, Port, IdentityFile,
-// IdentitiesOnly, IdentityAgent, CertificateFile, ProxyJump,
-// UserKnownHostsFile, HostKeyAlias, ConnectTimeout, ServerAliveInterval,
-// ServerAliveCountMax), then with OpenSSH's defaults. Files that the target
-// names must exist; files that only the configuration or the defaults name are
-// left out when they do not.
+// Resolve fills the unset fields of the target: first from the operator's ssh configuration
+// for that address (HostName, User, Port, IdentityFile, IdentitiesOnly, IdentityAgent,
+// CertificateFile, ProxyJump, UserKnownHostsFile, HostKeyAlias, ConnectTimeout,
+// ServerAliveInterval, ServerAliveCountMax), then with OpenSSH's defaults. Files that the
+// target names must exist; absent files that only the configuration or the defaults name
+// are skipped.
 func Resolve(t Target, o Operator) (Target, error) {
 	r := &resolver{operator: o, configs: map[string]*ssh_config.Config{}}
 	return r.resolve(t, 0)
 }
 
-// otherConfig is what to do about a configuration that cannot be used as it is.
+// otherConfig is the remedy for a configuration that cannot be used.
 const otherConfig = "take that out of the OpenSSH configuration, or name another file in ssh_config, or none with ssh_config = \"none\""
 
 func readConfig(path string) (*ssh_config.Config, error) {
@@ -95,11 +94,11 @@ type resolver struct {
 	operator Operator
 	// configs are the files read so far, by path.
 	configs map[string]*ssh_config.Config
-	// config is that of the target at hand.
+	// config is the configuration of the current target.
 	config *ssh_config.Config
 }
 
-// configure reads the configuration that holds for the target.
+// configure reads the configuration that applies to the target.
 func (r *resolver) configure(t Target) error {
 	path := firstOf(t.Config, r.operator.Config)
 	if r.configs[path] == nil {
@@ -117,7 +116,7 @@ func (r *resolver) resolve(t Target, depth int) (Target, error) {
 	if err := r.configure(t); err != nil {
 		return Target{}, err
 	}
-	alias := t.Address // Host patterns match what was written, not HostName
+	alias := t.Address // Host patterns match the address as written, not HostName
 	get := func(key string) string { v, _ := r.config.Get(alias, key); return v }
 	if err := r.refuseUnsupported(t, alias); err != nil {
 		return Target{}, err
@@ -140,8 +139,8 @@ func (r *resolver) resolve(t Target, depth int) (Target, error) {
 	return t, nil
 }
 
-// refuseUnsupported stops where ignoring the configuration would take another
-// way to the host than the operator's own ssh does.
+// refuseUnsupported fails if ignoring a part of the configuration would lead to another
+// host than the operator's own ssh.
 func (r *resolver) refuseUnsupported(t Target, alias string) error {
 	command, _ := r.config.Get(alias, "ProxyCommand")
 	if command == "" || strings.EqualFold(command, "none") || len(t.Bastions) > 0 {
@@ -188,8 +187,8 @@ func (r *resolver) numbers(t *Target, get func(string) string) error {
 	)
 }
 
-// parseTime reads a time as sshd_config(5) has it under TIME FORMATS: numbers that
-// each have a unit behind them, seconds without one.
+// parseTime parses a time as specified in sshd_config(5) under TIME FORMATS: numbers, each
+// followed by a unit; seconds without one.
 func parseTime(text string) (time.Duration, bool) {
 	units := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
 	var sum time.Duration
@@ -213,8 +212,8 @@ func parseTime(text string) (time.Duration, bool) {
 	return sum, true
 }
 
-// defaultKeys are tried in this order without any other word (ssh(1), -i), as
-// far as they can be used here.
+// defaultKeys are ssh's default keys in its order (ssh(1), -i), of the types supported
+// here.
 var defaultKeys = []string{"~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa"}
 
 func (r *resolver) identities(t *Target, alias string) {
@@ -277,8 +276,8 @@ func (r *resolver) knownHosts(t *Target, configured string) {
 	t.KnownHosts = append(t.KnownHosts, r.operator.GlobalKnownHosts...)
 }
 
-// jumps resolves the bastions: those of the target, or ProxyJump's. A bastion
-// that has bastions of its own is reached through them.
+// jumps resolves the bastions: those of the target, or those of ProxyJump. A bastion with
+// bastions of its own is reached through them.
 func (r *resolver) jumps(t *Target, proxyJump string, depth int) error {
 	hops := slices.Clone(t.Bastions)
 	if len(hops) == 0 && !strings.EqualFold(proxyJump, "none") {
@@ -304,7 +303,7 @@ func (r *resolver) jumps(t *Target, proxyJump string, depth int) error {
 		if err != nil {
 			return err
 		}
-		if i == 0 { // only the first hop starts from here
+		if i == 0 { // only the first hop starts from this machine
 			t.Bastions = append(t.Bastions, resolved.Bastions...)
 		}
 		resolved.Bastions = nil
@@ -313,7 +312,7 @@ func (r *resolver) jumps(t *Target, proxyJump string, depth int) error {
 	return nil
 }
 
-// parseJump reads [user@]host[:port], also with ssh:// before it.
+// parseJump parses [user@]host[:port], optionally with the prefix ssh://.
 func parseJump(s string) (Target, error) {
 	var t Target
 	rest := strings.TrimPrefix(s, "ssh://")
@@ -341,7 +340,7 @@ func parseJump(s string) (Target, error) {
 	return t, nil
 }
 
-// path expands what ssh_config(5) TOKENS allows in file names, as far as it makes sense here.
+// path expands the TOKENS of ssh_config(5) for file names, as far as they apply here.
 func (r *resolver) path(p string, t Target, alias string) string {
 	if p == "~" || strings.HasPrefix(p, "~/") {
 		p = r.operator.Home + p[1:]

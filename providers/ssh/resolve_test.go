@@ -112,7 +112,7 @@ Host *
 	}
 }
 
-// TestTimes has times as ssh_config(5) has them.
+// TestTimes checks times in the format of ssh_config(5).
 func TestTimes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{

@@ -2,7 +2,7 @@ package ssh_test
 
 import "github.com/kubewright/kubewright/providers/ssh/sshtest"
 
-// The names under which the tests here know what sshtest has.
+// Aliases for the types of sshtest.
 type server = sshtest.Server
 
 var (

@@ -21,7 +21,7 @@ import (
 	"github.com/kubewright/kubewright/providers/ssh"
 )
 
-// quick are timeouts for servers that are meant to stall.
+// quick are timeouts for stalling servers.
 var quick = ssh.Timeouts{Connect: 5 * time.Second, Handshake: 150 * time.Millisecond, Auth: 150 * time.Millisecond}
 
 // newServer starts a server and returns a target that may log in there.
@@ -59,7 +59,7 @@ func wantText(t *testing.T, err error, text string) {
 func wantRemedy(t *testing.T, err error, remedy string) {
 	t.Helper()
 	if got := providers.RemedyOf(err); got != remedy {
-		t.Errorf("to do about %v: %q, want %q", err, got, remedy)
+		t.Errorf("the remedy for %v is %q, want %q", err, got, remedy)
 	}
 }
 
@@ -117,8 +117,8 @@ func TestExecEndsWithItsContext(t *testing.T) {
 	wantKind(t, err, providers.ErrTimeout)
 }
 
-// TestNothingIsWrittenAfterTheReturn: an Exec that returns early waits for a write to the
-// caller's output that is under way, and lets no other one through.
+// TestNothingIsWrittenAfterTheReturn checks that an Exec that returns early waits for a
+// write to the caller's output that is under way, and lets no other one through.
 func TestNothingIsWrittenAfterTheReturn(t *testing.T) {
 	t.Parallel()
 	_, target := newServer(t, func(s *server) {
@@ -137,9 +137,9 @@ func TestNothingIsWrittenAfterTheReturn(t *testing.T) {
 		cancel()
 		select {
 		case <-returned:
-			t.Error("it has returned and goes on to write")
+			t.Error("it has returned and continues to write")
 			return 0, io.ErrClosedPipe
-		case <-time.After(100 * time.Millisecond): // only how long a wrong return is given to show
+		case <-time.After(100 * time.Millisecond): // time for a wrong return to show
 			return len(p), nil
 		}
 	})
@@ -187,8 +187,8 @@ func TestFewSessions(t *testing.T) {
 	}
 }
 
-// TestSessionsFreedLate: many commands wait for the one session of a server that
-// frees it late; each gets it, whoever else was refused meanwhile.
+// TestSessionsFreedLate checks that many commands that wait for the one session of a server
+// that frees it late all get it, although some are refused at first.
 func TestSessionsFreedLate(t *testing.T) {
 	t.Parallel()
 	_, target := newServer(t, func(s *server) { s.MaxSessions, s.Late = 1, 2 })
@@ -205,7 +205,7 @@ func TestSessionsFreedLate(t *testing.T) {
 	wg.Wait()
 }
 
-// TestNoSessions: a server that opens no session at all says so, and that is told.
+// TestNoSessions checks the error for a server that opens no session at all.
 func TestNoSessions(t *testing.T) {
 	t.Parallel()
 	_, target := newServer(t, func(s *server) { s.MaxSessions = -1 })
@@ -214,8 +214,8 @@ func TestNoSessions(t *testing.T) {
 	wantText(t, err, "the host opens no session: open failed")
 }
 
-// TestUnansweredRequests: a host that lets us in, says that it lives and answers no request
-// is given up each time, however often it is asked.
+// TestUnansweredRequests checks that a host that accepts the login and answers keepalives
+// but no other request is given up each time, however many requests are made.
 func TestUnansweredRequests(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"session", "exec", "direct-tcpip"} {
@@ -231,7 +231,7 @@ func TestUnansweredRequests(t *testing.T) {
 				return
 			}
 			var all sync.WaitGroup
-			for range 12 { // more than there are places for
+			for range 12 { // more than there are places
 				all.Go(func() {
 					_, err := c.Exec(t.Context(), "true", nil, io.Discard, io.Discard)
 					wantText(t, err, "the host has not answered the request to ")
@@ -284,8 +284,8 @@ func TestForwarding(t *testing.T) {
 	wantKind(t, err, providers.ErrNoForwarding)
 }
 
-// TestHostsWord: behind a host that forbids forwarding this machine connects itself to
-// what the configuration has, and to nothing that a host names.
+// TestHostsWord checks that for a host that forbids forwarding this machine itself connects
+// to addresses of the configuration, and to none that a host names.
 func TestHostsWord(t *testing.T) {
 	t.Parallel()
 	_, target := newServer(t, func(s *server) { s.NoForwarding = true })
@@ -304,7 +304,7 @@ func TestHostsWord(t *testing.T) {
 	if !slices.Equal(asked, []string{"192.0.2.77:2379", "etcd.example.com:2379"}) {
 		t.Errorf("asked for %v", asked)
 	}
-	// What the configuration has is tried: no such name is there.
+	// An address of the configuration is tried: there is no such name.
 	_, err := ssh.NewHost(c, shell.Options{Direct: func(string) bool { return true }}).DialContext(t.Context(), "tcp", "no-such-name.invalid:1")
 	if err == nil || !strings.Contains(err.Error(), "no-such-name.invalid") || strings.Contains(err.Error(), "addresses of the configuration alone") {
 		t.Errorf("got %v", err)
@@ -333,8 +333,8 @@ func TestUnreachable(t *testing.T) {
 	wantText(t, err, "port 70000 is not between 1 and 65535")
 }
 
-// TestStall cuts the conversation off silently after every few bytes from the
-// server, so at each message of the handshake and of the authentication.
+// TestStall stops forwarding silently after every few bytes from the server, and so at each
+// message of the handshake and of the authentication.
 func TestStall(t *testing.T) {
 	t.Parallel()
 	s, target := newServer(t)
@@ -364,8 +364,8 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// TestSilentServer: a server that takes connections and never says a word is waited for as
-// long as connecting may take.
+// TestSilentServer checks that a server that accepts connections but sends nothing is
+// waited for as long as connecting may take.
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	s, target := newServer(t)
@@ -375,7 +375,7 @@ func TestSilentServer(t *testing.T) {
 	wantKind(t, err, providers.ErrTimeout)
 	wantText(t, err, "no answer during the handshake")
 	if took := time.Since(began); took < time.Second || took > 10*time.Second {
-		t.Errorf("it was waited for for %v", took)
+		t.Errorf("the wait took %v", took)
 	}
 }
 
@@ -417,7 +417,7 @@ func TestDialEndsWithItsContext(t *testing.T) {
 	wantKind(t, err, providers.ErrTimeout)
 }
 
-// writeFile puts a file into a folder of the test's and returns its path.
+// writeFile writes a file in a folder of the test and returns its path.
 func writeFile(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

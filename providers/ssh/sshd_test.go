@@ -28,15 +28,15 @@ type sshd struct {
 	log      *os.File
 }
 
-// startSSHD starts OpenSSH's server on 127.0.0.1 for the current user and that
-// key, with further lines of sshd_config. It skips the test where there is none.
+// startSSHD starts OpenSSH's server on 127.0.0.1 for the current user and that key, with
+// further lines of sshd_config. It skips the test if there is none.
 func startSSHD(t testing.TB, authorized xssh.PublicKey, lines ...string) *sshd {
 	t.Helper()
 	program := "/usr/sbin/sshd"
 	if _, err := os.Stat(program); err != nil {
 		t.Skip("there is no OpenSSH server here")
 	}
-	if os.Getuid() == 0 { // privilege separation wants this folder
+	if os.Getuid() == 0 { // privilege separation requires this folder
 		if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
 			t.Skip(err)
 		}
@@ -45,8 +45,8 @@ func startSSHD(t testing.TB, authorized xssh.PublicKey, lines ...string) *sshd {
 	s := &sshd{config: filepath.Join(dir, "sshd_config")}
 	s.Pin = writeHostKey(t, filepath.Join(dir, "host_key"))
 	mustWrite(t, filepath.Join(dir, "authorized_keys"), xssh.MarshalAuthorizedKey(authorized))
-	// A bash that sshd starts reads ~/.bashrc (bash(1)), unless it is below another
-	// shell: what this machine's user keeps there is no part of the test.
+	// A bash started by sshd reads ~/.bashrc (bash(1)), unless it runs below another shell:
+	// the user's own file must not affect the test.
 	config := fmt.Sprintf("HostKey %s/host_key\nAuthorizedKeysFile %s/authorized_keys\nStrictModes no\nUsePAM no\n"+
 		"PasswordAuthentication no\nPermitRootLogin yes\nPidFile none\nSetEnv SHLVL=1\n%s\n", dir, dir, strings.Join(lines, "\n"))
 	mustWrite(t, s.config, []byte(config))
@@ -62,10 +62,10 @@ func startSSHD(t testing.TB, authorized xssh.PublicKey, lines ...string) *sshd {
 	return s
 }
 
-// Port returns the port that the server listens on.
+// Port returns the port on which the server listens.
 func (s *sshd) Port() int { return s.listener.Addr().(*net.TCPAddr).Port }
 
-// Log returns what the server has said so far.
+// Log returns the server's output so far.
 func (s *sshd) Log() string {
 	b, err := os.ReadFile(s.log.Name())
 	if err != nil {

@@ -9,61 +9,61 @@ import (
 	"unicode"
 )
 
-// Target is how to reach one host. Resolve fills what is not set from the
-// operator's ssh configuration and OpenSSH's defaults; Dial takes it as it is.
+// Target is how to reach one host. Resolve fills unset fields from the operator's ssh
+// configuration and OpenSSH's defaults; Dial uses it unchanged.
 type Target struct {
 	// Address is a host name or IP address; Port is 22 when 0.
 	Address string
 	Port    int
 	User    string
-	// Keys are paths of private keys, tried in this order before any other.
-	// One that cannot be used is an error, not skipped.
+	// Keys are paths of private keys, tried in this order before any other. An unusable one
+	// is an error, not skipped.
 	Keys []string
-	// OptionalKeys are paths of private keys that are tried last, and left out
-	// where they cannot be used: the defaults of ssh, of which nobody spoke.
+	// OptionalKeys are paths of private keys that are tried last, and skipped if they are
+	// unusable: the defaults of ssh, which the operator has not named.
 	OptionalKeys []string
-	// Certificates are paths of user certificates for one of the keys. A file
-	// KEY-cert.pub beside a key is found without being named.
+	// Certificates are paths of user certificates for one of the keys. A file KEY-cert.pub
+	// next to a key is found by itself.
 	Certificates []string
 	// Agent is the socket of the ssh agent; "" uses none.
 	Agent string
-	// NoAgent keeps every agent out, whatever the operator's account or ssh
-	// configuration says.
+	// NoAgent disables every agent, whatever the operator's account or ssh configuration
+	// says.
 	NoAgent bool
-	// Config is the ssh configuration that holds for this target; "" is the operator's.
+	// Config is the ssh configuration for this target; "" means the operator's.
 	Config string
-	// IdentitiesOnly keeps the agent from offering keys of which there is no file here.
+	// IdentitiesOnly keeps the agent from offering keys that have no file here.
 	IdentitiesOnly bool
-	// HostKeys pins the host's keys, in authorized_keys form ("ssh-ed25519
-	// AAAA…"). With pins, known_hosts files are not asked.
+	// HostKeys pins the host's keys, in authorized_keys form ("ssh-ed25519 AAAA…"). With
+	// pins, known_hosts files are not read.
 	HostKeys []string
 	// KnownHosts are files in OpenSSH's form; those that do not exist are skipped.
 	KnownHosts []string
-	// HostKeyAlias is the name under which known_hosts knows the host.
+	// HostKeyAlias is the host's name in known_hosts.
 	HostKeyAlias string
-	// AcceptNewHostKeys accepts the key of a host for which none is known, to
-	// be pinned afterwards (Conn.HostKeyIsNew). A changed key is refused all the same.
+	// AcceptNewHostKeys accepts the key of an unknown host, to be pinned afterwards
+	// (Conn.HostKeyIsNew). A changed key is still refused.
 	AcceptNewHostKeys bool
-	// Bastions are passed in this order; without them ProxyJump of the ssh
-	// configuration says the way. Each has its own keys and host keys; its own
-	// Bastions are not looked at.
+	// Bastions are passed in this order; without them ProxyJump of the ssh configuration
+	// determines the way. Each has its own keys and host keys; its own Bastions are
+	// ignored.
 	Bastions []Target
 	Timeouts Timeouts
-	// Passphrase is asked for an encrypted private key, once per key file and
-	// Dialer, and only when the host would accept that key. nil: such keys fail.
+	// Passphrase asks for the passphrase of an encrypted private key, once per key file and
+	// Dialer, and only if the host would accept that key. If nil, such keys fail.
 	Passphrase func(keyFile string) ([]byte, error)
 }
 
-// Timeouts bounds what a host can make us wait for. Zero values mean the defaults.
+// Timeouts bounds how long a host can make us wait. Zero values mean the defaults.
 type Timeouts struct {
-	Connect   time.Duration // TCP connect, or the bastion's: 30 s
+	Connect   time.Duration // TCP connect, or that of the bastion: 30 s
 	Handshake time.Duration // from there until the host key is verified: as Connect
 	Auth      time.Duration // from there until logged in, asking the operator excepted: 30 s
-	// Keepalive is sent this often: 10 s. After KeepaliveMisses (3) of them
-	// without any byte from the host the connection is dead.
+	// Keepalive is the interval of keepalives: 10 s. After KeepaliveMisses (3) of them
+	// without any byte from the host the connection counts as dead.
 	Keepalive       time.Duration
 	KeepaliveMisses int
-	// Open is how long the host may take to open a session, to begin a command, or to
+	// Open is how long the host may take to open a session, to start a command, or to
 	// connect to an address: 2 min.
 	Open time.Duration
 }
@@ -96,7 +96,7 @@ func (t Timeouts) withDefaults() Timeouts {
 	return t
 }
 
-// hostPort returns the address to dial, and the name under which host keys are known.
+// hostPort returns the address to dial, which is also the name for host keys.
 func (t Target) hostPort() string {
 	port := t.Port
 	if port == 0 {
@@ -105,8 +105,8 @@ func (t Target) hostPort() string {
 	return net.JoinHostPort(t.Address, strconv.Itoa(port))
 }
 
-// knownAs returns the name:port to look up in known_hosts. An alias stands without
-// its port there, which is how port 22 is written (ssh_config(5), HostKeyAlias).
+// knownAs returns the name:port to look up in known_hosts. An alias is there without a
+// port, in the form for port 22 (ssh_config(5), HostKeyAlias).
 func (t Target) knownAs() string {
 	if t.HostKeyAlias != "" {
 		return net.JoinHostPort(t.HostKeyAlias, strconv.Itoa(defaultPort))
@@ -114,8 +114,8 @@ func (t Target) knownAs() string {
 	return t.hostPort()
 }
 
-// knownOnAnyPort returns the name by which known_hosts may know the host although it stands
-// without the port there, as ssh looks for it next; "" where that is no other one.
+// knownOnAnyPort returns the name without the port by which known_hosts may know the host,
+// as ssh looks it up next; "" if that is the same name.
 func (t Target) knownOnAnyPort() string {
 	plain := net.JoinHostPort(t.Address, strconv.Itoa(defaultPort))
 	if t.HostKeyAlias != "" || plain == t.hostPort() {
@@ -124,11 +124,11 @@ func (t Target) knownOnAnyPort() string {
 	return plain
 }
 
-// String is user@address:port, for errors.
+// String returns user@address:port, for errors.
 func (t Target) String() string { return t.User + "@" + t.hostPort() }
 
-// check refuses addresses and users that could be taken for something else, in
-// a log or by a program, and targets that lack what Dial needs.
+// check refuses addresses and users that a log or a program could misinterpret, and targets
+// that lack what Dial needs.
 func (t Target) check() error {
 	if err := checkWord("host", t.Address); err != nil {
 		return err

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// watchdog closes a connection when a phase of the handshake takes too long.
-// It is used instead of connection deadlines because a connection through a
-// bastion has none, and because x/crypto's Timeout covers the TCP connect only.
+// watchdog closes a connection when a phase of the handshake takes too long. It replaces
+// connection deadlines, which a connection through a bastion lacks; and x/crypto's Timeout
+// covers the TCP connect only.
 type watchdog struct {
 	mu    sync.Mutex
 	conn  io.Closer
@@ -22,7 +22,7 @@ type watchdog struct {
 
 func newWatchdog(conn io.Closer) *watchdog { return &watchdog{conn: conn} }
 
-// set starts the next phase, or the present one again.
+// set starts the next phase, or restarts the present one.
 func (w *watchdog) set(phase string, limit time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -49,7 +49,7 @@ func (w *watchdog) fire(timer **time.Timer) {
 	_ = w.conn.Close()
 }
 
-// stop ends the watch and reports whether everything was in time.
+// stop ends the watch and reports whether all phases were in time.
 func (w *watchdog) stop() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,14 +60,14 @@ func (w *watchdog) stop() bool {
 	return !w.fired
 }
 
-// late names the phase that took too long, if one did.
+// late returns the phase that took too long, if one did.
 func (w *watchdog) late() (string, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.phase, w.fired
 }
 
-// countingConn counts the bytes that arrive: whatever does shows that the host lives.
+// countingConn counts the bytes that arrive: any byte proves that the host lives.
 type countingConn struct {
 	net.Conn
 	received atomic.Int64

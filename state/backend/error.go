@@ -1,8 +1,8 @@
 package backend
 
-// Error is a failure with a backend.
+// Error is a failure of a backend.
 type Error struct {
-	// Op is what could not be done: "read state", "write state", "lock state" …
+	// Op is the failed operation: "read state", "write state", "lock state" …
 	Op string
 	// Place is the backend's String.
 	Place string
@@ -15,7 +15,7 @@ type Error struct {
 	Err error
 }
 
-// Error says all of it in one line.
+// Error returns all of it in one line.
 func (e *Error) Error() string {
 	text := "cannot " + e.Op + " at " + e.Place
 	if e.Problem != "" {
@@ -41,7 +41,7 @@ func (e *Error) Unwrap() []error {
 	return out
 }
 
-// Moved is the error of a write over something else than what was read.
+// Moved is the error of a write over a version that was not read.
 func Moved(place string) error {
 	return &Error{
 		Op: "write state", Place: place, Kind: ErrMoved, Problem: "it was written since this run read it",
@@ -49,12 +49,12 @@ func Moved(place string) error {
 	}
 }
 
-// Lost is the error of a run whose lock was ended or taken; holder is nil when
-// nobody has it now.
+// Lost is the error of a run whose lock was ended or taken; holder is nil when the lock is free
+// now.
 func Lost(place string, holder *LockInfo) error {
 	problem := "this run's lock was ended (kubewright force-unlock)"
 	if holder != nil {
 		problem += ", and by now " + holder.String() + " holds it"
 	}
-	return &Error{Op: "go on with the lock", Place: place, Kind: ErrLost, Problem: problem, Remedy: "this run changes nothing more"}
+	return &Error{Op: "keep the lock", Place: place, Kind: ErrLost, Problem: problem, Remedy: "this run changes nothing more"}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Hide is err with a text that can be shown: without the secrets that the
-// redactor knows, which a server may send back, and without passwords in
-// addresses. What it wraps stays visible to errors.Is and errors.As.
+// Hide returns err with a text that is safe to show: without the secrets that the redactor knows,
+// which a server may echo, and without passwords in addresses. The wrapped error stays visible to
+// errors.Is and errors.As.
 func Hide(err error, secrets *state.Redactor) error {
 	if err == nil {
 		return nil
@@ -30,8 +30,8 @@ type hidden struct {
 func (h *hidden) Error() string { return h.text }
 func (h *hidden) Unwrap() error { return h.err }
 
-// ProxySecrets returns the passwords of the proxies that the environment names: the
-// libraries read them there, and a proxy may send them back.
+// ProxySecrets returns the passwords of the proxies in the environment: the client libraries read
+// them there, and a proxy may echo them.
 func ProxySecrets() []string {
 	var out []string
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"} {
@@ -40,9 +40,9 @@ func ProxySecrets() []string {
 	return out
 }
 
-// LoginSecrets returns what must not be shown of an address with user and password in
-// it, also of one that cannot be parsed: the password as it is written and as it is
-// meant, and both together as they are sent.
+// LoginSecrets returns the secrets in an address with user and password, even one that cannot be
+// parsed: the password as written and unescaped, and USER:PASSWORD as basic authentication sends
+// it.
 func LoginSecrets(address string) []string {
 	if _, rest, ok := strings.Cut(address, "://"); ok {
 		address = rest
@@ -62,8 +62,8 @@ func unescaped(text string) string {
 	return text
 }
 
-// BasicSecrets returns what must not be shown of a user and a password: the password,
-// and both together as they are sent.
+// BasicSecrets returns the secrets of a user and a password: the password, and USER:PASSWORD as
+// basic authentication sends it.
 func BasicSecrets(user, password string) []string {
 	if password == "" {
 		return nil

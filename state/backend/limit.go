@@ -6,16 +6,16 @@ import (
 	"io"
 )
 
-// MaxState is the most bytes that a state may have, and any other file of kubewright's
-// that is read whole: no place gets more read into memory, or written to it.
+// MaxState is the maximum size in bytes of a state, and of any other kubewright file that is read
+// whole. Larger files are neither read into memory nor written.
 const MaxState = 64 << 20
 
 // errLarge is the failure to read more than MaxState bytes.
 var errLarge = errors.New("too much")
 
-// ReadAll reads up to MaxState bytes. Where size is what the server announces (negative
-// for unknown), more than that is refused unread, and nothing is read twice into memory.
-// IsLarge reports whether the error is about the size.
+// ReadAll reads up to MaxState bytes. size is the size that the server announced, negative if
+// unknown: a larger one is refused unread, and the buffer is allocated once. IsLarge reports
+// whether the error is about the size.
 func ReadAll(r io.Reader, size int64) ([]byte, error) {
 	switch {
 	case size > MaxState:
@@ -35,7 +35,7 @@ func ReadAll(r io.Reader, size int64) ([]byte, error) {
 	return data, err
 }
 
-// ended fails when something follows behind the announced end.
+// ended fails when data follows after the announced end.
 func ended(r io.Reader) error {
 	var one [1]byte
 	switch n, err := r.Read(one[:]); {
@@ -48,7 +48,7 @@ func ended(r io.Reader) error {
 	}
 }
 
-// IsLarge reports whether ReadAll has refused the size.
+// IsLarge reports whether ReadAll failed because of the size.
 func IsLarge(err error) bool { return errors.Is(err, errLarge) }
 
 // TooLarge is the error of a place that holds more than MaxState bytes.

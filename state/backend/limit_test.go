@@ -11,12 +11,12 @@ import (
 	"github.com/kubewright/kubewright/state/backend"
 )
 
-// endless is a server that never stops.
+// endless is a server that never stops sending.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-// TestReadAll: no more is read than a state may have, whatever is announced.
+// TestReadAll checks that at most MaxState bytes are read, no matter which size is announced.
 func TestReadAll(t *testing.T) {
 	for name, c := range map[string]struct {
 		r    io.Reader
@@ -44,7 +44,7 @@ func TestReadAll(t *testing.T) {
 		case c.err == nil && (err != nil || !bytes.Equal(got, []byte(c.want))):
 			t.Errorf("%s: %d bytes, %v", name, len(got), err)
 		}
-		// io.ReadAll takes twice as much under the race detector as without it.
+		// io.ReadAll allocates twice as much under the race detector as without it.
 		if took := after.TotalAlloc - before.TotalAlloc; took > 6*backend.MaxState {
 			t.Errorf("%s: %d MiB were allocated", name, took>>20)
 		}

@@ -8,30 +8,30 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Heartbeat is how often a run that holds a lock shows that it lives, where the
-// backend keeps such signs. Silent is when a holder that shows none is called
-// silent; nothing is taken from it for that.
+// Heartbeat is how often a run that holds a lock renews its sign of life, where the backend keeps
+// one. Silent is the age of the last sign of life at which a holder is called silent; it still
+// keeps the lock.
 const (
 	Heartbeat = 15 * time.Second
 	Silent    = 2 * time.Minute
 )
 
-// LockInfo says who holds a lock.
+// LockInfo describes the holder of a lock.
 type LockInfo struct {
-	// ID is that of the run.
+	// ID is the ID of the run.
 	ID string `json:"id"`
 	// Who is user@host.
 	Who       string    `json:"who"`
 	Time      time.Time `json:"time"`
 	PID       int       `json:"pid"`
 	Operation string    `json:"operation"`
-	// File is the lock file that the holder locked, where the lock is a file;
-	// the backend sets it. In a copy of the file it is another one.
+	// File identifies the lock file that the holder locked, where the lock is a file; the backend
+	// sets it. It differs in a copy of the file.
 	File string `json:"file,omitempty"`
-	// Renewed is the holder's last sign of life; zero where the backend keeps none.
+	// Renewed is the time of the holder's last sign of life; zero where the backend keeps none.
 	Renewed time.Time `json:"renewed,omitzero"`
-	// Certain reports whether the lock ends with its holder's process or connection: that
-	// it is held says that the holder is there.
+	// Certain reports whether the lock ends with its holder's process or connection: as long as
+	// it is held, the holder is alive.
 	Certain bool `json:"-"`
 }
 
@@ -47,19 +47,19 @@ func (i LockInfo) String() string {
 	return fmt.Sprintf("%s of %s (%ssince %s, run %s)", cmp.Or(i.Operation, "a run"), cmp.Or(i.Who, "an unknown user"), pid, i.Time.Format(time.RFC3339), i.ID)
 }
 
-// LockedError says that another run holds the lock. It is an ErrLocked.
+// LockedError reports that another run holds the lock. It is an ErrLocked.
 type LockedError struct {
-	// Path is the lock's place: a file, or the backend's String.
+	// Path is the place of the lock: a file, or the backend's String.
 	Path string
-	// Info is of the holder; it is zero when it could not be read.
+	// Info describes the holder; it is zero when it could not be read.
 	Info LockInfo
-	// Waited is how long the lock was tried.
+	// Waited is how long this run has tried to take the lock.
 	Waited time.Duration
 	// Remote reports whether the lock is not a file of this machine: it can outlive its holder.
 	Remote bool
 }
 
-// Error says who, since when, and what to do.
+// Error says who holds the lock, since when, and what to do.
 func (e *LockedError) Error() string {
 	waited := ""
 	if e.Waited > 0 {
@@ -79,5 +79,5 @@ func (e *LockedError) Error() string {
 	return text + "; " + wait + "if you know that this process is gone for good, end its lock with kubewright force-unlock " + state.ShellWord(e.Info.ID)
 }
 
-// Unwrap makes it an ErrLocked.
+// Unwrap makes the error an ErrLocked.
 func (e *LockedError) Unwrap() error { return ErrLocked }

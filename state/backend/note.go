@@ -2,19 +2,19 @@ package backend
 
 import "sync"
 
-// Note is what a user is to know of a place, and that stops nothing.
+// Note is a warning about a place that does not stop the run.
 type Note struct {
-	// Title names the problem; Text says what is wrong, and what to do about it.
+	// Title names the problem; Text says what is wrong and what to do about it.
 	Title, Text string
 }
 
-// Noting is a backend that has notes.
+// Noting is a backend that reports notes.
 type Noting interface {
-	// OnNote has a function told of each note, once, when the place is first contacted.
+	// OnNote calls a function with each note, once, when the place is first contacted.
 	OnNote(tell func(Note))
 }
 
-// Notes are those of a backend, to be part of it. The zero value tells none.
+// Notes implements Noting for backends that embed it. The zero value reports nothing.
 type Notes struct {
 	mu   sync.Mutex
 	tell func(Note)
@@ -28,7 +28,7 @@ func (n *Notes) OnNote(tell func(Note)) {
 	n.tell = tell
 }
 
-// Say tells of a note that was not told before.
+// Say reports the notes that were not reported before.
 func (n *Notes) Say(notes ...Note) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// Own is the lock that this process has in a place: what its writes are made
-// under. The zero Own is none. It asks the place and never changes it.
+// Own is the lock of this process in a place, under which its writes are made. The zero Own holds
+// no lock. It only records the lock: taking and ending it is the backend's task.
 type Own struct {
 	mu sync.Mutex
 	id string
 }
 
-// Set keeps the ID of the run whose lock was taken; empty when it was given back.
+// Set records the ID of the run whose lock was taken; empty after its release.
 func (o *Own) Set(id string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -26,8 +26,8 @@ func (o *Own) ID() string {
 	return o.id
 }
 
-// Confirm asks the place, and fails with ErrLost when this process had the lock
-// there and has it no more.
+// Confirm asks the place for the holder, and fails with ErrLost when this process had the lock
+// and has lost it.
 func (o *Own) Confirm(ctx context.Context, b Backend) error {
 	id := o.ID()
 	if id == "" {
@@ -40,8 +40,8 @@ func (o *Own) Confirm(ctx context.Context, b Backend) error {
 	return err
 }
 
-// GiveBack ends the lock of the run with this ID in a place where ForceUnlock
-// does that for anybody's. One that was lost is left alone.
+// GiveBack ends the lock of the run with this ID, in a place where ForceUnlock can end any run's
+// lock. A lost lock is left alone.
 func (o *Own) GiveBack(ctx context.Context, b Backend, id string) error {
 	o.Set("")
 	holder, err := b.Holder(ctx)

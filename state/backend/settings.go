@@ -6,17 +6,17 @@ import (
 	"strconv"
 )
 
-// Settings are what a backend is told, by the names of the configuration, as
-// text. What is missing is the empty text.
+// Settings are the settings of a backend as text, by their names in the configuration. Missing
+// ones are empty.
 type Settings map[string]string
 
-// Bool is a setting that is true or false.
+// Bool returns a boolean setting.
 func (s Settings) Bool(name string) bool {
 	on, _ := strconv.ParseBool(s[name])
 	return on
 }
 
-// Int returns a setting that is a whole number.
+// Int returns an integer setting; an empty one is 0.
 func (s Settings) Int(name string) (int, error) {
 	n, err := strconv.Atoi(cmp.Or(s[name], "0"))
 	if err != nil {
@@ -25,7 +25,7 @@ func (s Settings) Int(name string) (int, error) {
 	return n, nil
 }
 
-// Need fails when a setting is missing, and says how it is given.
+// Need fails when a setting is missing, and says how to give it.
 func (s Settings) Need(typ string, names ...string) error {
 	for _, name := range names {
 		if s[name] == "" {

@@ -2,22 +2,22 @@ package backend
 
 import "context"
 
-// Try is one of the requests that a question to a backend takes.
+// Try is one request of a call to a backend.
 type Try struct {
 	Method string
-	// Number counts from 0; above that the request is repeated.
+	// Number counts the tries from 0; a higher number is a retry.
 	Number int
 }
 
 type tryKey struct{}
 
-// OnTry has a function told of each request that is made with the context, as far
-// as a backend makes requests of its own.
+// OnTry returns a context whose requests are reported to a function, for backends that send
+// requests themselves.
 func OnTry(ctx context.Context, tell func(Try)) context.Context {
 	return context.WithValue(ctx, tryKey{}, tell)
 }
 
-// Tried tells of a request, if somebody wants to know.
+// Tried reports a request to the function of OnTry, if there is one.
 func Tried(ctx context.Context, t Try) {
 	if tell, ok := ctx.Value(tryKey{}).(func(Try)); ok {
 		tell(t)

@@ -1,22 +1,20 @@
-// Package cache remembers what pure functions made. What is rendered and parsed
-// again and again is the same: a manifest of a plan and of what apply finds when it
-// is done, of one node and of the next.
+// Package cache caches the results of pure functions. The same manifests are rendered and parsed
+// again and again: for a plan, for the check after apply, and for each node.
 package cache
 
 import "k8s.io/utils/lru"
 
-// size bounds what one cache keeps; a manifest has about 4 KiB.
+// size bounds the entries of one cache; a manifest has about 4 KiB.
 const size = 2048
 
-// Cache is a function whose results for the last thousands of inputs are kept.
-// Nothing of that shows: it may be asked by several goroutines, and nobody changes
-// what it returned.
+// Cache is a function that keeps the results for its most recent inputs. It is safe for
+// concurrent use. Callers must not change a result.
 type Cache[In comparable, Out any] struct {
 	made *lru.Cache
 	make func(In) Out
 }
 
-// New keeps what f makes, which depends on its input alone.
+// New returns a cache of f, whose result must depend only on its input.
 func New[In comparable, Out any](f func(In) Out) Cache[In, Out] {
 	return Cache[In, Out]{lru.New(size), f}
 }

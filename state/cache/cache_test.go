@@ -6,8 +6,8 @@ import (
 	"github.com/kubewright/kubewright/state/cache"
 )
 
-// TestOf: an input is worked on once as long as few others come between, and never
-// answered with what belongs to another.
+// TestOf checks that a result is computed once as long as few other inputs come between, and that
+// inputs do not share results.
 func TestOf(t *testing.T) {
 	t.Parallel()
 	made := 0
@@ -20,12 +20,12 @@ func TestOf(t *testing.T) {
 		}
 	}
 	if made != 1000 {
-		t.Errorf("1000 inputs were worked on %d times", made)
+		t.Errorf("1000 inputs were computed %d times", made)
 	}
 	for n := range 10_000 {
 		double.Of(n)
 	}
 	if before := made; double.Of(0) != 0 || made != before+1 {
-		t.Error("everything is kept for ever")
+		t.Error("nothing is ever evicted")
 	}
 }

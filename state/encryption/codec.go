@@ -14,18 +14,19 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Options say who reads and writes.
+// Options configure a Codec.
 type Options struct {
-	// Recipients are the public keys that everything is encrypted to; without them
-	// nothing is.
+	// Recipients are the public keys that everything is encrypted to; without recipients nothing
+	// is encrypted.
 	Recipients []string
-	// Identities are the files with the private keys of whoever runs this. They are
-	// read when something has to be decrypted.
+	// Identities are the files with the private keys of the user. They are read when something
+	// has to be decrypted.
 	Identities []string
-	// Passphrase asks for that of a protected SSH key; nil when nobody can be asked.
+	// Passphrase asks for the passphrase of a protected SSH key; nil when there is no user to
+	// ask.
 	Passphrase func(file string) ([]byte, error)
-	// Migrate accepts what is plain where it should be encrypted, and writes plain
-	// what was encrypted: for the one command that turns the one into the other.
+	// Migrate accepts plain bytes where encrypted ones are expected, and writes plain bytes where
+	// they were encrypted: for the one command that converts one into the other.
 	Migrate bool
 }
 
@@ -36,13 +37,13 @@ type Codec struct {
 
 	mu         sync.Mutex
 	identities []age.Identity
-	// failed is why the identities could not be read, once that was tried.
+	// failed is why the identities could not be read, after the first attempt.
 	failed error
-	// sealed reports whether something was decrypted: it is not written plain then.
+	// sealed reports whether something was decrypted: it is not written unencrypted afterwards.
 	sealed bool
 }
 
-// New fails when a recipient is no public key.
+// New fails when a recipient is not a public key.
 func New(o Options) (*Codec, error) {
 	c := &Codec{options: o}
 	if len(o.Recipients) == 0 {
@@ -53,10 +54,10 @@ func New(o Options) (*Codec, error) {
 	return c, err
 }
 
-// Encrypts reports whether what is written is encrypted.
+// Encrypts reports whether the codec encrypts what it writes.
 func (c *Codec) Encrypts() bool { return len(c.recipients) > 0 }
 
-// header is how an encrypted file begins.
+// header is the beginning of an encrypted file.
 const header = "-----BEGIN AGE ENCRYPTED FILE-----"
 
 // Sealed reports whether bytes are encrypted.
@@ -119,7 +120,7 @@ func (c *Codec) Open(kept []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// known returns the identities, read once.
+// known returns the identities; they are read once.
 func (c *Codec) known() ([]age.Identity, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,7 +144,7 @@ func (c *Codec) known() ([]age.Identity, error) {
 	return c.identities, c.failed
 }
 
-// refused tells a key that does not fit from bytes that are broken.
+// refused distinguishes a key that does not match from broken bytes.
 func (c *Codec) refused(err error) error {
 	var none *age.NoIdentityMatchError
 	if errors.As(err, &none) {

@@ -59,9 +59,8 @@ func sshKey(t *testing.T) (public, secret string) {
 	return string(ssh.MarshalAuthorizedKey(sshPub)), string(pem.EncodeToMemory(block))
 }
 
-// protectedKey returns an SSH key with the passphrase "open sesame". It was made with
-// one round of bcrypt (ssh-keygen -a 1): the usual number takes seconds under the
-// race detector.
+// protectedKey returns an SSH key with the passphrase "open sesame". It was made with one round
+// of bcrypt (ssh-keygen -a 1): the usual number takes seconds under the race detector.
 func protectedKey(t *testing.T) (public, secret string) {
 	t.Helper()
 	for name, to := range map[string]*string{"protected_ed25519.pub": &public, "protected_ed25519": &secret} {
@@ -74,8 +73,8 @@ func protectedKey(t *testing.T) (public, secret string) {
 	return public, secret
 }
 
-// oldKey returns a protected SSH key in the form of before OpenSSH 7.8, whose public half
-// nobody can read without the passphrase.
+// oldKey returns a protected SSH key in the format before OpenSSH 7.8, whose public half cannot
+// be read without the passphrase.
 func oldKey(t *testing.T) string {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -99,7 +98,7 @@ func newCodec(t *testing.T, o encryption.Options) *encryption.Codec {
 	return c
 }
 
-// TestEachReads: whatever kind of key a recipient has, it reads what was written to all.
+// TestEachReads checks that every recipient can decrypt, no matter the kind of its key.
 func TestEachReads(t *testing.T) {
 	t.Parallel()
 	agePublic, ageSecret := ageKey(t)
@@ -120,8 +119,8 @@ func TestEachReads(t *testing.T) {
 	}
 }
 
-// TestRefused: every reason not to read is told apart from damage, names what to
-// do, and repeats no secret.
+// TestRefused checks that every reason not to decrypt is distinguished from damage, says what to
+// do, and reveals no secret.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	public, secret := ageKey(t)
@@ -141,7 +140,7 @@ func TestRefused(t *testing.T) {
 		options encryption.Options
 		want    string
 	}{
-		"nobody":                 {encryption.Options{}, "it is encrypted, and no identity was given to decrypt it with; name the file of your private key with -age-identity=FILE"},
+		"no identity":            {encryption.Options{}, "it is encrypted, and no identity was given to decrypt it with; name the file of your private key with -age-identity=FILE"},
 		"another":                {encryption.Options{Identities: []string{keyFile(t, other)}}, "it is encrypted, and not to the identity that was given; give one of the recipients' private keys with -age-identity=FILE or KUBEWRIGHT_AGE_IDENTITY; who is a recipient by now and was none when it was written has to wait for the next write"},
 		"no such file":           {encryption.Options{Identities: []string{"/no/such/file"}}, "it is encrypted, and the age identity /no/such/file cannot be read: no such file"},
 		"a pipe":                 {encryption.Options{Identities: []string{pipe}}, "it is encrypted, and the age identity " + pipe + " cannot be read: it is a named pipe, not a regular file"},
@@ -160,7 +159,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
 		if err != nil && (strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "sesame")) {
-			t.Errorf("%s: the error tells a secret: %v", name, err)
+			t.Errorf("%s: the error reveals a secret: %v", name, err)
 		}
 	}
 	mine := newCodec(t, encryption.Options{Recipients: to, Identities: []string{keyFile(t, secret)}})
@@ -176,12 +175,12 @@ func TestRefused(t *testing.T) {
 		t.Errorf("plain: %v", err)
 	}
 	if got, err := mine.Open(nil); err != nil || len(got) != 0 {
-		t.Errorf("an empty file is damage, which is told elsewhere: %q, %v", got, err)
+		t.Errorf("an empty file is damage, which is reported elsewhere: %q, %v", got, err)
 	}
 }
 
-// TestNeverPlainByTheWay: who has read what was encrypted does not write it plain,
-// unless that is what was asked for.
+// TestNeverPlainByTheWay checks that a codec that has decrypted something does not write it
+// unencrypted, unless it migrates.
 func TestNeverPlainByTheWay(t *testing.T) {
 	t.Parallel()
 	public, secret := ageKey(t)
@@ -202,12 +201,12 @@ func TestNeverPlainByTheWay(t *testing.T) {
 			t.Errorf("migrate %v: %v", migrate, err)
 		}
 		if !migrate && !strings.Contains(err.Error(), "would be written without encryption, because the configuration has no encryption block any more; put the block back, or decrypt the state for good with") {
-			t.Errorf("it is not said what to do: %v", err)
+			t.Errorf("the error does not say what to do: %v", err)
 		}
 	}
 	c := newCodec(t, encryption.Options{Recipients: []string{public}, Migrate: true})
 	if got, err := c.Open([]byte("{}")); err != nil || string(got) != "{}" {
-		t.Errorf("what is to be encrypted is not read: %q, %v", got, err)
+		t.Errorf("a plain state that is being encrypted is not read: %q, %v", got, err)
 	}
 }
 
@@ -236,6 +235,6 @@ func TestRecipients(t *testing.T) {
 		}
 	}
 	if _, err := encryption.ParseRecipients(nil); err == nil || err.Error() != "recipients is empty: what is written could not be read" {
-		t.Errorf("nobody is a recipient: %v", err)
+		t.Errorf("without recipients: %v", err)
 	}
 }

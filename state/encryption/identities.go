@@ -14,12 +14,12 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// maxIdentities bounds in bytes what is read of a file of identities.
+// maxIdentities bounds the size of an identity file in bytes.
 const maxIdentities = 1 << 20
 
-// readIdentities reads the private keys in files: identities of age, one a line, or
-// one SSH key a file. passphrase is asked for a key that is protected, when
-// something is encrypted to it; nil when nobody can be asked.
+// readIdentities reads the private keys in files: age identities, one per line, or one SSH key
+// per file. passphrase is called for a protected SSH key when data is encrypted to it; nil when
+// there is no user to ask.
 func readIdentities(files []string, passphrase func(file string) ([]byte, error)) ([]age.Identity, error) {
 	var out []age.Identity
 	for _, file := range files {
@@ -40,7 +40,8 @@ func readIdentities(files []string, passphrase func(file string) ([]byte, error)
 	return out, nil
 }
 
-// named returns a file for an error. What is no file but the secret itself is not repeated.
+// named returns a file name for an error message. A secret that was given in place of a name is
+// not repeated.
 func named(file string) string {
 	if strings.Contains(strings.ToUpper(file), "AGE-SECRET-KEY-") {
 		return "that was given (it is the secret itself, which others can see in arguments and environment, and the name of a file is wanted)"
@@ -58,7 +59,7 @@ func parseIdentities(file string, b []byte, passphrase func(string) ([]byte, err
 	}
 	ids, err := age.ParseIdentities(bytes.NewReader(b))
 	if err != nil {
-		// What age says of it may quote it.
+		// The error of age may quote the secret.
 		return nil, fmt.Errorf("%s is no age identity: it holds neither lines that begin with AGE-SECRET-KEY-1, as age-keygen writes them, nor an SSH private key", file)
 	}
 	return ids, nil

@@ -9,8 +9,8 @@ import (
 	"filippo.io/age/agessh"
 )
 
-// ParseRecipients reads public keys: those of age (age1…), and those of SSH as they
-// stand in authorized_keys (ssh-ed25519 and ssh-rsa).
+// ParseRecipients reads public keys: age recipients (age1…), and SSH keys as in authorized_keys
+// (ssh-ed25519 and ssh-rsa).
 func ParseRecipients(texts []string) ([]age.Recipient, error) {
 	if len(texts) == 0 {
 		return nil, errors.New("recipients is empty: what is written could not be read")
@@ -30,7 +30,7 @@ func parseRecipient(text string) (age.Recipient, error) {
 	const forms = "write age1… as age-keygen prints it, or ssh-ed25519 AAAA… or ssh-rsa AAAA… as in ~/.ssh/id_ed25519.pub"
 	switch {
 	case strings.HasPrefix(strings.ToUpper(text), "AGE-SECRET-KEY-"):
-		// Not quoted: it is the secret.
+		// Not quoted, because it is secret.
 		return nil, errors.New("a recipient is a public key, and this is a secret one. It has been written down here: make a new one with age-keygen, and write its public key (age1…)")
 	case strings.HasPrefix(text, "ssh-"):
 		r, err := agessh.ParseRecipient(text)
@@ -48,7 +48,7 @@ func parseRecipient(text string) (age.Recipient, error) {
 	return nil, fmt.Errorf("recipient %q is no public key: %s", shortened(text), forms)
 }
 
-// shortened is enough of a public key to find it.
+// shortened returns enough of a public key to recognize it.
 func shortened(text string) string {
 	const most = 40
 	if len(text) > most {

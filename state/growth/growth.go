@@ -1,4 +1,4 @@
-// Package growth is for benchmarks that ask how something grows with its size.
+// Package growth helps benchmarks measure how cost grows with size.
 package growth
 
 import (
@@ -8,16 +8,15 @@ import (
 	"time"
 )
 
-// Run runs a benchmark for every size, smallest first. What prepare returns is
-// measured; it gets the number of the size. Beside time and allocations the
-// output has, for each size,
+// Run runs a benchmark for every size, smallest first. It measures the function that prepare
+// returns for a size. Besides time and allocations it reports, for each size,
 //
-//	MB-peak   the most that the heap took above what it took before, in
-//	          millions of bytes, looked at every 10 ms
-//	growth    how many times as long it took as the size before, for each time
-//	          that it is as large: 1 is linear, 10 from 100 to 1,000 quadratic
+//	MB-peak   the maximum growth of the heap during the benchmark, in
+//	          millions of bytes, sampled every 10 ms
+//	growth    the increase in time over the previous size, divided by the
+//	          increase in size: 1 is linear, 10 from 100 to 1,000 quadratic
 //
-// Growth is below 1 where something is done once, whatever the size.
+// Growth is below 1 where part of the work does not depend on the size.
 func Run(b *testing.B, unit string, sizes []int, prepare func(b *testing.B, size int) func()) {
 	var before float64
 	for i, size := range sizes {
@@ -38,8 +37,8 @@ func Run(b *testing.B, unit string, sizes []int, prepare func(b *testing.B, size
 	}
 }
 
-// watchHeap watches how many bytes the heap takes, until the function that it
-// returns is called and tells the most that was seen.
+// watchHeap samples the heap in use. The returned function stops it and returns the maximum
+// growth in bytes.
 func watchHeap() func() uint64 {
 	runtime.GC()
 	inUse := func() uint64 {

@@ -12,7 +12,7 @@ import (
 // MaxSize is the largest kubeconfig that is read, in bytes.
 const MaxSize = 1 << 20
 
-// File is what a kubeconfig says in fields that are on the list.
+// File holds the fields of a kubeconfig that are on the list.
 type File struct {
 	Clusters []Cluster
 	Users    []User
@@ -22,21 +22,21 @@ type File struct {
 	foreign []string
 }
 
-// Cluster is an API server and how it is known.
+// Cluster is an API server and the means to verify it.
 type Cluster struct {
 	Name, Server, TLSServerName string
 	// CA is PEM, or empty.
 	CA []byte
 }
 
-// User is what a client proves itself with. Certificate and Key are PEM.
+// User holds the credentials of a client. Certificate and Key are PEM.
 type User struct {
 	Name             string
 	Certificate, Key []byte
 	Token            string
 }
 
-// Context is a cluster, a user and a namespace by their names.
+// Context names a cluster, a user and a namespace.
 type Context struct{ Name, Cluster, User, Namespace string }
 
 // Access is a context with its cluster and user.
@@ -54,8 +54,8 @@ var (
 	contextKeys = []string{"cluster", "user", "namespace"}
 )
 
-// Parse reads a kubeconfig in YAML or JSON. Fields that are not on the list do not
-// fail it: Foreign names them. An error quotes nothing of the file, which holds a key.
+// Parse reads a kubeconfig in YAML or JSON. Fields that are not on the list are no error: Foreign
+// returns them. Errors quote nothing of the file, because it holds a key.
 func Parse(b []byte) (*File, error) {
 	if len(b) > MaxSize {
 		return nil, fmt.Errorf("cannot parse kubeconfig: it has more than %d KiB", MaxSize>>10)
@@ -90,8 +90,8 @@ func Parse(b []byte) (*File, error) {
 	return f, nil
 }
 
-// Foreign returns the fields that are set and not on the list, such as
-// users["jane"].exec, sorted. What they hold is not in it.
+// Foreign returns the set fields that are not on the list, such as users["jane"].exec, sorted and
+// without their values.
 func (f *File) Foreign() []string { return slices.Clone(f.foreign) }
 
 // Access returns the context with this name, or the current one for an empty name.
@@ -134,9 +134,8 @@ func (f *File) Refuse() error {
 	return &ForeignError{Fields: f.Foreign()}
 }
 
-// OnlyAdmin returns a *ForeignError when the file sets more than an admin.conf of
-// kubeadm does: one cluster with its server and CA, one user with a certificate and
-// key, one context.
+// OnlyAdmin returns a *ForeignError when the file sets more than kubeadm's admin.conf: one
+// cluster with its server and CA, one user with a certificate and key, one context.
 func (f *File) OnlyAdmin() error {
 	fields := f.Foreign()
 	add := func(set bool, format string, name string) {
@@ -163,10 +162,10 @@ func (f *File) OnlyAdmin() error {
 	return &ForeignError{Fields: fields}
 }
 
-// ForeignError says which fields of a kubeconfig are not on the list.
+// ForeignError lists the fields of a kubeconfig that are not on the list.
 type ForeignError struct{ Fields []string }
 
-// most is how many fields an error names.
+// most is how many fields an error lists.
 const most = 10
 
 // Error names the fields.

@@ -43,14 +43,14 @@ func TestAccess(t *testing.T) {
 	}
 	const want = `it sets clusters["k"].tls-server-name, contexts["c"].namespace, users["u"].token`
 	if err := f.OnlyAdmin(); err == nil || err.Error() != want {
-		t.Errorf("of an administrator: %v, want %s", err, want)
+		t.Errorf("OnlyAdmin: %v, want %s", err, want)
 	}
 	if err := parse(t, text("", "", "", "")).OnlyAdmin(); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestForeign: everything that a kubeconfig can say besides is named, by its key alone.
+// TestForeign checks that every other field of a kubeconfig is reported, by its name only.
 func TestForeign(t *testing.T) {
 	t.Parallel()
 	const secret = "not-to-be-shown"
@@ -85,7 +85,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// replaceKey takes what the text sets to nothing out, where the key is set twice.
+// replaceKey removes the unset default of a key from the text, so that the key is set only once.
 func replaceKey(b []byte, key, value string) []byte {
 	out := string(b)
 	for _, was := range []string{`"preferences": {}, `, `"extensions": null,`, `, "insecure-skip-tls-verify": false`, `, "username": ""`} {
@@ -96,7 +96,8 @@ func replaceKey(b []byte, key, value string) []byte {
 	return []byte(out)
 }
 
-// TestForeignEntries: what is not used is named as well, and a long list is cut.
+// TestForeignEntries checks that fields of unused entries are reported as well, and that a long
+// list is truncated.
 func TestForeignEntries(t *testing.T) {
 	t.Parallel()
 	more := `apiVersion: v1
@@ -124,7 +125,8 @@ contexts: [{name: c, context: {cluster: k, user: u}}, {name: c2, context: {clust
 	}
 }
 
-// TestParseRefuses: what is no kubeconfig, and nothing of it is quoted.
+// TestParseRefuses checks the errors for texts that are no kubeconfig, and that they quote none
+// of it.
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	for name, b := range map[string]string{

@@ -13,7 +13,7 @@ import (
 // reader walks the tree of a kubeconfig.
 type reader struct {
 	foreign []string
-	// err is the first one.
+	// err is the first error.
 	err error
 }
 
@@ -43,8 +43,8 @@ func (r *reader) entries(tree map[string]any, list, key string, keys []string, a
 	}
 }
 
-// only notes the keys of a map that are set and not among those given. What is null,
-// false, or has nothing in it sets nothing, as for kubectl.
+// only records the set keys of a map that are not among keys. As for kubectl, null, false and
+// empty values count as unset.
 func (r *reader) only(path string, m map[string]any, keys []string) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		if slices.Contains(keys, key) || unset(m[key]) {
@@ -99,13 +99,13 @@ func (r *reader) fail(problem string) {
 	}
 }
 
-// plain reports whether a key is shown as it is.
+// plain reports whether a key is shown without quotes.
 func plain(key string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 	return key != "" && len(key) <= longest && strings.Trim(key, letters) == ""
 }
 
-// longest is how much of a name is shown, in bytes.
+// longest is the number of bytes of a name that are shown.
 const longest = 60
 
 func quoted(name string) string {

@@ -8,15 +8,15 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// NotRegular is the error for a name that is not that of a regular file.
+// NotRegular is the error for a name that does not denote a regular file.
 type NotRegular struct {
-	// Mode is the type of what has the name.
+	// Mode is the type of the file with that name.
 	Mode fs.FileMode
 }
 
 func (e *NotRegular) Error() string { return "it is " + Kind(e.Mode) + ", not a regular file" }
 
-// Kind names a type of file, with its article.
+// Kind returns the type of a file in words, with its article.
 func Kind(mode fs.FileMode) string {
 	switch {
 	case mode&fs.ModeSymlink != 0:
@@ -44,10 +44,10 @@ func (e *Exposed) Error() string {
 		e.Folder, e.Mode.Perm(), state.ShellWord(e.Folder))
 }
 
-// Foreign is the error for a file of another user in a folder where everybody can make
-// files, such as /tmp.
+// Foreign is the error for a file of another user in a folder where every user can create files,
+// such as /tmp.
 type Foreign struct {
-	// UID is the owner's.
+	// UID is the owner of the file.
 	UID uint32
 }
 
@@ -55,10 +55,10 @@ func (e *Foreign) Error() string {
 	return fmt.Sprintf("it belongs to another user (uid %d), in a folder where every user of this machine can make files: use another file", e.UID)
 }
 
-// errUnread is the error for a named pipe into which nothing can be written.
+// errUnread is the error for a named pipe without a reader.
 var errUnread = errors.New("it is a named pipe that no process reads")
 
-// errTooLarge is the error for a file with more bytes than are read of it.
+// errTooLarge is the error for a file that exceeds the limit for reading it.
 type errTooLarge int64
 
 func (e errTooLarge) Error() string {
@@ -74,8 +74,8 @@ func IsTooLarge(err error) bool {
 	return ok
 }
 
-// Cause returns the error of this package in err, without operation and path; nil when
-// there is none.
+// Cause returns the error of this package in err, without operation and path; nil when there is
+// none.
 func Cause(err error) error {
 	if e, ok := errors.AsType[*NotRegular](err); ok {
 		return e

@@ -18,24 +18,24 @@ func Open(path string) (*os.File, error) { return open(path, os.O_RDONLY, 0, fal
 // OpenLinked opens a linked file for reading.
 func OpenLinked(path string) (*os.File, error) { return open(path, os.O_RDONLY, 0, true) }
 
-// Create makes an own file, and fails with fs.ErrExist when there is anything under its name.
+// Create creates an own file, and fails with fs.ErrExist if its name is taken.
 func Create(path string, perm fs.FileMode) (*os.File, error) {
 	return open(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm, false)
 }
 
-// Edit opens an own file for reading and writing, and makes it, 0600, when it is missing.
+// Edit opens an own file for reading and writing, and creates it with mode 0600 if it is missing.
 func Edit(path string) (*os.File, error) { return open(path, os.O_RDWR|os.O_CREATE, 0o600, false) }
 
-// Change opens an own file that is there for writing.
+// Change opens an existing own file for writing.
 func Change(path string) (*os.File, error) { return open(path, os.O_WRONLY, 0, false) }
 
-// Append opens a file of lines to go on with it, such as a log. Like Rewrite it makes a
-// file private to its owner, and accepts a stream.
+// Append opens a file of lines, such as a log, for appending. Like Rewrite it makes the file
+// private to its owner, and accepts a stream.
 func Append(path string) (*os.File, error) { return private(path, os.O_APPEND) }
 
-// Rewrite opens a file of lines and empties it. It is private to its owner (0600) from
-// then on. Streams are accepted: what IsStream reports, and a named pipe of this user's that
-// is read.
+// Rewrite opens a file of lines and empties it. It makes the file private to its owner (0600).
+// Streams are accepted: those of IsStream, and a named pipe that has a reader and, in a shared
+// folder, belongs to this user or root.
 func Rewrite(path string) (*os.File, error) {
 	f, err := private(path, 0)
 	if err != nil || IsStream(path) {
@@ -52,7 +52,7 @@ func Rewrite(path string) (*os.File, error) {
 	return f, nil
 }
 
-// Overwrite puts other content into an own file, in place and without waiting for the disk.
+// Overwrite replaces the content of an own file, in place and without waiting for the disk.
 func Overwrite(path string, b []byte) error {
 	f, err := Rewrite(path)
 	if err != nil {
@@ -98,8 +98,8 @@ func open(path string, flag int, perm fs.FileMode, follow bool) (*os.File, error
 			return fail(err)
 		}
 	}
-	// Checked before it is opened as well: an open can block, and the kernel answers "permission
-	// denied" where fs.protected_regular and fs.protected_fifos apply, without the reason.
+	// The check comes before the open as well: an open can block, and where fs.protected_regular
+	// and fs.protected_fifos apply, the kernel answers "permission denied" without the reason.
 	if info, err := stat(path); err == nil && flag&os.O_EXCL == 0 {
 		if err := acceptable(info, follow, shared); err != nil {
 			return fail(err)
@@ -108,7 +108,7 @@ func open(path string, flag int, perm fs.FileMode, follow bool) (*os.File, error
 	f, err := os.OpenFile(path, flag|unix.O_NONBLOCK|unix.O_NOCTTY, perm)
 	switch {
 	case errors.Is(err, unix.ELOOP) && !follow:
-		return fail(&NotRegular{fs.ModeSymlink}) // since the check
+		return fail(&NotRegular{fs.ModeSymlink}) // it was replaced after the check
 	case err != nil:
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func open(path string, flag int, perm fs.FileMode, follow bool) (*os.File, error
 	return f, nil
 }
 
-// acceptable refuses what is not a regular file, and in a shared folder a file of another user.
+// acceptable refuses anything but a regular file, and in a shared folder a file of another user.
 func acceptable(info fs.FileInfo, follow, shared bool) error {
 	if err := usable(info, follow); err != nil || !shared {
 		return err
@@ -131,7 +131,7 @@ func acceptable(info fs.FileInfo, follow, shared bool) error {
 	return ours(info)
 }
 
-// usable refuses what is not a regular file. What is only read may be /dev/null.
+// usable refuses anything but a regular file. A linked file may also be /dev/null.
 func usable(info fs.FileInfo, follow bool) error {
 	if info.Mode().IsRegular() {
 		return nil
@@ -142,7 +142,7 @@ func usable(info fs.FileInfo, follow bool) error {
 	return &NotRegular{info.Mode().Type()}
 }
 
-// ours refuses a file of another user than this one and root.
+// ours refuses a file that belongs neither to this user nor to root.
 func ours(info fs.FileInfo) error {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok && s.Uid != 0 && int(s.Uid) != os.Geteuid() {
 		return &Foreign{s.Uid}
@@ -164,8 +164,8 @@ func ReadGiven(path string, limit int64) ([]byte, error) {
 	return ReadLinked(path, limit)
 }
 
-// ReadBelow reads a regular file of at most limit bytes in a folder, by its name there. Of
-// links those are followed that stay in the folder.
+// ReadBelow reads a regular file of at most limit bytes in a folder, by its name there. Links
+// that stay in the folder are followed.
 func ReadBelow(folder, name string, limit int64) ([]byte, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -178,7 +178,7 @@ func ReadBelow(folder, name string, limit int64) ([]byte, error) {
 // OpenBelow opens a regular file in an open folder for reading, as ReadBelow does.
 func OpenBelow(root *os.Root, name string) (*os.File, error) {
 	info, err := root.Stat(name)
-	if err != nil && strings.HasSuffix(err.Error(), "path escapes from parent") { // package os has no value for it
+	if err != nil && strings.HasSuffix(err.Error(), "path escapes from parent") { // package os exports no error value for it
 		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("it is a symbolic link that leads out of its folder")}
 	}
 	if err != nil {
@@ -201,7 +201,7 @@ func OpenBelow(root *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// whole reads what was opened, and closes it.
+// whole reads an opened file and closes it.
 func whole(limit int64) func(*os.File, error) ([]byte, error) {
 	return func(f *os.File, err error) ([]byte, error) {
 		if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Replace begins an own file that takes its name, and the place of a file that had it, in
-// CloseAtomicallyReplace. The caller calls Cleanup in any case.
+// Replace begins an own file that takes its name in CloseAtomicallyReplace, replacing a file with
+// that name. The caller calls Cleanup in any case.
 func Replace(path string, perm fs.FileMode) (*renameio.PendingFile, error) {
 	if err := Replaceable(path); err != nil {
 		return nil, err
@@ -18,8 +18,8 @@ func Replace(path string, perm fs.FileMode) (*renameio.PendingFile, error) {
 	return renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(perm))
 }
 
-// WriteFile puts an own file in place as a whole, with these permissions also where
-// another had the name.
+// WriteFile writes an own file atomically, with these permissions even if it replaces another
+// one.
 func WriteFile(path string, b []byte, perm fs.FileMode) error {
 	f, err := Replace(path, perm)
 	if err != nil {
@@ -32,7 +32,7 @@ func WriteFile(path string, b []byte, perm fs.FileMode) error {
 	return f.CloseAtomicallyReplace()
 }
 
-// Rename gives an own file another name, where there is none or a regular file.
+// Rename renames an own file. The new name must be free, or that of a regular file.
 func Rename(from, to string) error {
 	if err := Replaceable(to); err != nil {
 		return err
@@ -40,8 +40,8 @@ func Rename(from, to string) error {
 	return os.Rename(from, to)
 }
 
-// Replaceable refuses a name at which there is anything but a regular file: a rename would
-// take the place of a link or a device, and not be seen where that leads.
+// Replaceable refuses a name that belongs to anything but a regular file: a rename would replace
+// a link or a device itself, and not what it leads to.
 func Replaceable(path string) error {
 	_, err := sharedFolder(filepath.Dir(path))
 	if info, missing := os.Lstat(path); err == nil && missing == nil {
@@ -53,8 +53,8 @@ func Replaceable(path string) error {
 	return nil
 }
 
-// MakeFolder makes a folder for own files unless it is there. A link in its place is
-// refused, and a folder that every user can write.
+// MakeFolder creates a folder for own files if it is missing. It refuses a link in its place, and
+// a folder that every user can write.
 func MakeFolder(path string, perm fs.FileMode) error {
 	if _, err := sharedFolder(filepath.Dir(path)); err != nil {
 		return &fs.PathError{Op: "open", Path: path, Err: err}
@@ -68,8 +68,8 @@ func MakeFolder(path string, perm fs.FileMode) error {
 	return CheckFolder(path)
 }
 
-// CheckFolder refuses a folder for own files that is a link, or that every user can write.
-// One that is missing is fs.ErrNotExist.
+// CheckFolder refuses a folder for own files that is a link, or that every user can write. A
+// missing one is fs.ErrNotExist.
 func CheckFolder(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -86,9 +86,9 @@ func CheckFolder(path string) error {
 	return nil
 }
 
-// sharedFolder reports whether every user can make files in a folder, and only remove
-// those of their own (sticky, as /tmp); it is Exposed where they can remove all. A folder that
-// cannot be read is not judged: to open a file in it fails.
+// sharedFolder reports whether every user can create files in a folder, and only remove their own
+// (sticky, as /tmp); the error is Exposed if every user can remove all files. An unreadable
+// folder passes: opening a file in it fails anyway.
 func sharedFolder(path string) (bool, error) {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode()&0o002 == 0 {

@@ -16,13 +16,13 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// limit is more than the victim has.
+// limit is larger than the victim file.
 const limit = 100
 
-// trap is something under a file's name that is no regular file.
+// trap is a non-regular file under the name of a file.
 type trap struct {
 	name, is string
-	// linked is what is said where links are followed; empty where that is a file.
+	// linked is the error where links are followed; empty where the target is a file.
 	linked string
 	make   func(path, victim string) error
 }
@@ -60,8 +60,8 @@ func closed(f io.Closer, err error) error {
 	return err
 }
 
-// TestTraps: whatever has a file's name, each function ends at once, says what it is, and
-// does nothing to what that leads to.
+// TestTraps checks that each function returns at once, says what has the file's name, and does
+// nothing to its target.
 func TestTraps(t *testing.T) {
 	t.Parallel()
 	own := map[string]func(path string) error{
@@ -113,7 +113,7 @@ func TestTraps(t *testing.T) {
 					t.Errorf("the victim is %v, %v, and holds %q", info, err, b)
 				}
 				if after, _ := os.ReadDir(dir); len(after) != len(before) {
-					t.Errorf("the folder holds %v, and held %v", after, before)
+					t.Errorf("the folder contains %v, before %v", after, before)
 				}
 			})
 		}
@@ -164,7 +164,7 @@ func TestOwnFiles(t *testing.T) {
 	}
 }
 
-// TestReadBelow: a link in a folder may lead to another file there, and nowhere else.
+// TestReadBelow checks that a link in a folder may lead to another file there, but not elsewhere.
 func TestReadBelow(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -189,8 +189,8 @@ func TestReadBelow(t *testing.T) {
 	}
 }
 
-// TestFolders: nothing is written where every user can replace it; where every user can
-// make files, as in /tmp, nothing is written into those of others.
+// TestFolders checks that nothing is written where every user can replace it, and that nothing is
+// written into files of other users where every user can create files, as in /tmp.
 func TestFolders(t *testing.T) {
 	t.Parallel()
 	write := map[string]func(path string) error{
@@ -239,10 +239,10 @@ func TestFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := safefile.CheckFolder(dir); err == nil || safefile.Cause(err) == nil {
-		t.Errorf("a folder for all: error = %v", err)
+		t.Errorf("a folder that all can write: error = %v", err)
 	}
 	if err := safefile.MakeFolder(filepath.Join(dir, "within"), 0o700); err == nil || safefile.Cause(err) == nil {
-		t.Errorf("a folder in one for all: error = %v", err)
+		t.Errorf("a folder in one that all can write: error = %v", err)
 	}
 	made := filepath.Join(t.TempDir(), "a", "b")
 	if err := safefile.MakeFolder(made, 0o700); err != nil {
@@ -253,8 +253,8 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// TestStreams: a descriptor of the shell's is used as it is; a pipe with a name is when
-// a process reads it.
+// TestStreams checks that a descriptor of the shell is used as it is, and that a named pipe is
+// used if a process reads it.
 func TestStreams(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{"/dev/fd/63": true, "/proc/self/fd/9": true, "/dev/stdin": true, "/dev/../dev/null": true, "/dev/tty": true, "/dev/zero": false, "/dev/fd/x": false, "/proc/1/fd/9": false, "plan": false} {
@@ -306,7 +306,7 @@ func TestStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = f.WriteString("line")
-	if err := errors.Join(err, f.Close()); err != nil { // with which the reader ends
+	if err := errors.Join(err, f.Close()); err != nil { // the reader ends with it
 		t.Error(err)
 	}
 	if got := <-read; got != "line" {

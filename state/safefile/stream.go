@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// IsStream reports whether a name is that of an open descriptor of this process, as a
-// shell writes for <(command) and >(command), of the terminal, or of /dev/null. Other names of
-// pipes and devices are no streams, since anybody can make them.
+// IsStream reports whether a name is that of an open descriptor of this process, as a shell
+// writes for <(command) and >(command), of the terminal, or of /dev/null. Other names of pipes
+// and devices are no streams, since any user can create them.
 func IsStream(path string) bool {
 	path = filepath.Clean(path)
 	_, ok := descriptor(path)
@@ -42,11 +42,11 @@ func descriptor(path string) (int, bool) {
 	return 0, false
 }
 
-// readerTime is how long a named pipe may lack a reader: both ends are begun at once, and
-// one of them is first.
+// readerTime is how long a named pipe may lack a reader: reader and writer are started at the
+// same time, and either may be first.
 const readerTime = 3 * time.Second
 
-// openPipe opens a named pipe for writing, which has to be read by then.
+// openPipe opens a named pipe for writing, and waits for a reader up to readerTime.
 func openPipe(path string) (*os.File, error) {
 	fail := func(err error) (*os.File, error) { return nil, &fs.PathError{Op: "open", Path: path, Err: err} }
 	shared, err := sharedFolder(filepath.Dir(path))
@@ -70,7 +70,7 @@ func openPipe(path string) (*os.File, error) {
 	switch {
 	case err != nil:
 	case info.Mode().Type() != fs.ModeNamedPipe:
-		err = &NotRegular{info.Mode().Type()} // since the check
+		err = &NotRegular{info.Mode().Type()} // it was replaced after the check
 	case shared:
 		err = ours(info)
 	}
@@ -81,8 +81,8 @@ func openPipe(path string) (*os.File, error) {
 	return f, nil
 }
 
-// openStream opens what IsStream reports. A descriptor is duplicated: a second opening
-// would begin a file at its start, and is not possible for a socket.
+// openStream opens a stream of IsStream. A descriptor is duplicated: opening it a second time
+// would start at the beginning of a file, and is not possible for a socket.
 func openStream(path string, flag int) (*os.File, error) {
 	n, ok := descriptor(filepath.Clean(path))
 	if !ok {

@@ -9,39 +9,39 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// Kinds of failure, to be tested with errors.Is on an *Error. In each of these
-// cases the file was left as it is.
+// Kinds of failure; test for them with errors.Is on an *Error. In each of these cases the file is
+// left as it is.
 var (
-	// ErrDamaged: the file was cut, changed by hand, or its disk failed.
+	// ErrDamaged: the file was truncated, changed by hand, or its disk failed.
 	ErrDamaged = errors.New("damaged")
 	// ErrNewer: a newer kubewright wrote the file.
 	ErrNewer = errors.New("written by a newer kubewright")
 	// ErrForeign: the file belongs to another lineage.
 	ErrForeign = errors.New("of another lineage")
-	// ErrMoved: the file is not the one that was read; somebody wrote in between.
+	// ErrMoved: the file is not the one that was read; another run wrote in between.
 	ErrMoved = backend.ErrMoved
 	// ErrLocked: another run holds the lock; the error is a *LockedError.
 	ErrLocked = backend.ErrLocked
 )
 
-// Error is a failure with one of the files.
+// Error is a failure of one of the files.
 type Error struct {
-	// Op is what could not be done: "read state", "write state", "append to journal" …
+	// Op is the failed operation: "read state", "write state", "append to journal" …
 	Op   string
 	Path string
-	// Line counts from 1; 0 when the whole file is meant.
+	// Line counts from 1; 0 stands for the whole file.
 	Line int
 	// Kind is one of the Err values, or nil for a failure of the file system.
 	Kind error
-	// Problem says what is wrong and why, Remedy what to do about it. Without a remedy the
-	// text has that of the cause, where somebody has no right to the file.
+	// Problem says what is wrong and why, Remedy what to do about it. Without a Remedy the text
+	// suggests one for a permission error, or for a name that does not denote a regular file.
 	Problem string
 	Remedy  string
 	// Err is the cause, or nil.
 	Err error
 }
 
-// Error says all of it in one line.
+// Error returns all of it in one line.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("cannot " + e.Op + " " + e.Path)

@@ -13,7 +13,7 @@ const memPath = "/c/kubewright.state.json"
 
 var memPaths = NewPaths(memPath)
 
-// sample returns a state with something of everything in it.
+// sample returns a state with an example of everything in it.
 func sample() *state.State {
 	address, err := state.ParseAddress(`node.cp["cp1"]/certs/file:/etc/kubernetes/pki/ca.crt`)
 	if err != nil {
@@ -35,7 +35,8 @@ func sample() *state.State {
 	}
 }
 
-// wantState fails unless the state on the disk is whole and of one of the serials; 0 stands for none.
+// wantState fails unless the state on the disk is whole and has one of the serials; 0 stands for
+// none.
 func wantState(t *testing.T, m *memFS, serials ...int64) int64 {
 	t.Helper()
 	st, err := Read(on(m))
@@ -60,7 +61,7 @@ func wantState(t *testing.T, m *memFS, serials ...int64) int64 {
 	return 0
 }
 
-// written returns a disk with a state of the serial on it.
+// written returns a disk that holds a state with this serial.
 func written(t *testing.T, serial int64) (*memFS, *state.State) {
 	t.Helper()
 	m, st := newMemFS(), sample()
@@ -73,8 +74,8 @@ func written(t *testing.T, serial int64) (*memFS, *state.State) {
 	return m, st
 }
 
-// TestWriteFailsAtEveryCall: whichever call fails, the file holds the old
-// state or the new one, and a run that starts again succeeds.
+// TestWriteFailsAtEveryCall checks that the file holds the old or the new state, whichever call
+// fails, and that a new run succeeds.
 func TestWriteFailsAtEveryCall(t *testing.T) {
 	t.Parallel()
 	for name, failure := range failures {
@@ -89,10 +90,10 @@ func TestWriteFailsAtEveryCall(t *testing.T) {
 				what := fmt.Sprintf("%s at call %d (%s), serial %d", name, failAt, m.log[failAt-1], serial)
 				now := wantState(t, m, serial, serial+1)
 				if err == nil && now != serial+1 {
-					t.Fatalf("%s: reported as written, and is not", what)
+					t.Fatalf("%s: reported as written, but is not", what)
 				}
 				if err != nil && !errors.Is(err, failure) {
-					t.Fatalf("%s: error %v hides the cause", what, err)
+					t.Fatalf("%s: error %v does not wrap the cause", what, err)
 				}
 				if err != nil && st.Serial != serial {
 					t.Fatalf("%s: the serial grew to %d", what, st.Serial)
@@ -115,8 +116,8 @@ func TestWriteFailsAtEveryCall(t *testing.T) {
 	}
 }
 
-// TestWriteCrashesAtEveryCall: after a power cut at any call the disk holds
-// the old state or the new one; what was reported written is there.
+// TestWriteCrashesAtEveryCall checks that after a power cut at any call the disk holds the old or
+// the new state, and everything that was reported as written.
 func TestWriteCrashesAtEveryCall(t *testing.T) {
 	t.Parallel()
 	for _, serial := range []int64{0, 3, 12} {
@@ -128,7 +129,7 @@ func TestWriteCrashesAtEveryCall(t *testing.T) {
 				after := m.reboot(lucky)
 				now := wantState(t, after, serial, serial+1)
 				if err == nil && now != serial+1 {
-					t.Fatalf("power cut at call %d: reported as written, and is not", crashAt)
+					t.Fatalf("power cut at call %d: reported as written, but is not", crashAt)
 				}
 			}
 			if m.calls < crashAt {
@@ -143,8 +144,8 @@ func entry(i int) state.Entry {
 	return state.Entry{Kind: state.EntryBegin, Step: fmt.Sprintf("node.n/p%d", i), Op: new(0)}
 }
 
-// wantEntries fails unless the journal holds the first acknowledged entries,
-// and of those that were not acknowledged at most a beginning.
+// wantEntries fails unless the journal holds the acknowledged entries and at most some of the
+// unacknowledged ones, in order.
 func wantEntries(t *testing.T, what string, m *memFS, acknowledged, tried int) {
 	t.Helper()
 	entries, _, err := readJournal(on(m).medium(), memPaths.Journal)
@@ -161,7 +162,7 @@ func wantEntries(t *testing.T, what string, m *memFS, acknowledged, tried int) {
 	}
 }
 
-// appendSome opens the journal, reserves and appends until something fails.
+// appendSome opens the journal, reserves and appends until a call fails.
 func appendSome(m *memFS, count int) (acknowledged int, err error) {
 	j, err := OpenJournal(on(m))
 	if err != nil {
@@ -172,7 +173,7 @@ func appendSome(m *memFS, count int) (acknowledged int, err error) {
 	}
 	for i := range count {
 		if err := j.Append(entry(i)); err != nil {
-			// A disk that works again is not believed.
+			// A disk that works again after a failure is not trusted.
 			if again := j.Append(entry(i + 1)); again == nil {
 				return acknowledged, errors.New("an append after a failure succeeded")
 			}
@@ -221,8 +222,8 @@ func TestJournalCrashesAtEveryCall(t *testing.T) {
 	}
 }
 
-// TestSaveCrashesAtEveryCall: between them, state and journal never lose an
-// entry that was acknowledged, wherever the power goes.
+// TestSaveCrashesAtEveryCall checks that state and journal together never lose an acknowledged
+// entry, at whichever call the power is cut.
 func TestSaveCrashesAtEveryCall(t *testing.T) {
 	t.Parallel()
 	run := state.Entry{Kind: state.EntryRun, Run: "r1", Lineage: "l1", Token: 8, Steps: 1}
@@ -263,7 +264,7 @@ func saveOn(m *memFS, st *state.State, j *Journal) error {
 	return Save(on(m), st, j)
 }
 
-// on returns the names on a disk in memory.
+// on returns the paths on a disk in memory.
 func on(m *memFS) Paths {
 	p := memPaths
 	p.FS = m

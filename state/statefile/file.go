@@ -14,15 +14,15 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// Read reads a state file. One that does not exist is a nil state and no
-// error. Other failures are an *Error: ErrDamaged, ErrNewer, state.ErrPlain,
-// state.ErrSealed, or the file system's.
+// Read reads a state file. If the file does not exist, it returns a nil state and no error. Other
+// failures are an *Error: ErrDamaged, ErrNewer, state.ErrPlain, state.ErrSealed, or an error of
+// the file system.
 func Read(p Paths) (*state.State, error) {
 	st, _, err := NewStore(p, nil).read(context.Background())
 	return st, err
 }
 
-// decode returns a state as it was written.
+// decode decrypts and decodes a stored state.
 func (m medium) decode(kept []byte) (*state.State, error) {
 	b, err := m.unseal(kept)
 	if err != nil {
@@ -31,8 +31,8 @@ func (m medium) decode(kept []byte) (*state.State, error) {
 	return decode(b)
 }
 
-// remedy says what to do about a file that is refused. It names the newest
-// older generation that can be read.
+// remedy says what to do about a file that is refused. It names the newest readable older
+// generation.
 func remedy(m medium, path string, kind error) string {
 	if kind == ErrNewer {
 		return "use that version of kubewright or a later one"
@@ -50,7 +50,7 @@ func remedy(m medium, path string, kind error) string {
 	return "there is no older state beside it: move it away and make a new one from what the hosts hold with\n\n  kubewright state recover"
 }
 
-// Write replaces a state file by the state; see Store.Write.
+// Write replaces a state file; see Store.Write.
 func Write(p Paths, st *state.State) error { return NewStore(p, nil).Write(context.Background(), st) }
 
 func sameAsRead(path string, old, st *state.State) error {
@@ -74,8 +74,8 @@ func sameAsRead(path string, old, st *state.State) error {
 	return nil
 }
 
-// replace puts a file in place, durably and whole: beside it, synced, renamed,
-// the folder synced. A leftover of an earlier attempt is removed first.
+// replace writes a file atomically and durably: a temporary file beside it is written, synced and
+// renamed, and the folder synced. A leftover of an earlier attempt is removed first.
 func replace(fsys FS, path string, b []byte) error {
 	temp := path + ".tmp"
 	if err := fsys.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -129,8 +129,8 @@ func generations(fsys FS, path string) []generation {
 	return out
 }
 
-// prune removes all but the newest generations. That one cannot be removed is
-// no reason to call a state unwritten.
+// prune removes all but the newest generations. It ignores failures: the state was written
+// nevertheless.
 func prune(fsys FS, path string) {
 	all := generations(fsys, path)
 	for _, g := range all[:max(0, len(all)-Generations)] {
@@ -138,7 +138,7 @@ func prune(fsys FS, path string) {
 	}
 }
 
-// bare takes the path off an error of package os: our errors name it themselves.
+// bare removes the path from an error of package os: our errors name it themselves.
 func bare(err error) error {
 	if cause := safefile.Cause(err); cause != nil {
 		return cause

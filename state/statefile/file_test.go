@@ -75,7 +75,7 @@ func TestGenerations(t *testing.T) {
 	}
 }
 
-// TestWriteRefuses: a file that is not the one that was read is left alone.
+// TestWriteRefuses checks that a file that is not the one that was read is left alone.
 func TestWriteRefuses(t *testing.T) {
 	t.Parallel()
 	at := func(lineage string, serial int64) *state.State {
@@ -114,7 +114,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// TestEditedStateNamesTheWayBack: the error's command is the one that helps.
+// TestEditedStateNamesTheWayBack checks that the command in the error restores a readable state.
 func TestEditedStateNamesTheWayBack(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.json")
@@ -167,8 +167,8 @@ func TestStateThatIsNoFile(t *testing.T) {
 	}
 }
 
-// TestRunIsRecorded follows a run from its journal into the state, and one
-// that was killed into the next command.
+// TestRunIsRecorded follows a run from its journal into the state, and a killed run into the next
+// command.
 func TestRunIsRecorded(t *testing.T) {
 	t.Parallel()
 	p := statefile.DirPaths(t.TempDir())
@@ -186,7 +186,7 @@ func TestRunIsRecorded(t *testing.T) {
 	if _, err := executor.Execute(t.Context(), plan, &failingRunner{}, j, executor.Options{ID: "r1", Token: 8}); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Close(); err != nil { // killed here: nothing was saved
+	if err := j.Close(); err != nil { // as if killed here: nothing was saved
 		t.Fatal(err)
 	}
 
@@ -206,7 +206,7 @@ func TestRunIsRecorded(t *testing.T) {
 	}
 }
 
-// failingRunner begins, learns something, and fails.
+// failingRunner begins a step, learns an item, and fails.
 type failingRunner struct{}
 
 func (failingRunner) RunStep(_ context.Context, s *planner.Step, _ executor.Run, report func(executor.OpEvent) error) (executor.Result, error) {
@@ -218,7 +218,7 @@ func (failingRunner) RunStep(_ context.Context, s *planner.Step, _ executor.Run,
 	return executor.Result{Learned: state.Learned{Items: []state.Item{item}}}, errors.New("timed out")
 }
 
-// TestLoadRefusesAForeignJournal names the journal, not the state.
+// TestLoadRefusesAForeignJournal checks that the error names the journal, not the state.
 func TestLoadRefusesAForeignJournal(t *testing.T) {
 	t.Parallel()
 	p := statefile.DirPaths(t.TempDir())
@@ -235,8 +235,8 @@ func TestLoadRefusesAForeignJournal(t *testing.T) {
 	}
 }
 
-// TestLoadLeavesAFragmentOut: a run that began with a state which is gone by now says too
-// little to make one of; a first run has all there is.
+// TestLoadLeavesAFragmentOut checks that the journal of a run whose initial state is gone is
+// ignored, and that the journal of a first run is complete.
 func TestLoadLeavesAFragmentOut(t *testing.T) {
 	t.Parallel()
 	run := func(serial int64) state.Entry {

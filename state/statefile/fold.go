@@ -8,13 +8,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// maxApplies is how long the history in a state becomes.
+// maxApplies is the maximum length of a state's history.
 const maxApplies = 50
 
-// Fold applies the entries of a journal to a state and returns the result; st
-// is not changed and may be nil, as before the first apply. Folding entries
-// that a state already contains changes nothing. It fails with ErrForeign when
-// the entries are of another lineage.
+// Fold applies the entries of a journal to a state and returns the result. It does not change st,
+// which may be nil, as before the first apply. Folding entries that a state already contains
+// changes nothing. Fold fails with ErrForeign when the entries are of another lineage.
 func Fold(st *state.State, entries []state.Entry) (*state.State, error) {
 	f := newFolder(st)
 	for _, e := range entries[contained(st, entries):] {
@@ -25,9 +24,9 @@ func Fold(st *state.State, entries []state.Entry) (*state.State, error) {
 	return f.finish(), nil
 }
 
-// contained returns how many of the entries a state contains. It is written with all that a
-// journal has, and that is emptied next: a state that knows a run knows all of it, and by
-// a look at the hosts more than that.
+// contained returns how many of the entries a state contains. A state is written with the whole
+// journal, which is emptied next: a state that knows a run contains all of its entries, and
+// beyond these an observation of the hosts.
 func contained(st *state.State, entries []state.Entry) int {
 	n, known := 0, false
 	for i, e := range entries {
@@ -41,12 +40,12 @@ func contained(st *state.State, entries []state.Entry) int {
 	return n
 }
 
-// folder is a state under change, with its items by address.
+// folder is a state during a fold, with its items by address.
 type folder struct {
 	state state.State
 	items map[string]state.Item
-	// done are the steps of the last run that were done; partial reports whether they are not
-	// all of its plan.
+	// done are the completed steps of the last run; partial reports whether that run does not
+	// cover its whole plan.
 	done    map[string]bool
 	partial bool
 }
@@ -84,7 +83,7 @@ func (f *folder) apply(e state.Entry) error {
 		}
 		f.learn(e.Learned)
 	case state.EntryBegin:
-		// Whose host it is has to be known before its first change.
+		// The owner of a host has to be recorded before its first change.
 		f.learn(e.Learned)
 		f.begun(e.Step)
 	case state.EntryDone:
@@ -100,7 +99,7 @@ func (f *folder) apply(e state.Entry) error {
 	return nil
 }
 
-// last returns the entry of the history that a journal goes on with; nil before the first.
+// last returns the history's entry of the current run; nil before the first run.
 func (f *folder) last() *state.Apply {
 	if n := len(f.state.Applies); n > 0 {
 		return &f.state.Applies[n-1]
@@ -108,7 +107,7 @@ func (f *folder) last() *state.Apply {
 	return nil
 }
 
-// begun notes a step of which something may have been done.
+// begun records a step that may have been done in part.
 func (f *folder) begun(step string) {
 	if i, found := slices.BinarySearch(f.state.Unseen, step); !found && step != "" {
 		f.state.Unseen = slices.Insert(f.state.Unseen, i, step)
@@ -122,7 +121,7 @@ func (f *folder) begun(step string) {
 	}
 }
 
-// closed notes a step that was done; with the last one the plan has come to its end.
+// closed records a completed step; with the last one the plan is completed.
 func (f *folder) closed(step string) {
 	f.begun(step)
 	f.done[step] = true
@@ -134,9 +133,9 @@ func (f *folder) closed(step string) {
 	f.forgetBegun()
 }
 
-// failed notes a step that failed. One that was refused because of what somebody has
-// changed counts as not begun, whatever it has done before that: going on with the
-// plan has to find that change, and not to take it for the step's own.
+// failed records a failed step. A step that was refused because of a foreign change counts as not
+// begun, even if it did something before: a run that continues the plan has to detect that
+// change, and must not take it for the step's own.
 func (f *folder) failed(e state.Entry) {
 	if e.Refused {
 		f.see(e.Step)
@@ -151,14 +150,14 @@ func (f *folder) failed(e state.Entry) {
 	}
 }
 
-// forgetBegun drops the steps of plans that do not go on any more.
+// forgetBegun drops the begun steps of plans that are not continued any more.
 func (f *folder) forgetBegun() {
 	for i := range f.state.Applies {
 		f.state.Applies[i].Begun = nil
 	}
 }
 
-// run opens a run. One that the state knows already is counted again.
+// run opens a run. A run that the state already knows is replaced.
 func (f *folder) run(e state.Entry) error {
 	if f.state.Lineage == "" {
 		f.state.Lineage = e.Lineage
@@ -199,7 +198,7 @@ func (f *folder) learn(l state.Learned) {
 		delete(f.items, address.String())
 	}
 	for _, item := range l.Items {
-		item.Origin = nil // who wants a value is the configuration's to say
+		item.Origin = nil // the origin of a value comes from the configuration
 		f.items[item.Address.String()] = item
 	}
 	maps.Copy(f.state.Clusters, l.Clusters)
@@ -209,15 +208,15 @@ func (f *folder) learn(l state.Learned) {
 	}
 }
 
-// see drops a step from those that nobody has seen to be done.
+// see removes a step from those that are not confirmed as done.
 func (f *folder) see(step string) {
 	if i, found := slices.BinarySearch(f.state.Unseen, step); found {
 		f.state.Unseen = slices.Delete(f.state.Unseen, i, i+1)
 	}
 }
 
-// move gives what is recorded of a target another name. Where nothing is, it
-// was moved before.
+// move renames a target in everything recorded. If nothing is recorded under the old name, it was
+// moved before.
 func (f *folder) move(m state.Moved) {
 	for key, item := range f.items {
 		if to := m.Of(item.Address.Target); to != item.Address.Target {
@@ -247,7 +246,7 @@ func (f *folder) move(m state.Moved) {
 	}
 }
 
-// renamed gives sorted steps on a target its other name.
+// renamed renames a target in sorted step addresses.
 func renamed(steps []string, m state.Moved) {
 	for i, text := range steps {
 		if a, err := state.ParseAddress(text); err == nil {
@@ -258,7 +257,7 @@ func renamed(steps []string, m state.Moved) {
 	slices.Sort(steps)
 }
 
-// leave forgets a target; with a cluster go its addons.
+// leave drops a target; the addons of a cluster are dropped with it.
 func (f *folder) leave(t state.Target) {
 	of := func(a state.Address) bool {
 		return a.Target == t || t.Type == state.TypeCluster && a.Target.Type == state.TypeAddon && a.Target.Name == t.Name

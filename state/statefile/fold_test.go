@@ -72,8 +72,8 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// TestFoldTellsWhatNobodyHasSeen: what was begun is unseen until it was seen to be done, in
-// whichever run that is, or until its target is no more, with a cluster its addons.
+// TestFoldTellsWhatNobodyHasSeen checks that a begun step is unseen until any run has confirmed
+// it, or until its target is removed; the addons of a cluster are removed with it.
 func TestFoldTellsWhatNobodyHasSeen(t *testing.T) {
 	t.Parallel()
 	step := func(kind state.EntryKind, step string, refused bool) state.Entry {
@@ -94,7 +94,7 @@ func TestFoldTellsWhatNobodyHasSeen(t *testing.T) {
 		entries []state.Entry
 		want    []string
 	}{
-		"nobody looked":       {entries, []string{"cluster.prod/addon", "node.w/certs", "node.w/images"}},
+		"nothing observed":    {entries, []string{"cluster.prod/addon", "node.w/certs", "node.w/images"}},
 		"something is open":   {append(slices.Clip(entries), saw("cluster.prod/addon", "node.w/images")), []string{"node.w/certs"}},
 		"everything is done":  {append(slices.Clip(entries), saw("cluster.prod/addon", "node.w/certs", "node.w/images")), nil},
 		"begun after a look":  {append(slices.Clip(entries), saw("cluster.prod/addon", "node.w/certs", "node.w/images"), run("r3"), step(state.EntryBegin, "node.w/drain", false)), []string{"node.w/drain"}},
@@ -109,14 +109,14 @@ func TestFoldTellsWhatNobodyHasSeen(t *testing.T) {
 		}
 		again, err := Fold(st, c.entries)
 		if err != nil || !slices.Equal(again.Unseen, c.want) {
-			t.Errorf("%s: folded once more, unseen are %v, want %v (%v)", name, again.Unseen, c.want, err)
+			t.Errorf("%s: folded again, unseen are %v, want %v (%v)", name, again.Unseen, c.want, err)
 		}
 	}
 }
 
-// TestFoldTellsHowFarAPlanCame: a plan has come to its end when all steps of a run
-// that leaves nothing were done, and until then it is known which were begun, also in
-// the runs that it goes on from.
+// TestFoldTellsHowFarAPlanCame checks that a plan is finished when all steps of a run that covers
+// its rest are done, and that until then the begun steps are known, including those of the runs
+// that it continues.
 func TestFoldTellsHowFarAPlanCame(t *testing.T) {
 	t.Parallel()
 	run := func(id, resumes string) state.Entry {
@@ -160,14 +160,14 @@ func TestFoldTellsHowFarAPlanCame(t *testing.T) {
 		}
 		for _, before := range st.Applies[:len(st.Applies)-1] {
 			if len(before.Begun) > 0 && (!a.Unfinished || a.Plan != before.Plan) {
-				t.Errorf("%s: what was begun before is still known: %+v", tt.name, before)
+				t.Errorf("%s: the steps begun earlier are still recorded: %+v", tt.name, before)
 			}
 		}
 	}
 }
 
-// TestFoldTellsWhoHasLeft: until an apply has come to its end and the state is written it is
-// known who has left in it and in those before it, whatever their plans were.
+// TestFoldTellsWhoHasLeft checks that removed targets stay recorded until an apply is completed
+// and the state is written, including those of earlier applies with other plans.
 func TestFoldTellsWhoHasLeft(t *testing.T) {
 	t.Parallel()
 	run := func(id string, steps int) state.Entry {
@@ -182,7 +182,7 @@ func TestFoldTellsWhoHasLeft(t *testing.T) {
 		entries []state.Entry
 		want    []state.Target
 	}{
-		{"nobody", []state.Entry{run("r1", 3)}, nil},
+		{"none", []state.Entry{run("r1", 3)}, nil},
 		{"two", first, []state.Target{state.NodeTarget("u"), state.NodeTarget("v")}},
 		{"another run", append(slices.Clip(first), run("r2", 2)), []state.Target{state.NodeTarget("u"), state.NodeTarget("v")}},
 		{"another leaves", append(slices.Clip(first), run("r2", 2), leaves("w")), []state.Target{state.NodeTarget("u"), state.NodeTarget("v"), state.NodeTarget("w")}},
@@ -197,12 +197,12 @@ func TestFoldTellsWhoHasLeft(t *testing.T) {
 		}
 		for _, before := range st.Applies[:len(st.Applies)-1] {
 			if len(before.Left) > 0 {
-				t.Errorf("%s: an apply that does not go on keeps them: %+v", tt.name, before)
+				t.Errorf("%s: an apply that is not continued keeps them: %+v", tt.name, before)
 			}
 		}
 		unfinished := st.Applies[len(st.Applies)-1].Unfinished
 		if st.Written(); len(st.HaveLeft()) > 0 && !unfinished {
-			t.Errorf("%s: after the end, with the state written, they are known still: %v", tt.name, st.HaveLeft())
+			t.Errorf("%s: they are still recorded after the end, with the state written: %v", tt.name, st.HaveLeft())
 		}
 	}
 }
@@ -247,8 +247,8 @@ func drawEntries(t *rapid.T) []state.Entry {
 	return entries
 }
 
-// TestFoldTwice: folding what a state already contains changes nothing, a
-// state is not changed by folding onto it, and the result can be written.
+// TestFoldTwice checks that folding entries that a state already contains changes nothing, that
+// Fold does not change its argument, and that the result can be written.
 func TestFoldTwice(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -259,7 +259,7 @@ func TestFoldTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !reflect.DeepEqual(before, sample()) {
-			t.Fatal("the state folded onto was changed")
+			t.Fatal("Fold changed its argument")
 		}
 		twice, err := Fold(once, entries)
 		if err != nil || !reflect.DeepEqual(once, twice) {
@@ -271,8 +271,8 @@ func TestFoldTwice(t *testing.T) {
 	})
 }
 
-// TestFoldMoves: everything that is recorded of a target goes by its new name,
-// of a cluster its addons and nodes with it; a second time changes nothing.
+// TestFoldMoves checks that everything recorded for a target takes its new name, including a
+// cluster's addons and nodes, and that a repetition changes nothing.
 func TestFoldMoves(t *testing.T) {
 	t.Parallel()
 	file := func(of state.Target) state.Item {
@@ -304,13 +304,13 @@ func TestFoldMoves(t *testing.T) {
 			t.Errorf("nodes %v, clusters %v", got.Nodes, got.Clusters)
 		}
 		if st.Nodes[a].Cluster != "one" {
-			t.Error("the state before was changed")
+			t.Error("Fold changed its argument")
 		}
 	}
 }
 
-// TestFoldLeavesWhatTheStateContains: a state that knows a run was written at its end, and
-// has learned more by then than the journal has; of the runs behind it it has nothing.
+// TestFoldLeavesWhatTheStateContains checks that the journal of a run that the state knows is
+// skipped, because the state may contain newer observations, and that later runs are folded.
 func TestFoldLeavesWhatTheStateContains(t *testing.T) {
 	t.Parallel()
 	begin := func(run, step string) []state.Entry {

@@ -13,23 +13,21 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// document is a state file as JSON has it. Upgrades work on it, so that they
-// need no Go types of formats that are gone.
+// document is a decoded state file. Upgrades work on it, so they need no Go types of old formats.
 type document = map[string]any
 
-// upgrades takes a document from one format to the next: the function at index
-// i makes format i+2 of format i+1. To change the format: raise
-// state.FormatVersion, append a function here and keep a file of the old
-// format among the tests. Functions that were released are never changed.
+// upgrades convert a document from one format to the next: the function at index i converts
+// format i+1 to i+2. To change the format: raise state.FormatVersion, append a function here and
+// keep a file of the old format among the tests. Never change a released function.
 var upgrades = []func(document) error{}
 
 const digestKey = "digest"
 
-// digestLine is what stands before a digest in a file that encode wrote: a line of its
-// own, which no text can look like.
+// digestLine precedes a digest in a file that encode wrote: a line of its own, which no text
+// value can imitate.
 const digestLine = "\n  \"" + digestKey + `": "`
 
-// encode writes a state as a file: sorted, indented, with its digest.
+// encode encodes a state as a file: sorted, indented, with its digest.
 func encode(st *state.State) ([]byte, error) {
 	raw, err := json.Marshal(st)
 	if err != nil {
@@ -39,9 +37,9 @@ func encode(st *state.State) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc[digestKey] = "" // whose place is filled when the rest is known
+	doc[digestKey] = "" // a placeholder until the rest is encoded
 	var b bytes.Buffer
-	b.Grow(len(raw) * 3 / 2) // with what indents it
+	b.Grow(len(raw) * 3 / 2) // with room for the indentation
 	if err := canonical(&b, doc, "  "); err != nil {
 		return nil, err
 	}
@@ -49,8 +47,8 @@ func encode(st *state.State) ([]byte, error) {
 	return slices.Concat(before, []byte(digestLine+digestOf(contentOf(before, after))+`",`), after), nil
 }
 
-// digest is over the content, not the bytes: reindenting or other line ends do
-// no harm, any other change is found.
+// digest covers the content, not the bytes: indentation and line ends do not matter, any other
+// change is detected.
 func digest(doc document) (string, error) {
 	h := sha256.New()
 	if err := canonical(h, doc, ""); err != nil {
@@ -87,8 +85,8 @@ func parse(b []byte) (document, error) {
 	return doc, nil
 }
 
-// decode reads what encode writes, of this format or an older one. Its errors
-// are an *Error without path and remedy.
+// decode decodes a file of encode, of this format or an older one. Its errors are an *Error
+// without path and remedy.
 func decode(b []byte) (*state.State, error) { return decodeFormat(b, state.FormatVersion, upgrades) }
 
 func decodeFormat(b []byte, current int64, upgrades []func(document) error) (*state.State, error) {
@@ -126,9 +124,9 @@ func decodeFormat(b []byte, current int64, upgrades []func(document) error) (*st
 	return typed(content.Bytes())
 }
 
-// asWritten returns the canonical content of a file of this format that nobody but
-// encode has written. It is nil of any other, which has to be taken apart before its
-// digest can be compared. With a big state this saves most of the time.
+// asWritten returns the canonical content of a file of this format that is exactly as encode
+// wrote it. For any other file it returns nil: that one has to be parsed before its digest can be
+// compared. With a big state this saves most of the time.
 func asWritten(b []byte, format int64) []byte {
 	before, rest, found := bytes.Cut(b, []byte(digestLine))
 	recorded, after, ended := bytes.Cut(rest, []byte(`",`))
@@ -142,16 +140,16 @@ func asWritten(b []byte, format int64) []byte {
 	return content
 }
 
-// contentOf returns the canonical content of a file that encode wrote: of what stands before
-// its digest, and after it.
+// contentOf returns the canonical content of a file of encode, from the parts before and after
+// its digest.
 func contentOf(before, after []byte) []byte {
 	content := make([]byte, 0, len(before)+len(after))
 	return append(compact(compact(content, before), after), '\n')
 }
 
-// compact appends what json.Compact makes of lines that encode has indented, which have
-// a key and what its value begins with on each line, in a third of the time. Of other
-// text it makes something of another digest.
+// compact does what json.Compact does, in a third of the time, for lines that encode has
+// indented: each has one key and the beginning of its value. For other text the result has a
+// different digest.
 func compact(out, indented []byte) []byte {
 	for line := range bytes.Lines(indented) {
 		line = bytes.TrimLeft(bytes.TrimSuffix(line, []byte("\n")), " ")
@@ -164,7 +162,7 @@ func compact(out, indented []byte) []byte {
 	return out
 }
 
-// keyOf returns the key that a line begins with, in its quotes; nil when none does.
+// keyOf returns the quoted key at the beginning of a line; nil when there is none.
 func keyOf(line []byte) []byte {
 	if !bytes.HasPrefix(line, []byte(`"`)) {
 		return nil
@@ -197,7 +195,7 @@ func formatOf(doc document) (int64, error) {
 	return version, nil
 }
 
-// checkDigest takes the digest out of the document and compares.
+// checkDigest removes the digest from the document and compares it.
 func checkDigest(doc document) error {
 	recorded, ok := doc[digestKey].(string)
 	if !ok {
@@ -214,8 +212,8 @@ func checkDigest(doc document) error {
 	return nil
 }
 
-// typed turns checked content into a State. A field that State does not know came
-// from a newer program: dropping it would lose what that one remembers.
+// typed decodes checked content into a State. A field that State does not know comes from a newer
+// version: dropping it would lose data of that version.
 func typed(content []byte) (*state.State, error) {
 	st := &state.State{}
 	dec := json.NewDecoder(bytes.NewReader(content))

@@ -21,8 +21,8 @@ func encoded(t testing.TB, st *state.State) []byte {
 	return b
 }
 
-// TestFormat1 holds format 1 still: a file written by the first release reads
-// and is written again byte for byte.
+// TestFormat1 checks that a file of format 1, as the first release wrote it, is read and written
+// again byte for byte.
 func TestFormat1(t *testing.T) {
 	t.Parallel()
 	const path = "testdata/format1.json"
@@ -47,8 +47,8 @@ func TestFormat1(t *testing.T) {
 	}
 }
 
-// TestAppliesOfBefore: an apply of a version that did not record whether the plan came
-// to its end is read, and counts as one that did: nothing goes on from it.
+// TestAppliesOfBefore checks that an apply of a version that did not record whether the plan was
+// completed counts as completed: nothing continues it.
 func TestAppliesOfBefore(t *testing.T) {
 	t.Parallel()
 	st := sample()
@@ -56,7 +56,7 @@ func TestAppliesOfBefore(t *testing.T) {
 	b := encoded(t, st)
 	for _, key := range []string{"unfinished", "begun"} {
 		if bytes.Contains(b, []byte(key)) {
-			t.Fatalf("it is not as such a version writes it: it has %s", key)
+			t.Fatalf("it differs from what such a version writes: it has %s", key)
 		}
 	}
 	back, err := decode(b)
@@ -65,7 +65,7 @@ func TestAppliesOfBefore(t *testing.T) {
 	}
 }
 
-// TestEveryFlippedBit: no bit of a file can change what it says unnoticed.
+// TestEveryFlippedBit checks that no flipped bit changes the content of a file undetected.
 func TestEveryFlippedBit(t *testing.T) {
 	t.Parallel()
 	st := sample()
@@ -99,8 +99,8 @@ func TestEveryCut(t *testing.T) {
 	}
 }
 
-// TestAsWritten: what encode wrote need not be taken apart to find that it is
-// whole, and says the same as when it is.
+// TestAsWritten checks that a file of encode is verified without parsing it, with the same
+// content as by parsing.
 func TestAsWritten(t *testing.T) {
 	t.Parallel()
 	b := encoded(t, sample())
@@ -120,7 +120,7 @@ func TestAsWritten(t *testing.T) {
 	}
 }
 
-// TestCompact: what was indented is as it was before, whatever keys and texts hold.
+// TestCompact checks that compact reverses the indentation, whatever keys and texts contain.
 func TestCompact(t *testing.T) {
 	t.Parallel()
 	var list []any
@@ -153,7 +153,7 @@ func TestReindentedIsNotEdited(t *testing.T) {
 	}
 }
 
-// resealed returns a file changed by somebody who knows how to make the digest.
+// resealed returns a changed file with a matching digest.
 func resealed(t *testing.T, change func(document)) []byte {
 	t.Helper()
 	doc, err := parse(encoded(t, sample()))
@@ -207,7 +207,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// TestUpgrade: one function per version, each once, in order.
+// TestUpgrade checks that the functions run in order, one per version, each once.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	chain := []func(document) error{
@@ -227,8 +227,8 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// FuzzDecode: no input panics, and what is read is written and read the same: as it
-// is, and with the digest that somebody would give it who knows how.
+// FuzzDecode checks that no input panics, and that every accepted input is encoded and decoded to
+// the same state: the input as it is, and the input with a matching digest.
 func FuzzDecode(f *testing.F) {
 	f.Add(encoded(f, sample()))
 	f.Add([]byte(`{"format_version":1,"digest":"sha256:0"}`))
@@ -245,7 +245,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// redigested returns a document with the digest that belongs to its content.
+// redigested returns a document with the digest that matches its content.
 func redigested(b []byte) []byte {
 	doc, err := parse(b)
 	if err != nil || doc == nil {
@@ -259,7 +259,7 @@ func redigested(b []byte) []byte {
 	return out
 }
 
-// canonicalText returns what canonical writes.
+// canonicalText returns the output of canonical.
 func canonicalText(doc document, indent string) ([]byte, error) {
 	var b bytes.Buffer
 	err := canonical(&b, doc, indent)

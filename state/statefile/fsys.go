@@ -9,19 +9,19 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// FS is the part of a file system that this package needs, so that tests can
-// fail each call, end the process at it, or lose what was not synced.
+// FS is the part of a file system that this package needs, so that tests can make each call fail,
+// end the process at it, or lose unsynced data.
 type FS interface {
 	ReadFile(name string) ([]byte, error)
 	// ReadDir lists the names in a folder.
 	ReadDir(dir string) ([]string, error)
-	// Create makes a new file, 0600; one with that name must not exist.
+	// Create creates a new file with mode 0600; its name must be free.
 	Create(name string) (File, error)
-	// Open opens a file for writing at offsets and makes it when it is missing, 0600.
+	// Open opens a file for writing at offsets, and creates it with mode 0600 if it is missing.
 	Open(name string) (File, error)
 	Rename(from, to string) error
 	Remove(name string) error
-	// SyncDir makes what was created, renamed and removed in a folder durable.
+	// SyncDir makes creations, renames and removals in a folder durable.
 	SyncDir(dir string) error
 }
 
@@ -43,10 +43,10 @@ type disk struct{}
 
 type diskFile struct{ *os.File }
 
-// errLarge is the error for a file with more bytes than kubewright writes or reads.
+// errLarge is the error for a file that exceeds the size that kubewright writes and reads.
 var errLarge = fmt.Errorf("it has more than %d MiB, the most that is read of it", backend.MaxState>>20)
 
-// ReadFile reads a state, an older one, or a journal, of at most backend.MaxState bytes.
+// ReadFile reads a state, an older generation, or a journal, of at most backend.MaxState bytes.
 func (disk) ReadFile(name string) ([]byte, error) {
 	b, err := safefile.Read(name, backend.MaxState)
 	if safefile.IsTooLarge(err) {
@@ -86,8 +86,8 @@ func (disk) SyncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// probe finds a full disk where space cannot be reserved: it writes size bytes
-// behind the file's end, and takes them off again.
+// probe detects a full disk where space cannot be reserved: it extends the file to size bytes,
+// and truncates it again.
 func probe(f *os.File, size int64) error {
 	info, err := f.Stat()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestProbe: looking for space leaves the file as it was.
+// TestProbe checks that probing for space leaves the file unchanged.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -26,7 +26,7 @@ func TestProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := probe(f, 200_000); err == nil {
-		t.Error("a closed file has space")
+		t.Error("probing a closed file succeeds")
 	}
 	if b, err := os.ReadFile(path); err != nil || !bytes.Equal(b, []byte("line\n")) {
 		t.Errorf("the file holds %d bytes, %v", len(b), err)

@@ -15,8 +15,8 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// journals are some as runs leave them: of every kind of line, cut off within one, with a
-// length that was written before its content, and with lines that are lost or come twice.
+// journals returns journals as runs leave them: with every kind of line, truncated within a line,
+// with a length that was written before the content, and with missing and repeated lines.
 func journals(t testing.TB, m medium) [][]byte {
 	t.Helper()
 	at := time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC)
@@ -44,8 +44,8 @@ func journals(t testing.TB, m medium) [][]byte {
 	return out
 }
 
-// wrapped is a codec that hides nothing, so that what is varied of a sealed line is the
-// line and not the cipher: encryption.Codec has its own tests.
+// wrapped is a codec that hides nothing, so the fuzzer varies the line and not the cipher:
+// encryption.Codec has its own tests.
 type wrapped struct{}
 
 const wrappedHead = "wrapped:"
@@ -65,9 +65,8 @@ func (wrapped) Open(kept []byte) ([]byte, error) {
 	return base64.StdEncoding.AppendDecode(nil, body)
 }
 
-// FuzzScanSealed is FuzzScan of journals whose lines are encrypted: no input panics, a
-// line that is not encrypted is never taken for one that is, and what was read is read
-// the same.
+// FuzzScanSealed is FuzzScan for encrypted journals: no input panics, a plain line is never
+// accepted as an encrypted one, and the valid part of an input scans to the same entries.
 func FuzzScanSealed(f *testing.F) {
 	m := medium{codec: wrapped{}}
 	for _, b := range append(journals(f, m), journals(f, medium{})...) {
@@ -85,14 +84,14 @@ func FuzzScanSealed(f *testing.F) {
 				t.Fatalf("%d entries are read of %d lines that are encrypted", len(entries), n)
 			}
 			if again, n, err := m.scan(input[:size]); err != nil || n != size || len(again) != len(entries) {
-				t.Fatalf("what is valid reads as %d entries of %d, %v", len(again), len(entries), err)
+				t.Fatalf("the valid part is read as %d entries of %d, %v", len(again), len(entries), err)
 			}
 		}
 	})
 }
 
-// FuzzReadLockInfo: whatever a lock file holds, it names somebody or nobody, and what it
-// says is read of what is written of it.
+// FuzzReadLockInfo checks that any content of a lock file can be read, and that what was read
+// survives being written and read again.
 func FuzzReadLockInfo(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "lock")
 	info := LockInfo{ID: "b71e", Who: "ada@laptop", PID: 4711, Operation: "apply", Time: time.Date(2026, time.March, 2, 9, 0, 0, 1, time.UTC), File: "8:1:42"}
@@ -116,15 +115,15 @@ func FuzzReadLockInfo(f *testing.F) {
 		}
 		read := readRecord(path)
 		if err := writeTo(path, read); err != nil {
-			t.Fatalf("what is read of %q cannot be written: %v", b, err)
+			t.Fatalf("the record read from %q cannot be written: %v", b, err)
 		}
 		if again := readRecord(path); again.String() != read.String() || again.File != read.File || !again.Renewed.Equal(read.Renewed) || !slices.Equal(again.Before, read.Before) {
-			t.Errorf("%+v is read of %q, and of what that says %+v", read, b, again)
+			t.Errorf("%+v is read from %q, and %+v after writing that", read, b, again)
 		}
 	})
 }
 
-// writeTo has a lock's file say something.
+// writeTo writes a record into a lock file.
 func writeTo(path string, r record) error {
 	f, err := safefile.Edit(path)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/kubewright/kubewright/state/backend"
 )
 
-// Held is the lock of a store: that of this folder, which keeps the runs of this
-// machine apart and with them the journal, and that of the backend.
+// Held is the held lock of a store: the lock of the folder, which separates the runs of this
+// machine and protects the journal, and the lock of the backend.
 type Held struct {
 	local  *Lock
 	remote backend.Lock
@@ -24,21 +24,21 @@ type Held struct {
 
 	mu   sync.Mutex
 	lost error
-	// asked is when the backend was last asked about the lock, by the wall clock,
-	// which goes on while a machine sleeps or a process is stopped.
+	// asked is when the backend was last asked about the lock, by the wall clock, which advances
+	// while a machine sleeps or a process is stopped.
 	asked time.Time
 }
 
-// fresh is for how long an answer about the lock of a backend is believed.
+// fresh is how long an answer about the lock of a backend stays valid.
 const fresh = 10 * time.Second
 
-// Lock takes the lock and holds it until Unlock. It waits for up to timeout, 0
-// trying once, and then fails with a *LockedError.
+// Lock takes the lock and holds it until Unlock. It waits up to timeout (0 tries once), and then
+// fails with a *LockedError.
 //
-// A lock in the backend that a run of this folder left behind, which was killed or
-// got no answer, is taken over: that the folder's own lock was free, in the very file
-// which that run had locked, proves that it is gone. A copy of the folder proves
-// nothing, and any other lock is left alone.
+// A backend lock that an earlier run of this folder left, because it was killed or got no answer,
+// is taken over: the folder's own lock was free, in the same file that the earlier run had
+// locked, which proves that that run has ended. A copy of the folder proves nothing, and any
+// other lock is left alone.
 func (s *Store) Lock(ctx context.Context, info LockInfo, timeout time.Duration) error {
 	began := time.Now()
 	local, err := Acquire(ctx, s.Paths.Lock, info, timeout)
@@ -58,9 +58,9 @@ func (s *Store) Lock(ctx context.Context, info LockInfo, timeout time.Duration) 
 	return nil
 }
 
-// LockBackend takes the backend's lock alone, for who holds that of the folder for
-// another place of the same state. It waits as Lock does; nil is the lock of a
-// backend that has none.
+// LockBackend takes only the backend's lock, for a caller that holds the folder's lock for
+// another place of the same state. It waits as Lock does; a nil lock means that the backend has
+// none.
 func (s *Store) LockBackend(ctx context.Context, folder *Held, info LockInfo, timeout time.Duration) (backend.Lock, error) {
 	lock, err := s.lockBackend(ctx, info, folder.local, timeout)
 	if err != nil {
@@ -76,9 +76,9 @@ func withWaited(err error, timeout time.Duration) error {
 	return err
 }
 
-// lockBackend takes the backend's lock for who has that of the folder. Of a failure
-// that is no refusal nobody knows whether the lock was taken, or will be: the backend
-// is asked to end it, and, for it may be silent, the next run here is told.
+// lockBackend takes the backend's lock for the holder of the folder's lock. After a failure other
+// than a refusal the lock may have been taken, or be taken later: the backend is asked to end it
+// and, since it may not answer, the run is recorded for the next one here.
 func (s *Store) lockBackend(ctx context.Context, info LockInfo, folder *Lock, timeout time.Duration) (backend.Lock, error) {
 	lock, err := s.tryBackend(ctx, info, folder.left.runs(), timeout)
 	if err == nil || errors.Is(err, backend.ErrLocked) {
@@ -104,7 +104,7 @@ func (s *Store) tryBackend(ctx context.Context, info LockInfo, dead []string, ti
 		}
 		id := locked.Info.ID
 		if i := slices.Index(dead, id); id != "" && i >= 0 {
-			dead = slices.Delete(slices.Clone(dead), i, i+1) // once
+			dead = slices.Delete(slices.Clone(dead), i, i+1) // only once per run
 			if err := s.backend.ForceUnlock(ctx, id); err != nil {
 				return nil, err
 			}
@@ -123,7 +123,7 @@ func (s *Store) tryBackend(ctx context.Context, info LockInfo, dead []string, ti
 	}
 }
 
-// beat shows signs of life until end is called.
+// beat renews the sign of life until end is called.
 func (h *Held) beat() {
 	if h.remote == nil {
 		return
@@ -145,7 +145,7 @@ func (h *Held) beat() {
 	h.end = func() { cancel(); done.Wait() }
 }
 
-// ask asks the backend about the lock.
+// ask confirms the lock with the backend.
 func (h *Held) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, fresh)
 	defer cancel()
@@ -158,9 +158,9 @@ func (h *Held) ask(ctx context.Context) {
 	}
 }
 
-// Confirm fails with backend.ErrLost when the lock is not this run's any more.
-// A backend that cannot be asked says nothing about that: nobody takes a lock
-// because its holder is silent. Without a lock there is nothing to confirm.
+// Confirm fails with backend.ErrLost when this run no longer holds the lock. A backend that
+// cannot be asked proves nothing: a silent holder keeps its lock. Without a lock there is nothing
+// to confirm.
 func (h *Held) Confirm(ctx context.Context) error {
 	if h == nil {
 		return nil
@@ -182,8 +182,8 @@ func (h *Held) Confirm(ctx context.Context) error {
 	return h.lost
 }
 
-// ForceUnlock ends the lock of a run: the backend's, and, if that run was made
-// in this folder, the folder's with it. See backend.Backend.
+// ForceUnlock ends the lock of a run: the backend's lock and, if the run belongs to this folder,
+// the folder's lock as well. See backend.Backend.
 func (s *Store) ForceUnlock(ctx context.Context, id string) error {
 	if !s.local {
 		folder := NewLocal(s.Paths)
@@ -196,20 +196,20 @@ func (s *Store) ForceUnlock(ctx context.Context, id string) error {
 	return s.backend.ForceUnlock(ctx, id)
 }
 
-// Held returns the lock that Lock took; nil before and after.
+// Held returns the lock that Lock took; nil while it is not held.
 func (s *Store) Held() *Held { return s.held }
 
-// Left says whose run held the folder's lock before, and ended without giving it back.
+// Left returns the previous holder of the folder's lock, if it ended without releasing it.
 func (h *Held) Left() LockInfo { return h.local.Left() }
 
-// PassOn has the next command told what Left tells this one, which has done nothing
+// PassOn makes the next command see in Left what this one sees, because this one does nothing
 // about what that run left behind.
 func (h *Held) PassOn() { h.passOn = true }
 
-// Locked reports whether the backend holds a lock of this run. Some have none.
+// Locked reports whether the backend holds a lock of this run. Some backends have no locks.
 func (h *Held) Locked() bool { return h.remote != nil }
 
-// Unlock gives the lock back.
+// Unlock releases the lock.
 func (s *Store) Unlock(ctx context.Context) error {
 	h := s.held
 	if h == nil {
@@ -222,7 +222,7 @@ func (s *Store) Unlock(ctx context.Context) error {
 		err = h.remote.Release(ctx)
 	}
 	if err != nil {
-		// The next command here gives back what this one could not.
+		// The next command here releases it instead.
 		return errors.Join(err, h.local.Leave())
 	}
 	if h.passOn {
@@ -231,8 +231,8 @@ func (s *Store) Unlock(ctx context.Context) error {
 	return h.local.Release()
 }
 
-// OpenJournal opens the journal for a run that holds the lock. Nothing is
-// appended once the lock is lost.
+// OpenJournal opens the journal for a run that holds the lock. Nothing is appended after the lock
+// is lost.
 func (s *Store) OpenJournal() (*Journal, error) {
 	j, err := openJournal(s.medium(), s.Journal)
 	if err == nil {
@@ -241,9 +241,8 @@ func (s *Store) OpenJournal() (*Journal, error) {
 	return j, err
 }
 
-// SetAside moves a journal out of the way whose run was overtaken, and with it
-// the state that was not taken at its end. It returns the journal's new name.
-// The caller holds the lock.
+// SetAside renames the journal of an overtaken run, together with the state that its backend did
+// not accept. It returns the journal's new name. The caller holds the lock.
 func (s *Store) SetAside(entries []state.Entry) (string, error) {
 	run := "unknown"
 	for _, e := range entries {
@@ -275,7 +274,7 @@ func (s *Store) move(from, to string) error {
 	return nil
 }
 
-// forget removes a file that is needed no more.
+// forget removes a file that is no longer needed.
 func (s *Store) forget(path string) error {
 	if err := s.medium().Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return &Error{Op: "remove", Path: path, Err: bare(err), Remedy: "remove it by hand: everything in it was written"}

@@ -16,7 +16,7 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// pulse is a backend whose lock notes when its holder shows a sign of life.
+// pulse is a backend whose lock records its holder's signs of life.
 type pulse struct {
 	backend.Backend
 
@@ -44,7 +44,7 @@ func (p *pulse) Confirm(ctx context.Context) error {
 
 func (p *pulse) Release(context.Context) error { return nil }
 
-// says has signs of life answered so from here on.
+// says sets the answer to signs of life from now on.
 func (p *pulse) says(answer func(context.Context) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,7 +57,7 @@ func (p *pulse) seen() []time.Duration {
 	return slices.Clone(p.signs)
 }
 
-// beats returns the first signs of a holder that does nothing but hold.
+// beats returns the first n signs of life of an idle holder.
 func beats(n int) []time.Duration {
 	out := make([]time.Duration, n)
 	for i := range out {
@@ -66,7 +66,7 @@ func beats(n int) []time.Duration {
 	return out
 }
 
-// beating runs a test, by a clock of its own, with a lock that is held.
+// beating runs a test with a held lock, on a fake clock.
 func beating(t *testing.T, test func(t *testing.T, s *statefile.Store, p *pulse)) {
 	t.Helper()
 	t.Parallel()
@@ -84,19 +84,19 @@ func beating(t *testing.T, test func(t *testing.T, s *statefile.Store, p *pulse)
 		signs := p.seen()
 		time.Sleep(backend.Silent)
 		if more := p.seen(); len(more) != len(signs) {
-			t.Errorf("a lock that was given back shows signs of life: %v", more)
+			t.Errorf("a released lock shows signs of life: %v", more)
 		}
 	})
 }
 
-// pass lets time go by, and what is due in it happen.
+// pass advances the clock, and runs everything that is due.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// TestHolderShowsSignsOfLife: a run that does one thing for a long time, and writes
-// nothing meanwhile, is never called silent.
+// TestHolderShowsSignsOfLife checks that a run that does one thing for a long time, without
+// writing, is never called silent.
 func TestHolderShowsSignsOfLife(t *testing.T) {
 	beating(t, func(t *testing.T, s *statefile.Store, p *pulse) {
 		pass(time.Hour)
@@ -108,12 +108,12 @@ func TestHolderShowsSignsOfLife(t *testing.T) {
 		}
 	})
 	if backend.Silent < 2*backend.Heartbeat {
-		t.Errorf("one sign that is lost makes a holder silent: %v of %v", backend.Heartbeat, backend.Silent)
+		t.Errorf("one lost sign of life makes a holder silent: %v of %v", backend.Heartbeat, backend.Silent)
 	}
 }
 
-// TestSignOfLifeThatFails: a backend that cannot be asked, or that does not answer,
-// says nothing about the lock. It is asked again as often, and the run goes on.
+// TestSignOfLifeThatFails checks that a backend that fails or does not answer does not end the
+// lock. It is asked again at the same interval, and the run continues.
 func TestSignOfLifeThatFails(t *testing.T) {
 	for name, answer := range map[string]func(context.Context) error{
 		"refused":   func(context.Context) error { return &backend.Error{Op: "show a sign of life", Problem: "503"} },
@@ -127,20 +127,20 @@ func TestSignOfLifeThatFails(t *testing.T) {
 					t.Errorf("signs of life were tried after %v, want %v", got, beats(4))
 				}
 				if err := s.Held().Confirm(t.Context()); err != nil {
-					t.Errorf("nobody has said that the lock is lost: %v", err)
+					t.Errorf("the backend did not report the lock as lost: %v", err)
 				}
 				p.says(nil)
 				pass(backend.Heartbeat)
 				if got := p.seen(); len(got) < 5 {
-					t.Errorf("it was not tried again: %v", got)
+					t.Errorf("the sign of life was not retried: %v", got)
 				}
 			})
 		})
 	}
 }
 
-// TestUnansweredSignOfLifeEndsWithTheLock: who gives a lock back does not wait for
-// a backend that does not answer.
+// TestUnansweredSignOfLifeEndsWithTheLock checks that Unlock does not wait for a backend that
+// does not answer.
 func TestUnansweredSignOfLifeEndsWithTheLock(t *testing.T) {
 	beating(t, func(t *testing.T, s *statefile.Store, p *pulse) {
 		p.says(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
@@ -155,9 +155,9 @@ func TestUnansweredSignOfLifeEndsWithTheLock(t *testing.T) {
 	})
 }
 
-// TestSignOfLifeFindsTheLockLost: that somebody ended the lock is known from the
-// next sign of life on, without that anything asks: nothing is noted any more,
-// whatever the backend says later.
+// TestSignOfLifeFindsTheLockLost checks that the next sign of life detects that the lock was
+// ended, even if nothing else asks: from then on nothing is appended to the journal, whatever the
+// backend answers later.
 func TestSignOfLifeFindsTheLockLost(t *testing.T) {
 	beating(t, func(t *testing.T, s *statefile.Store, p *pulse) {
 		j, err := s.OpenJournal()
@@ -175,7 +175,7 @@ func TestSignOfLifeFindsTheLockLost(t *testing.T) {
 			t.Errorf("error = %v", err)
 		}
 		if err := j.Append(state.Entry{Kind: state.EntryRun, Run: info.ID, Lineage: "l1"}); !errors.Is(err, backend.ErrLost) {
-			t.Errorf("noted without the lock: %v", err)
+			t.Errorf("appended without the lock: %v", err)
 		}
 		if got := p.seen(); !slices.Equal(got, beats(1)) {
 			t.Errorf("the backend was asked after %v", got)
@@ -183,7 +183,7 @@ func TestSignOfLifeFindsTheLockLost(t *testing.T) {
 	})
 }
 
-// late is a backend that does what it is asked, and does not answer for a while.
+// late is a backend that executes requests, and leaves some unanswered for a while.
 type late struct {
 	backend.Backend
 
@@ -191,7 +191,7 @@ type late struct {
 	unanswered int
 }
 
-// answers waits for the answer to what was done.
+// answers returns when the request is answered, or times out.
 func (l *late) answers(ctx context.Context) error {
 	if l.unanswered == 0 {
 		return nil
@@ -203,7 +203,7 @@ func (l *late) answers(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// taken is the refusal of a lock whose holder has shown no sign of life for years.
+// taken is the refusal of a lock whose holder has been silent for years.
 func (l *late) taken() error {
 	return &backend.LockedError{Path: "the place", Info: backend.LockInfo{ID: l.holder, Renewed: time.Now().AddDate(-3, 0, 0)}, Remote: true}
 }
@@ -241,16 +241,16 @@ func (l *late) Release(context.Context) error {
 	return nil
 }
 
-// run returns one of this folder's, by name.
+// run returns the lock info of a run of this folder, by its ID.
 func run(id string) backend.LockInfo {
 	i := info
 	i.ID = id
 	return i
 }
 
-// TestLockWithoutAnswer: a lock that was asked for, and whose answer did not come, is
-// ended at once if the backend answers by then, and otherwise by the next run of this
-// folder. That run also learns of one that was killed before.
+// TestLockWithoutAnswer checks that a lock whose request got no answer is ended at once if the
+// backend answers by then, and otherwise by the next run of this folder. That run also learns of
+// an earlier killed run.
 func TestLockWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -260,10 +260,10 @@ func TestLockWithoutAnswer(t *testing.T) {
 	}{
 		"one answer is lost":                         {1, "", "", ""},
 		"the backend is silent":                      {9, "", "", "first"},
-		"the backend is silent, behind a killed run": {9, "killed", "", "first"},
+		"the backend is silent and a run was killed": {9, "killed", "", "first"},
 		"a killed run has the lock":                  {9, "killed", "killed", "killed"},
-		"somebody has the lock":                      {9, "", "somebody", "somebody"},
-		"one answer is lost, and somebody has it":    {1, "", "somebody", "somebody"},
+		"another run has it":                         {9, "", "somebody", "somebody"},
+		"one answer is lost, and another has it":     {1, "", "somebody", "somebody"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -278,7 +278,7 @@ func TestLockWithoutAnswer(t *testing.T) {
 					}
 					_ = died.Leave()
 				}
-				for _, id := range []string{"first", "second"} { // and the next one is as silent
+				for _, id := range []string{"first", "second"} { // the backend stays silent for the next run
 					l.unanswered = c.unanswered
 					began := time.Now()
 					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -287,7 +287,7 @@ func TestLockWithoutAnswer(t *testing.T) {
 					}
 					cancel()
 					if waited := time.Since(began); waited > 10*time.Second {
-						t.Errorf("who has given up waits for %v", waited)
+						t.Errorf("a cancelled run waits for %v", waited)
 					}
 				}
 				if l.holder != c.left {
@@ -296,7 +296,7 @@ func TestLockWithoutAnswer(t *testing.T) {
 				l.unanswered = 0
 				if c.holder == "somebody" {
 					if err := s.Lock(t.Context(), run("next"), 0); !errors.Is(err, backend.ErrLocked) {
-						t.Errorf("another's lock was taken: %v", err)
+						t.Errorf("the lock of another run was taken: %v", err)
 					}
 					return
 				}
@@ -310,14 +310,14 @@ func TestLockWithoutAnswer(t *testing.T) {
 					t.Errorf("%v, held by %q", err, l.holder)
 				}
 				if b, err := os.ReadFile(paths.Lock); err != nil || len(b) != 0 {
-					t.Errorf("the folder's lock still says %s, %v", b, err)
+					t.Errorf("the folder's lock file still contains %s, %v", b, err)
 				}
 			})
 		})
 	}
 }
 
-// TestLockBackendWithoutAnswer: the same of a lock that is taken at a second place.
+// TestLockBackendWithoutAnswer checks the same for a lock at a second place.
 func TestLockBackendWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	paths := statefile.DirPaths(t.TempDir())

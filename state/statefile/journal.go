@@ -12,34 +12,33 @@ import (
 	"github.com/kubewright/kubewright/state/backend"
 )
 
-// JournalFormat is the number of the journal's format that this program writes.
+// JournalFormat is the number of the journal format that this version writes.
 const JournalFormat = 1
 
-// Space reserved for a run: for each entry, and once for what a run observes.
+// Space reserved for a run: for each entry, and once for the observations of the run.
 const (
 	bytesPerEntry = 4 << 10
 	bytesPerRun   = 1 << 20
 )
 
-// Journal is the open journal of a state. One goroutine at a time uses it, and
-// its process holds the lock.
+// Journal is the open journal of a state. It must be used by one goroutine at a time, in the
+// process that holds the lock.
 type Journal struct {
 	medium  medium
 	path    string
 	file    File
 	entries []state.Entry
-	// n is the number of the last entry, size the length of all that are valid.
+	// n is the number of the last entry, size the length of all valid entries.
 	n, size int64
-	// broken is the first failure to write. After it nothing is appended: what
-	// the disk holds is unknown, and a later fsync that succeeds proves nothing.
+	// broken is the first write failure. Nothing is appended after it: the content of the disk is
+	// unknown, and a later successful fsync proves nothing.
 	broken error
-	// guard is asked before every line; nil when there is nothing to guard.
+	// guard is called before every line; nil when there is nothing to guard.
 	guard func() error
 }
 
-// ReadJournal reads the entries of a journal without touching it. One that
-// does not exist has none. A last line that was cut is left out; any other
-// line that is not as it was written is an ErrDamaged that names it.
+// ReadJournal reads the entries of a journal without changing it. A missing journal has none. A
+// truncated last line is ignored; any other damaged line is an ErrDamaged that names it.
 func ReadJournal(p Paths) ([]state.Entry, error) {
 	entries, _, err := readJournal(p.medium(), p.Journal)
 	return entries, err
@@ -66,8 +65,8 @@ func readJournal(m medium, path string) ([]state.Entry, int64, error) {
 	return entries, size, err
 }
 
-// OpenJournal opens the journal for appending and makes it when it is missing. A
-// last line that was cut by a crash is taken off.
+// OpenJournal opens the journal for appending, and creates it if it is missing. A last line that
+// was truncated by a crash is removed.
 func OpenJournal(p Paths) (*Journal, error) { return openJournal(p.medium(), p.Journal) }
 
 func openJournal(m medium, path string) (*Journal, error) {
@@ -100,7 +99,7 @@ func (j *Journal) failure(op string, err error) error {
 	}
 }
 
-// refused is why an entry cannot be written as it should be.
+// refused returns the error of an entry that cannot be encoded.
 func (j *Journal) refused(op string, err error) error {
 	e := (*Error)(nil)
 	if !errors.As(err, &e) {
@@ -110,15 +109,15 @@ func (j *Journal) refused(op string, err error) error {
 	return e
 }
 
-// Entries returns those that the journal held when it was opened: of a run that
-// did not come to its end. It is empty after Reset.
+// Entries returns the entries that the journal held when it was opened: those of an interrupted
+// run. It is empty after Reset.
 func (j *Journal) Entries() []state.Entry { return slices.Clone(j.entries) }
 
-// Reserve makes sure before the first act that the entries of a run will find
-// room, as far as the file system can promise it, and that the folder can be
-// written, which the state file needs in the end.
+// Reserve makes sure before the first operation that the entries of a run will have space, as far
+// as the file system can guarantee it, and that the folder is writable, which the state file
+// needs in the end.
 //
-// It also makes sure that whoever runs this can read what will be written.
+// It also makes sure that the user can decrypt what will be written.
 func (j *Journal) Reserve(entries int) error {
 	size := bytesPerRun + int64(entries)*bytesPerEntry
 	probe := []byte("{}")
@@ -127,7 +126,7 @@ func (j *Journal) Reserve(entries int) error {
 		return j.refused("write journal", err)
 	}
 	if !bytes.Equal(kept, probe) {
-		size *= 2 // keys and armor of each line
+		size *= 2 // keys and armor in each line
 	}
 	if err := j.file.Allocate(j.size + size); err != nil {
 		return j.failure("reserve space for journal", err)
@@ -146,8 +145,8 @@ func (j *Journal) Reserve(entries int) error {
 	return nil
 }
 
-// Append writes the entry and syncs; it sets N. After an error every further
-// Append fails with the same one. It is backend.ErrLost when the lock was lost.
+// Append writes the entry and syncs; it sets N. After an error every further Append fails with
+// the same one. The error is backend.ErrLost if the lock was lost.
 func (j *Journal) Append(e state.Entry) error {
 	if j.broken == nil && j.guard != nil {
 		j.broken = j.guard()
@@ -167,7 +166,7 @@ func (j *Journal) Append(e state.Entry) error {
 	if j.full(e, len(line)) {
 		j.broken = &Error{
 			Op: "append to journal", Path: j.path, Kind: backend.ErrTooLarge, Problem: fmt.Sprintf("it has reached %d MiB, the most that is read of it", backend.MaxState>>20),
-			Remedy: "the state is written now, which empties it: run the same command again, which goes on",
+			Remedy: "the state is written now, which empties it: run the same command again, which continues",
 		}
 		return j.broken
 	}
@@ -183,10 +182,10 @@ func (j *Journal) Append(e state.Entry) error {
 	return nil
 }
 
-// closing is what a journal keeps free, in bytes, for steps that have begun to end.
+// closing is the space in bytes that a journal keeps free for the ends of steps that have begun.
 const closing = 4 << 20
 
-// full reports whether an entry would not be read again, or would leave no room for the
+// full reports whether an entry would exceed the readable size, or would leave no space for the
 // end of what it begins.
 func (j *Journal) full(e state.Entry, line int) bool {
 	most := int64(backend.MaxState)
@@ -196,7 +195,7 @@ func (j *Journal) full(e state.Entry, line int) bool {
 	return j.size+int64(line) > most
 }
 
-// Reset empties the journal. The caller has written a state with everything in it.
+// Reset empties the journal. The caller has written a state that contains all of it.
 func (j *Journal) Reset() error {
 	err := j.file.Truncate(0)
 	if err == nil {

@@ -83,7 +83,7 @@ func TestJournalInAFolderThatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestJournalLinesAreJSON: any tool can read the journal.
+// TestJournalLinesAreJSON checks that any JSON tool can read the journal.
 func TestJournalLinesAreJSON(t *testing.T) {
 	t.Parallel()
 	for line := range bytes.Lines(journalBytes(t, 2)) {
@@ -94,7 +94,7 @@ func TestJournalLinesAreJSON(t *testing.T) {
 	}
 }
 
-// TestTornTail: wherever the end is cut, the lines before it are read.
+// TestTornTail checks that the whole lines of a truncated journal are read.
 func TestTornTail(t *testing.T) {
 	t.Parallel()
 	b := journalBytes(t, 2)
@@ -111,8 +111,8 @@ func TestTornTail(t *testing.T) {
 	}
 }
 
-// TestFlippedBitInTheJournal: a flip in the last line drops it, one before is
-// an error that names the line.
+// TestFlippedBitInTheJournal checks that a flip in the last line drops that line, and that one in
+// an earlier line is an error that names the line.
 func TestFlippedBitInTheJournal(t *testing.T) {
 	t.Parallel()
 	b := journalBytes(t, 2)
@@ -163,8 +163,8 @@ func TestJournalRefuses(t *testing.T) {
 	}
 }
 
-// FuzzScan: no input panics, and what was read is read the same: as it is, and with
-// the checksums that somebody would give its lines who knows how.
+// FuzzScan checks that no input panics, and that the valid part of an input scans to the same
+// entries: the input as it is, and the input with matching checksums.
 func FuzzScan(f *testing.F) {
 	for _, b := range journals(f, medium{}) {
 		f.Add(b)
@@ -176,13 +176,13 @@ func FuzzScan(f *testing.F) {
 				continue
 			}
 			if again, n, err := (medium{}).scan(input[:size]); err != nil || n != size || len(again) != len(entries) {
-				t.Fatalf("what is valid reads as %d entries of %d, %v", len(again), len(entries), err)
+				t.Fatalf("the valid part is read as %d entries of %d, %v", len(again), len(entries), err)
 			}
 		}
 	})
 }
 
-// rechecked returns a journal with the checksums that belong to its lines.
+// rechecked returns a journal with matching checksums.
 func rechecked(b []byte) []byte {
 	var out []byte
 	for line := range bytes.Lines(b) {

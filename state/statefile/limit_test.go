@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// sparse makes a file of this size, which takes no room.
+// sparse creates a file of this size that takes no space.
 func sparse(t *testing.T, path string, size int64) {
 	t.Helper()
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -23,8 +23,8 @@ func sparse(t *testing.T, path string, size int64) {
 	}
 }
 
-// TestLargeFiles: a file of 3 GiB is refused unread, whichever it is, and it is said
-// what to do.
+// TestLargeFiles checks that a file of 3 GiB is refused unread, and that the error says what to
+// do.
 func TestLargeFiles(t *testing.T) {
 	for name, c := range map[string]struct {
 		path func(statefile.Paths) string
@@ -48,8 +48,8 @@ func TestLargeFiles(t *testing.T) {
 	}
 }
 
-// TestFullJournal: no step begins that could not be written down to its end, and none
-// is written that would not be read again.
+// TestFullJournal checks that no step begins without space for its end, and that no unreadable
+// entry is written.
 func TestFullJournal(t *testing.T) {
 	t.Parallel()
 	p := statefile.DirPaths(t.TempDir())
@@ -71,7 +71,7 @@ func TestFullJournal(t *testing.T) {
 			begun++
 		}
 	}
-	if !errors.Is(err, backend.ErrTooLarge) || !strings.Contains(err.Error(), "it has reached 64 MiB, the most that is read of it; the state is written now, which empties it: run the same command again, which goes on") {
+	if !errors.Is(err, backend.ErrTooLarge) || !strings.Contains(err.Error(), "it has reached 64 MiB, the most that is read of it; the state is written now, which empties it: run the same command again, which continues") {
 		t.Errorf("error = %v", err)
 	}
 	if entries, err := statefile.ReadJournal(p); err != nil || len(entries) != begun+1 {
@@ -79,7 +79,7 @@ func TestFullJournal(t *testing.T) {
 	}
 }
 
-// TestLargeState: what could not be read again is not written.
+// TestLargeState checks that a state that could not be read again is not written.
 func TestLargeState(t *testing.T) {
 	t.Parallel()
 	p := statefile.DirPaths(t.TempDir())

@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// A line is the JSON of an entry with one more key at its end, the CRC-32C of
-// the JSON without that key. So a line can be read by any tool that knows JSON.
+// A line is the JSON of an entry with one more key at its end, the CRC-32C of the JSON without
+// that key. So any JSON tool can read a line.
 const (
 	crcFormat = `,"crc":"%08x"}` + "\n"
 	crcLength = len(`,"crc":"00000000"}`)
@@ -21,9 +21,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func checksum(body []byte) uint32 { return crc32.Checksum(body, castagnoli) }
 
-// sealedLine is a line of a journal that is encrypted: an entry as text. Each line
-// is encrypted by itself, so that one that was synced is never written again, and
-// one that was cut is told by its checksum, without a key.
+// sealedLine is a line of an encrypted journal: an entry as text. Each line is encrypted
+// separately, so a synced line is never rewritten, and a truncated one is detected by its
+// checksum, without a key.
 type sealedLine struct {
 	Sealed string `json:"sealed"`
 }
@@ -45,7 +45,7 @@ func (m medium) encodeLine(e state.Entry) ([]byte, error) {
 	return fmt.Appendf(body[:len(body)-1:len(body)-1], crcFormat, checksum(body)), nil
 }
 
-// decodeLine reads a line. An *Error says that it is whole and cannot be read here.
+// decodeLine decodes a line. An *Error means that it is intact, but cannot be read here.
 func (m medium) decodeLine(line []byte) (state.Entry, error) {
 	cut := len(line) - crcLength
 	if cut < 1 {
@@ -72,10 +72,10 @@ func (m medium) decodeLine(line []byte) (state.Entry, error) {
 	return e, err
 }
 
-// scan reads the entries of a journal and how many bytes they take. Only one
-// line can be unsynced, the last: what is broken there was never acknowledged.
+// scan returns the entries of a journal and their length in bytes. Only the last line can be
+// unsynced: if it is broken, it was never acknowledged.
 func (m medium) scan(b []byte) ([]state.Entry, int64, error) {
-	b = bytes.TrimRight(b, "\x00") // a length that reached the disk before its content
+	b = bytes.TrimRight(b, "\x00") // the length reached the disk before the content
 	var entries []state.Entry
 	size := 0
 	for size < len(b) {
@@ -105,8 +105,8 @@ func (m medium) scan(b []byte) ([]state.Entry, int64, error) {
 	return entries, int64(size), nil
 }
 
-// overlong reports whether something follows a line's end within the line: a
-// line end was lost, which cutting the last line short cannot do.
+// overlong reports whether data follows an entry's end within the line: a line end was lost,
+// which truncation cannot cause.
 func overlong(line []byte) bool {
 	at := bytes.Index(line, []byte(`,"crc":"`))
 	return at >= 0 && len(line) > at+crcLength

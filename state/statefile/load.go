@@ -6,18 +6,16 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Loaded is what the disk knows: state file and journal together.
+// Loaded is the state known on disk: state file and journal together.
 type Loaded struct {
-	// State is the fold of both; nil when there is neither, or the journal needs a
-	// state that is gone.
+	// State is the fold of both; nil when there is neither, or the journal needs a state that is
+	// gone.
 	State *state.State
-	// Recovered are the entries that the journal held: of a run that was
-	// killed, or whose state could not be written. They are in State; the state
-	// file has them after the next Save.
+	// Recovered are the entries in the journal of a run that was killed, or whose state could not
+	// be written. They are part of State; the next Save writes them to the state file.
 	Recovered []state.Entry
-	// Overtaken are entries of a run of this machine that was cut short, and after
-	// which another machine has written the state, or the state that it began with is
-	// gone. They are not in State.
+	// Overtaken are the entries of an interrupted run of this machine, after which another
+	// machine has written the state, or whose initial state is gone. They are not part of State.
 	Overtaken []state.Entry
 }
 

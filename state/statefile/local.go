@@ -15,13 +15,13 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// Local is the backend that keeps a state in a file of this machine, with its
-// older generations beside it. The kernel takes its lock back with the process.
+// Local is the backend that keeps a state in a file of this machine, with its older generations
+// beside it. The kernel frees its lock when the process ends.
 type Local struct {
 	paths Paths
 
 	mu sync.Mutex
-	// held is the lock that Lock gave; nil without one.
+	// held is the lock that Lock returned; nil without one.
 	held *Lock
 }
 
@@ -58,8 +58,8 @@ func contentMark(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Write implements backend.Backend: what was read is kept as an older
-// generation, and then replaced as a whole.
+// Write implements backend.Backend: the state that was read is kept as an older generation, and
+// then replaced atomically.
 func (l *Local) Write(ctx context.Context, old *backend.Object, next backend.Object) error {
 	fsys, path := l.paths.medium(), l.paths.State
 	fail := func(err error, remedy string) error {
@@ -98,7 +98,7 @@ func (l *Local) Write(ctx context.Context, old *backend.Object, next backend.Obj
 	return nil
 }
 
-// kept puts an older state aside. What was not encrypted and is to be is not kept as it was.
+// kept stores an older state. A plain one is encrypted if the codec encrypts.
 func kept(m medium, path string, b []byte) error {
 	b, err := m.reseal(b)
 	if err != nil {
@@ -107,8 +107,8 @@ func kept(m medium, path string, b []byte) error {
 	return replace(m, path, b)
 }
 
-// Lock implements backend.Backend. Commands take the lock of their folder with
-// Acquire, which is this one.
+// Lock implements backend.Backend. Commands take the lock of their folder with Acquire, which is
+// the same lock.
 func (l *Local) Lock(ctx context.Context, info LockInfo) (backend.Lock, error) {
 	lock, err := Acquire(ctx, l.paths.Lock, info, 0)
 	if err != nil {
@@ -133,7 +133,7 @@ func (l localLock) Release(context.Context) error {
 	return l.Lock.Release()
 }
 
-// Holder implements backend.Backend. It asks the kernel, by trying the lock.
+// Holder implements backend.Backend. It asks the kernel by trying the lock.
 func (l *Local) Holder(context.Context) (*LockInfo, error) {
 	path := l.paths.Lock
 	f, err := safefile.Open(path)
@@ -146,7 +146,7 @@ func (l *Local) Holder(context.Context) (*LockInfo, error) {
 		free, err = flock(f, unix.LOCK_SH)
 	}
 	if err != nil {
-		return nil, &Error{Op: "look at the lock", Path: path, Err: bare(err)}
+		return nil, &Error{Op: "read the lock", Path: path, Err: bare(err)}
 	}
 	if free {
 		return nil, nil
@@ -156,10 +156,9 @@ func (l *Local) Holder(context.Context) (*LockInfo, error) {
 	return &info, nil
 }
 
-// ForceUnlock implements backend.Backend. A lock of the kernel's cannot be
-// taken from a process: lock file and journal are replaced by others of the
-// same name, so that the holder finds that what it has open is not the state's
-// any more, and writes nowhere where the next run looks.
+// ForceUnlock implements backend.Backend. A kernel lock cannot be taken away from a process, so
+// lock file and journal are replaced by new files of the same name: the holder detects that its
+// open files are no longer those of the state, and writes nowhere where the next run reads.
 func (l *Local) ForceUnlock(ctx context.Context, id string) error {
 	holder, err := l.Holder(ctx)
 	if err != nil || holder == nil {
@@ -185,12 +184,12 @@ func (l *Local) ForceUnlock(ctx context.Context, id string) error {
 	return nil
 }
 
-// Confirm fails with backend.ErrLost when the lock's file is not the one that
-// was locked: somebody has ended the lock.
+// Confirm fails with backend.ErrLost when the lock's file is not the locked one any more: the
+// lock was ended.
 func (l *Lock) Confirm() error {
 	mine, err := l.file.Stat()
 	if err != nil {
-		return &Error{Op: "look at the lock", Path: l.path, Err: bare(err)}
+		return &Error{Op: "read the lock", Path: l.path, Err: bare(err)}
 	}
 	now, err := os.Lstat(l.path)
 	if err == nil && os.SameFile(mine, now) {

@@ -8,7 +8,7 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// TestLocalConformance: a file is a backend as the others are.
+// TestLocalConformance checks that a file passes the suite of all backends.
 func TestLocalConformance(t *testing.T) {
 	t.Parallel()
 	backendtest.Test(t, backendtest.Options{Unconditional: true, New: func(t *testing.T) func() backend.Backend {

@@ -15,33 +15,34 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// retryInterval is how often a lock that is held is tried again.
+// retryInterval is the time between tries to take a held lock.
 const retryInterval = 200 * time.Millisecond
 
-// LockInfo says who holds a lock, LockedError that another run does.
+// LockInfo describes the holder of a lock, LockedError is the error for a lock that another run
+// holds.
 type (
 	LockInfo    = backend.LockInfo
 	LockedError = backend.LockedError
 )
 
-// Lock is a lock that is held. The kernel takes it back when the process ends.
+// Lock is a held lock. The kernel frees it when the process ends.
 type Lock struct {
 	path string
-	// file is open for as long as the lock is held, and read and written through this
-	// descriptor alone: what has its name by now may be another file.
+	// file is open as long as the lock is held. The lock file is read and written only through
+	// this descriptor: its name may denote another file by now.
 	file      *os.File
 	own, left record
 }
 
-// record is what a lock's file says.
+// record is the content of a lock file.
 type record struct {
 	LockInfo
-	// Before are runs of this folder before that one, of which nobody knows whether
-	// they have left a lock in the backend. None of them runs any more.
+	// Before are earlier runs of this folder that may have left a lock in the backend. None of
+	// them is still running.
 	Before []string `json:"before,omitempty"`
 }
 
-// runs returns all that may have left a lock in the backend.
+// runs returns all runs that may have left a lock in the backend.
 func (r record) runs() []string {
 	if r.ID == "" {
 		return r.Before
@@ -49,14 +50,13 @@ func (r record) runs() []string {
 	return append([]string{r.ID}, r.Before...)
 }
 
-// Left says who held the lock before and ended without releasing it; it is zero
-// when nobody did, or nobody knows. That process does not run any more.
+// Left returns the previous holder if it ended without releasing the lock; zero if there is none
+// or it is not known. Its process has ended.
 func (l *Lock) Left() LockInfo { return l.left.LockInfo }
 
-// Acquire takes the lock at path (Paths.Lock) and writes there who holds it.
-// It waits for up to timeout, 0 trying once, and then fails with a
-// *LockedError. The file itself stays for ever: to remove it would let two
-// runs hold two files of one name.
+// Acquire takes the lock at path (Paths.Lock) and writes the holder into the file. It waits up to
+// timeout (0 tries once), and then fails with a *LockedError. The file is never removed:
+// otherwise two runs could hold two files with the same name.
 func Acquire(ctx context.Context, path string, info LockInfo, timeout time.Duration) (*Lock, error) {
 	fail := func(err error, remedy string) (*Lock, error) {
 		return nil, &Error{Op: "lock state with", Path: path, Err: bare(err), Remedy: remedy}
@@ -71,7 +71,7 @@ func Acquire(ctx context.Context, path string, info LockInfo, timeout time.Durat
 		_ = f.Close()
 		return fail(err, "")
 	}
-	if !held || l.Confirm() != nil { // or it was ended between its opening and its locking
+	if !held || l.Confirm() != nil { // or the lock was ended between open and flock
 		_ = f.Close()
 		return nil, &LockedError{Path: path, Info: ReadLockInfo(path), Waited: timeout}
 	}
@@ -110,7 +110,7 @@ func (l *Lock) wait(ctx context.Context, timeout time.Duration) (bool, error) {
 	}
 }
 
-// flock locks an open file without waiting, and reports whether that was possible.
+// flock locks an open file without waiting, and reports whether it got the lock.
 func flock(f *os.File, how int) (bool, error) {
 	for {
 		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
@@ -123,13 +123,13 @@ func flock(f *os.File, how int) (bool, error) {
 	}
 }
 
-// closeLocked closes a file, and gives its lock back at once: a process that was forked a
-// moment ago has the file open, and with it the lock, until it executes its program.
+// closeLocked closes a file, and unlocks it first: a process that was just forked has the file
+// open, and with it the lock, until it executes its program.
 func closeLocked(f *os.File) error {
 	return errors.Join(unix.Flock(int(f.Fd()), unix.LOCK_UN), f.Close())
 }
 
-// identity tells a file from a copy of it; empty when that cannot be told.
+// identity distinguishes a file from a copy of it; empty if it cannot be determined.
 func identity(f *os.File) string {
 	info, err := f.Stat()
 	if err != nil {
@@ -142,7 +142,7 @@ func identity(f *os.File) string {
 	return fmt.Sprintf("%d:%d", s.Dev, s.Ino)
 }
 
-// write puts a record in the place of what the file says.
+// write replaces the content of the file with a record.
 func (l *Lock) write(r record) error {
 	b, err := json.Marshal(r)
 	if err != nil {
@@ -155,18 +155,18 @@ func (l *Lock) write(r record) error {
 	return err
 }
 
-// read returns what the file says; zero when that cannot be read.
+// read returns the content of the file; zero if it cannot be read.
 func (l *Lock) read() record {
 	b, err := safefile.ReadAll(l.file, maxRecord)
 	return parseRecord(b, err)
 }
 
-// maxRecord bounds in bytes what is read of a lock's file.
+// maxRecord bounds the size of a lock file in bytes.
 const maxRecord = 1 << 20
 
-// ReadLockInfo reads who holds, or last held and lost, the lock at path. It is
-// zero when nobody does, or when it cannot be read: it is for people to read,
-// and the kernel alone knows whether the lock is held.
+// ReadLockInfo reads the current holder of the lock at path, or the last one if that ended
+// without releasing it. It is zero if there is none, or if it cannot be read. It is for display:
+// only the kernel knows whether the lock is held.
 func ReadLockInfo(path string) LockInfo { return readRecord(path).LockInfo }
 
 func readRecord(path string) record {
@@ -182,8 +182,8 @@ func parseRecord(b []byte, err error) record {
 	return r
 }
 
-// Release empties the lock file and gives the lock back. A file that is not the
-// one which was locked is left alone.
+// Release empties the lock file and frees the lock. A file that is not the locked one is left
+// alone.
 func (l *Lock) Release() error {
 	if l.Confirm() != nil {
 		return closeLocked(l.file)
@@ -191,18 +191,16 @@ func (l *Lock) Release() error {
 	return errors.Join(l.file.Truncate(0), closeLocked(l.file))
 }
 
-// Leave gives the lock back as a process does that is killed: who held it stays
-// written there.
+// Leave frees the lock as a killed process does: the holder stays recorded in the file.
 func (l *Lock) Leave() error { return closeLocked(l.file) }
 
-// Doubt has Return tell the next that this run, too, may have left a lock in the
-// backend.
+// Doubt makes Return record that this run, too, may have left a lock in the backend.
 func (l *Lock) Doubt() {
 	l.left.File, l.left.Before = l.own.File, append(l.left.Before, l.own.ID)
 }
 
-// Return gives the lock back as it was found: who ended before without
-// releasing it is still told to the next.
+// Return frees the lock in the condition in which it was found: a previous holder that ended
+// without releasing it stays recorded for the next run.
 func (l *Lock) Return() error {
 	if len(l.left.runs()) == 0 || l.Confirm() != nil {
 		return l.Release()

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestLockIsGivenBackWhileAForkHasItsFile: a process that was forked a moment ago shares
-// the open file, and does not keep the lock.
+// TestLockIsGivenBackWhileAForkHasItsFile checks that a freshly forked process that shares the
+// open file does not keep the lock.
 func TestLockIsGivenBackWhileAForkHasItsFile(t *testing.T) {
 	t.Parallel()
 	for name, giveBack := range map[string]func(*Lock) error{"release": (*Lock).Release, "return": (*Lock).Return, "leave": (*Lock).Leave} {

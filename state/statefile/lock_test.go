@@ -19,7 +19,7 @@ import (
 
 var info = statefile.LockInfo{ID: "b71e", Who: "ann@laptop", Time: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC), PID: 4711, Operation: "apply"}
 
-// holdEnv names the lock that a copy of the test binary is to hold until it is killed.
+// holdEnv names the lock that a child process of the test binary holds until it is killed.
 const holdEnv = "KUBEWRIGHT_TEST_HOLD"
 
 func TestMain(m *testing.M) {
@@ -36,9 +36,9 @@ func hold(path string) {
 		os.Exit(1)
 	}
 	os.Stdout.WriteString("held")
-	// Until the parent goes. To wait for nothing at all would be a deadlock, with
-	// which the runtime ends the process; and a lock that nobody uses any more is
-	// collected, and let go with its file.
+	// Read until the parent closes stdin. Blocking forever would be a deadlock, at which the
+	// runtime ends the process; and an unreferenced lock is collected, which closes its file and
+	// frees it.
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	runtime.KeepAlive(lock)
 }
@@ -66,7 +66,7 @@ func TestLockTellsWhoHoldsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := statefile.ReadLockInfo(path); got != (statefile.LockInfo{}) {
-		t.Errorf("after the release the file says %+v", got)
+		t.Errorf("after the release the file contains %+v", got)
 	}
 	if lock, err = statefile.Acquire(t.Context(), path, info, 0); err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func TestOneOfManyHoldsTheLock(t *testing.T) {
 	}
 }
 
-// TestKilledProcessLosesTheLock: there is never a stale lock to remove.
+// TestKilledProcessLosesTheLock checks that a killed process leaves no stale lock.
 func TestKilledProcessLosesTheLock(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
@@ -146,7 +146,7 @@ func TestKilledProcessLosesTheLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cmd.StdinPipe(); err != nil { // open for as long as we live
+	if _, err := cmd.StdinPipe(); err != nil { // open as long as this process lives
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
@@ -162,7 +162,7 @@ func TestKilledProcessLosesTheLock(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // it was killed, and says so
+	_ = cmd.Wait() // the error reports the kill
 	lock, err := statefile.Acquire(t.Context(), path, info, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -180,8 +180,8 @@ func TestLockInAFolderThatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestLockThatIsNoFile: what a link leads to is not locked, made or emptied, and a pipe is
-// not waited for.
+// TestLockThatIsNoFile checks that the target of a link is not locked, created or emptied, and
+// that a pipe does not block.
 func TestLockThatIsNoFile(t *testing.T) {
 	t.Parallel()
 	for is, trap := range map[string]func(path string) error{
@@ -202,13 +202,13 @@ func TestLockThatIsNoFile(t *testing.T) {
 			t.Errorf("Holder: error = %v", err)
 		}
 		if b, err := os.ReadFile(victim); err != nil || string(b) != "precious" {
-			t.Errorf("behind %s the file holds %q, %v", is, b, err)
+			t.Errorf("with %s in place of the lock the file contains %q, %v", is, b, err)
 		}
 	}
 }
 
-// TestLockTellsWhoDied: of a holder that was killed the next one learns; of one
-// that gave the lock back, and from a copy of the file, it does not.
+// TestLockTellsWhoDied checks that the next holder learns of one that was killed, but not of one
+// that released the lock, and not from a copy of the file.
 func TestLockTellsWhoDied(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -224,7 +224,7 @@ func TestLockTellsWhoDied(t *testing.T) {
 	if err := lock.Release(); err != nil {
 		t.Fatal(err)
 	}
-	// A process that is killed leaves its words and loses its lock.
+	// A killed process leaves its record and loses its lock.
 	for _, name := range []string{path, copied} {
 		if err := os.WriteFile(name, b, 0o600); err != nil {
 			t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// taking is a place that takes every write, and gives a lock that may be lost: it is on the
-// store that nothing is written without it.
+// taking is a place that accepts every write, with a lock that may be lost: the store has to make
+// sure that nothing is written without it.
 type taking struct {
 	careless
 	lost bool
@@ -30,8 +30,8 @@ func (p *taking) Confirm(context.Context) error {
 	return nil
 }
 
-// TestNothingIsWrittenWithoutTheLock: whichever of its locks a run has lost, that of the
-// folder or that of the backend, it neither writes a state nor replaces one.
+// TestNothingIsWrittenWithoutTheLock checks that a run that has lost the folder's or the
+// backend's lock neither writes nor replaces a state.
 func TestNothingIsWrittenWithoutTheLock(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*testing.T, *taking, statefile.Paths){
@@ -56,7 +56,7 @@ func TestNothingIsWrittenWithoutTheLock(t *testing.T) {
 					t.Fatal(err)
 				}
 				lose(t, p, paths)
-				pass(12 * time.Second) // the last answer is old, and the next sign of life not due
+				pass(12 * time.Second) // the last answer is stale, and the next sign of life not due
 				if err := s.Write(t.Context(), loaded.State); !errors.Is(err, backend.ErrLost) {
 					t.Errorf("Write: error = %v", err)
 				}
@@ -72,8 +72,8 @@ func TestNothingIsWrittenWithoutTheLock(t *testing.T) {
 	}
 }
 
-// TestUnsureWriteIsReadAgain: behind a write of which nobody knows whether it is there, what
-// was read before it does not count.
+// TestUnsureWriteIsReadAgain checks that after a write with an unknown result the state is read
+// again.
 func TestUnsureWriteIsReadAgain(t *testing.T) {
 	t.Parallel()
 	place := &careless{fail: errors.New("503 Service Unavailable")}
@@ -87,8 +87,8 @@ func TestUnsureWriteIsReadAgain(t *testing.T) {
 	}
 }
 
-// TestOvertakenJournal: what a run of this folder has noted is left out when another has
-// written the state since that run began.
+// TestOvertakenJournal checks that the journal of a run is ignored if another run has written the
+// state since it began.
 func TestOvertakenJournal(t *testing.T) {
 	t.Parallel()
 	place := &careless{}
@@ -104,8 +104,8 @@ func TestOvertakenJournal(t *testing.T) {
 	}
 }
 
-// TestLockThatIsEndedMeanwhile: who waits with a file that has been replaced by another does
-// not get the lock with it: the next run locks the other.
+// TestLockThatIsEndedMeanwhile checks that a run that waits with a lock file that was replaced
+// does not get the lock: the next run locks the new file.
 func TestLockThatIsEndedMeanwhile(t *testing.T) {
 	t.Parallel()
 	paths := statefile.DirPaths(t.TempDir())

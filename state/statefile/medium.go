@@ -7,14 +7,13 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// medium is what files are kept on, and how they are written there.
+// medium is a file system and the codec of the files on it.
 type medium struct {
 	FS
 	codec state.Codec
 }
 
-// unseal returns what seal was given. Its errors are an *Error without path; one that a
-// remedy is known of has it.
+// unseal reverses seal. Its errors are an *Error without path, with a remedy where one is known.
 func (m medium) unseal(kept []byte) ([]byte, error) {
 	if m.codec == nil {
 		return kept, nil
@@ -30,7 +29,7 @@ func (m medium) unseal(kept []byte) ([]byte, error) {
 	return nil, damaged("it is encrypted, and was cut or changed since it was written", err)
 }
 
-// seal returns how bytes are written.
+// seal returns the stored form of bytes.
 func (m medium) seal(plain []byte) ([]byte, error) {
 	if m.codec == nil {
 		return plain, nil
@@ -43,9 +42,8 @@ func (m medium) seal(plain []byte) ([]byte, error) {
 	return kept, err
 }
 
-// sealReadable is seal for what all else depends on: what cannot be read back is
-// not written. A state that none of those who are here can read would end all work
-// with its clusters.
+// sealReadable is seal for essential files: what cannot be read back is not written. A state that
+// no available identity can decrypt would stop all work with its clusters.
 func (m medium) sealReadable(plain []byte) ([]byte, error) {
 	kept, err := m.seal(plain)
 	if err != nil {
@@ -63,7 +61,7 @@ func (m medium) sealReadable(plain []byte) ([]byte, error) {
 	return kept, err
 }
 
-// reseal returns a file as it would be written by now.
+// reseal returns a file in the form in which it would be written now.
 func (m medium) reseal(kept []byte) ([]byte, error) {
 	if m.codec == nil {
 		return kept, nil

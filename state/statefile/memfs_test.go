@@ -10,16 +10,15 @@ import (
 	"syscall"
 )
 
-// memFS is a disk in memory that knows what would survive a power cut, and
-// fails the call that a test asks for.
+// memFS is a disk in memory that models a power cut, and fails the call that a test selects.
 type memFS struct {
-	// names is what a program sees; synced is what the disk holds of it.
+	// names is the view of a program; synced is what the disk holds of it.
 	names, synced map[string]*inode
 	// calls counts changing calls; the call failAt fails with failWith, once.
 	calls    int
 	failAt   int
 	failWith error
-	// crashAt makes this call and all later ones fail, after a write did half its work.
+	// crashAt makes this call and all later ones fail; a write at this call does half its work.
 	crashAt int
 	log     []string
 }
@@ -32,7 +31,7 @@ func newMemFS() *memFS {
 	return &memFS{names: map[string]*inode{}, synced: map[string]*inode{}}
 }
 
-// call counts a changing call and says whether it fails.
+// call counts a changing call and returns its failure, if any.
 func (m *memFS) call(op, name string) error {
 	if m.crashAt > 0 && m.calls >= m.crashAt {
 		return errCrashed
@@ -48,9 +47,9 @@ func (m *memFS) call(op, name string) error {
 	return nil
 }
 
-// reboot returns the disk after a power cut. Without lucky nothing survives that
-// was not synced; with it, folders survive as they were seen, as they may
-// before a sync of theirs, and contents still do not.
+// reboot returns the disk after a power cut. Without lucky only synced data survives; with it,
+// folders survive as programs saw them, which is possible before they are synced, but contents
+// still have to be synced.
 func (m *memFS) reboot(lucky bool) *memFS {
 	names := m.synced
 	if lucky {
@@ -149,7 +148,7 @@ type memFile struct {
 	node *inode
 }
 
-// WriteAt, when it fails, has written half.
+// WriteAt writes half the bytes when it fails.
 func (f *memFile) WriteAt(b []byte, off int64) (int, error) {
 	err := f.fs.call("write", f.name)
 	if errors.Is(err, errCrashed) && f.fs.calls != f.fs.crashAt {
@@ -186,10 +185,10 @@ func (f *memFile) Sync() error {
 
 func (f *memFile) Close() error { return f.fs.call("close", f.name) }
 
-// failures are what failing calls fail with.
+// failures are the errors of failing calls.
 var failures = map[string]error{"ENOSPC": syscall.ENOSPC, "EIO": syscall.EIO}
 
-// leftovers are temporary files.
+// leftovers returns the temporary files.
 func (m *memFS) leftovers() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(m.names)), func(s string) bool { return !strings.HasSuffix(s, ".tmp") })
 }

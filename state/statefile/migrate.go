@@ -10,24 +10,24 @@ import (
 	"github.com/kubewright/kubewright/state/backend"
 )
 
-// Copied says what CopyTo did.
+// Copied is the result of CopyTo.
 type Copied struct {
-	// State is what is at the new place now; nil when neither place has a state.
+	// State is the state at the new place now; nil when neither place has one.
 	State *state.State
-	// Done reports whether something was copied. It was not where the new place had the
-	// same already, or the old one nothing.
+	// Done reports whether a state was copied. It is false if the new place already had the same
+	// state, or the old one had none.
 	Done bool
-	// Sealed reports whether it is encrypted at the new place, and is not at the old one.
+	// Sealed reports whether the state is encrypted at the new place, but not at the old one.
 	Sealed bool
 }
 
 // ErrOccupied: the place to copy to holds a state that would be lost.
 var ErrOccupied = errors.New("occupied")
 
-// CopyTo copies the state as it is, byte by byte, to another store, and reads it
-// back. One that is plain is encrypted where the other store encrypts. The old one
-// stays. It fails with ErrOccupied when the other holds a state of another lineage,
-// or one that is not older. The caller holds both locks.
+// CopyTo copies the state unchanged, byte by byte, to another store, and reads it back. A plain
+// state is encrypted if the other store encrypts. The old state stays. CopyTo fails with
+// ErrOccupied when the other store holds a state of another lineage, or one that is not older.
+// The caller holds both locks.
 func (s *Store) CopyTo(ctx context.Context, to *Store) (Copied, error) {
 	st, from, err := s.read(ctx)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Store) CopyTo(ctx context.Context, to *Store) (Copied, error) {
 	if err != nil {
 		return Copied{}, err
 	}
-	if sealed && there != nil { // encrypted, the same is never the same bytes
+	if sealed && there != nil { // encrypting the same state twice gives different bytes
 		if same, err := equal(st, there); err != nil || same {
 			return Copied{State: there, Sealed: true}, err
 		}
@@ -68,8 +68,8 @@ func (s *Store) CopyTo(ctx context.Context, to *Store) (Copied, error) {
 	return Copied{State: st, Done: true, Sealed: sealed}, nil
 }
 
-// sealed returns a state of another place as this one keeps it: encrypted, where this
-// one encrypts and that did not, and otherwise as it was.
+// sealed returns a state of another place in the form in which this one keeps it: encrypted, if
+// only this one encrypts, and otherwise unchanged.
 func (s *Store) sealed(st *state.State, data []byte) ([]byte, bool, error) {
 	c, ok := s.Codec.(interface{ Encrypts() bool })
 	if !ok || !c.Encrypts() {
@@ -91,7 +91,7 @@ func equal(a, b *state.State) (bool, error) {
 	return bytes.Equal(x, y), err
 }
 
-// occupied refuses to copy over a state that is worth something.
+// occupied refuses to overwrite a valuable state.
 func occupied(place string, st, there *state.State) error {
 	refuse := func(problem, remedy string) error {
 		return &Error{Op: "copy state to", Path: place, Kind: ErrOccupied, Problem: problem, Remedy: "nothing was copied: " + remedy}

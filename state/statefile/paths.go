@@ -15,17 +15,17 @@ const Generations = 10
 
 // Paths are the names of all files that belong to one state.
 type Paths struct {
-	// State is the state file; older ones stand beside it as STATE.backup.SERIAL.
+	// State is the state file; older ones lie beside it as STATE.backup.SERIAL.
 	State   string
 	Journal string
 	Lock    string
-	// Errored is where a state goes that its backend did not take.
+	// Errored is the file for a state that its backend did not accept.
 	Errored string
 	// Snapshots is the folder for snapshots of etcd.
 	Snapshots string
-	// FS is where they are; nil stands for OS.
+	// FS is the file system of these files; nil stands for OS.
 	FS FS
-	// Codec is how state, older states and journal are written; nil for as they are.
+	// Codec is the codec of state, older states and journal; nil for plain files.
 	Codec state.Codec
 }
 
@@ -36,9 +36,9 @@ func (p Paths) medium() medium {
 	return medium{p.FS, p.Codec}
 }
 
-// NewPaths derives all names from that of the state file. The default file has
-// kubewright.journal and kubewright.state.lock beside it; any other one, NAME,
-// has NAME.journal, NAME.lock and so on, so that two states in one folder never share.
+// NewPaths derives all names from the name of the state file. The default file has
+// kubewright.journal and kubewright.state.lock beside it; any other file NAME has NAME.journal,
+// NAME.lock and so on, so two states in one folder never share a file.
 func NewPaths(statePath string) Paths {
 	dir, name := filepath.Split(statePath)
 	if name == DefaultName {
@@ -50,7 +50,7 @@ func NewPaths(statePath string) Paths {
 // DirPaths returns the default names in a configuration folder.
 func DirPaths(dir string) Paths { return NewPaths(filepath.Join(dir, DefaultName)) }
 
-// Backup returns the name under which the state with the serial is kept.
+// Backup returns the name of the older state with this serial.
 func (p Paths) Backup(serial int64) string {
 	return p.State + ".backup." + strconv.FormatInt(serial, 10)
 }

@@ -8,17 +8,16 @@ import (
 	"github.com/kubewright/kubewright/state/backend"
 )
 
-// put is how a state gets to its place: it is written, and read back. That a server
-// answers does not say that it keeps something: a proxy, a cache or a page for people
-// answers as well. What depends on the state being there, as emptying the journal does,
-// comes after. A file of this machine is synced instead, and whoever can read it back is
-// the same kernel.
+// put writes a state to its place and reads it back. An answer of a server does not prove that it
+// has stored anything: a proxy, a cache or a web page answers as well. Anything that depends on
+// the stored state, such as emptying the journal, comes after put. A file of this machine is
+// synced instead: reading it back would ask the same kernel.
 func (s *Store) put(ctx context.Context, old *backend.Object, next backend.Object) error {
 	err := s.backend.Write(ctx, old, next)
 	if err != nil || s.local {
 		return err
 	}
-	s.known = false // whatever comes back, it is not what was read before
+	s.known = false // the previous read is outdated in any case
 	back, err := s.backend.Read(ctx)
 	if err != nil {
 		return fmt.Errorf("the state was sent to %s, and it is not known whether it is there: %w", s.Place(), err)
@@ -29,13 +28,13 @@ func (s *Store) put(ctx context.Context, old *backend.Object, next backend.Objec
 	return nil
 }
 
-// unkeptError is a write that was accepted, and is not what the place holds.
+// unkeptError is the error of an accepted write that the place does not hold.
 type unkeptError struct{ error }
 
 func (e *unkeptError) Unwrap() error { return e.error }
 
-// same fails unless what came back is what was written. A server may have formatted its
-// JSON in another way.
+// same fails unless the state that was read back is the written one. A server may have
+// reformatted its JSON.
 func (s *Store) same(old *backend.Object, next backend.Object, back *backend.Object) error {
 	refuse := func(kind error, problem, remedy string) error {
 		return &Error{Op: "write state to", Path: s.Place(), Kind: kind, Problem: problem, Remedy: remedy}

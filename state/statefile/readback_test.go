@@ -13,14 +13,14 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// careless is a place that answers to each write as if all were well. What it keeps then
-// is the test's.
+// careless is a place that accepts each write. The test decides what it keeps.
 type careless struct {
 	backend.Backend
 	kept []byte
-	// keep makes of what is kept and what is written what is kept next; nil keeps all.
+	// keep returns what to keep next, from the kept and the written data; nil keeps the written
+	// data.
 	keep func(kept, next []byte) []byte
-	// fail is the answer to what is read after a write.
+	// fail is the error of a read after a write.
 	fail  error
 	wrote bool
 }
@@ -47,7 +47,7 @@ func (c *careless) Write(_ context.Context, _ *backend.Object, next backend.Obje
 	return nil
 }
 
-// begun returns a state with a journal of one more run, at a place.
+// begun returns the state at a place, with a journal of one more run.
 func begun(t *testing.T, c *careless) (*statefile.Store, *state.State, *statefile.Journal) {
 	t.Helper()
 	s := statefile.NewStore(statefile.DirPaths(t.TempDir()), c)
@@ -74,7 +74,7 @@ func begun(t *testing.T, c *careless) (*statefile.Store, *state.State, *statefil
 	return s, loaded.State, j
 }
 
-// other returns a state of another run, as it is kept.
+// other returns a state of another run, encoded.
 func other(lineage string, serial int64) []byte {
 	b, err := statefile.Encode(&state.State{FormatVersion: state.FormatVersion, Lineage: lineage, Serial: serial})
 	if err != nil {
@@ -83,8 +83,8 @@ func other(lineage string, serial int64) []byte {
 	return b
 }
 
-// TestReadBack: the journal is not emptied before the state is read back, whatever the
-// place has answered, and what was lost is told.
+// TestReadBack checks that the journal is not emptied before the state was read back, whatever
+// the place has answered, and that a lost state is reported.
 func TestReadBack(t *testing.T) {
 	t.Parallel()
 	down := errors.New("503 Service Unavailable")
@@ -102,7 +102,7 @@ func TestReadBack(t *testing.T) {
 		"another lineage":     {func([]byte, []byte) []byte { return other("l2", 2) }, nil, statefile.ErrForeign, "a state of lineage l2 is there"},
 		"it does not answer":  {nil, down, down, "it is not known whether it is there: 503"},
 		"it is kept":          {nil, nil, nil, ""},
-		"it is indented anew": {func(_, next []byte) []byte { return reformatted(next) }, nil, nil, ""},
+		"it is indented more": {func(_, next []byte) []byte { return reformatted(next) }, nil, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -123,12 +123,12 @@ func TestReadBack(t *testing.T) {
 				t.Errorf("%d entries are left, error = %v, want one with %q", len(entries), err, c.want)
 			}
 			if b, err := os.ReadFile(s.Errored); err != nil || !json.Valid(b) {
-				t.Errorf("the state is not aside: %v", err)
+				t.Errorf("the state was not stored aside: %v", err)
 			}
-			// The next run of this folder goes on from the journal, once the place is mended.
+			// The next run of this folder continues from the journal, once the place works again.
 			again := statefile.NewStore(s.Paths, &careless{kept: other("l1", 1)})
 			if loaded, err := again.Load(t.Context()); err != nil || len(loaded.Recovered) != 1 {
-				t.Errorf("the next run knows %+v, %v", loaded, err)
+				t.Errorf("the next run loads %+v, %v", loaded, err)
 			}
 		})
 	}
@@ -146,7 +146,7 @@ func reformatted(b []byte) []byte {
 	return b
 }
 
-// TestReplaceIsReadBack: so is what is put into the place of another state.
+// TestReplaceIsReadBack checks that Replace reads the state back as well.
 func TestReplaceIsReadBack(t *testing.T) {
 	t.Parallel()
 	place := &careless{kept: other("l1", 4), keep: func(kept, _ []byte) []byte { return kept }}

@@ -15,7 +15,7 @@ import (
 	"github.com/kubewright/kubewright/state/backend"
 )
 
-// says wants an error with exactly this text.
+// says fails unless the error has exactly this text.
 func says(t *testing.T, err error, want string) {
 	t.Helper()
 	if err == nil || err.Error() != want {
@@ -23,8 +23,8 @@ func says(t *testing.T, err error, want string) {
 	}
 }
 
-// TestFullDiskSays: whichever call it is that finds the disk full, who reads of it
-// knows what was written, what was not, and what to do.
+// TestFullDiskSays checks that the error of a full disk says what was written, what was not, and
+// what to do, at whichever call it occurs.
 func TestFullDiskSays(t *testing.T) {
 	t.Parallel()
 	for call, want := range map[string]string{
@@ -62,7 +62,8 @@ func TestFullDiskSays(t *testing.T) {
 	says(t, err, "cannot write older state "+memPath+".backup.1: create: no space left on device; make room or mend the disk, and run the same command again")
 }
 
-// TestOthersStateSays: what is not overwritten says why, and where it could go.
+// TestOthersStateSays checks that the refusal to overwrite a state says why, and where the state
+// could go instead.
 func TestOthersStateSays(t *testing.T) {
 	t.Parallel()
 	at := func(lineage string, serial int64) *state.State {
@@ -87,7 +88,7 @@ func TestOthersStateSays(t *testing.T) {
 	says(t, err, "cannot fold journal of run r1: it is of lineage l2, the state of l1; put back the state that it belongs to, or move the journal away and plan: the hosts are observed again")
 }
 
-// place is a backend that takes nothing, or gives back something else.
+// place is a backend that refuses writes, or returns a fixed object.
 type place struct {
 	backend.Backend
 	err   error
@@ -100,8 +101,8 @@ func (p *place) Write(context.Context, *backend.Object, backend.Object) error {
 	return p.err
 }
 
-// TestPlaceThatTakesNothingSays: a state that its place did not take is beside the
-// journal, and the error says what becomes of it.
+// TestPlaceThatTakesNothingSays checks that a state that its place refused is stored beside the
+// journal, and that the error says how to continue.
 func TestPlaceThatTakesNothingSays(t *testing.T) {
 	t.Parallel()
 	down := errors.New("cannot write state s3://b/k: 503")
@@ -110,8 +111,8 @@ func TestPlaceThatTakesNothingSays(t *testing.T) {
 		err  error
 		full bool
 	}{
-		down.Error() + "\n\nThe state was written to /c/kubewright.errored.state.json; it and the journal beside it hold what is missing: run the same command again, here, which goes on from them": {err: down},
-		lost.Error() + "\n\nThe state was written to /c/kubewright.errored.state.json; the journal is kept as well; find out who has written meanwhile, and plan: the hosts are observed again":      {err: lost},
+		down.Error() + "\n\nThe state was written to /c/kubewright.errored.state.json; it and the journal beside it hold what is missing: run the same command again, here, which continues from them": {err: down},
+		lost.Error() + "\n\nThe state was written to /c/kubewright.errored.state.json; the journal is kept as well; find out who has written meanwhile, and plan: the hosts are observed again":        {err: lost},
 		down.Error() + "\n\nThe state could not be written to /c/kubewright.errored.state.json either (create: no space left on device). The journal /c/kubewright.journal has what is missing: run the same command again, here": {
 			err: down, full: true,
 		},
@@ -128,8 +129,8 @@ func TestPlaceThatTakesNothingSays(t *testing.T) {
 	says(t, err, "cannot copy state to s3://b/k: what comes back from there is not what was written; the state is at "+memPath+" as before: mend that place, and try again")
 }
 
-// TestFilesInTheWaySay: what cannot be removed, moved or opened is named, with what
-// helps.
+// TestFilesInTheWaySay checks that the error for a file that cannot be removed, moved or opened
+// names it, with a remedy.
 func TestFilesInTheWaySay(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -167,7 +168,7 @@ func TestFilesInTheWaySay(t *testing.T) {
 	full(folder.Lock)
 	_, err = NewLocal(folder).Holder(t.Context())
 	const what = ": it is a directory, not a regular file; kubewright makes this file itself: find out where that comes from, and remove it"
-	says(t, err, "cannot look at the lock "+folder.Lock+what)
+	says(t, err, "cannot read the lock "+folder.Lock+what)
 	_, err = Acquire(t.Context(), folder.Lock, LockInfo{ID: "r1"}, 0)
 	says(t, err, "cannot lock state with "+folder.Lock+what)
 

@@ -15,7 +15,7 @@ import (
 	"github.com/kubewright/kubewright/state/encryption"
 )
 
-// agent is somebody with a key.
+// agent is a user with a key.
 type agent struct{ public, file string }
 
 func newAgent(t testing.TB) agent {
@@ -31,7 +31,7 @@ func newAgent(t testing.TB) agent {
 	return agent{id.Recipient().String(), file}
 }
 
-// codec reads with the agent's key, and writes to the recipients.
+// codec returns a codec that decrypts with the agent's key, and encrypts to the recipients.
 func (a agent) codec(t testing.TB, recipients ...agent) *encryption.Codec {
 	t.Helper()
 	o := encryption.Options{Identities: []string{a.file}}
@@ -45,15 +45,15 @@ func (a agent) codec(t testing.TB, recipients ...agent) *encryption.Codec {
 	return c
 }
 
-// sealedOn returns the names on a disk in memory whose files are encrypted.
+// sealedOn returns the paths of encrypted files on a disk in memory.
 func sealedOn(m *memFS, c state.Codec) Paths {
 	p := on(m)
 	p.Codec = c
 	return p
 }
 
-// TestSealedStateCrashes: encrypted, a state is the old one or the new one whatever
-// call the power goes at, and neither it nor what it leaves behind can be read.
+// TestSealedStateCrashes checks that an encrypted state is the old or the new one after a power
+// cut at any call, and that no file can be read without the key.
 func TestSealedStateCrashes(t *testing.T) {
 	t.Parallel()
 	ann := newAgent(t)
@@ -74,7 +74,7 @@ func TestSealedStateCrashes(t *testing.T) {
 			}
 			for name, node := range after.names {
 				if bytes.Contains(node.data, []byte("lineage")) {
-					t.Errorf("power cut at call %d: %s can be read by everybody", crashAt, name)
+					t.Errorf("power cut at call %d: %s is not encrypted", crashAt, name)
 				}
 			}
 		}
@@ -100,15 +100,15 @@ func sealedJournal(t testing.TB, c state.Codec, n int) []byte {
 	return m.names[memPaths.Journal].data
 }
 
-// TestSealedJournal: a line that was cut is taken off without a key, one that was
-// changed is never taken for one that was cut, and without the key nothing is.
+// TestSealedJournal checks that a truncated line is dropped without a key, that a changed line is
+// never taken for a truncated one, and that nothing is dropped when the key is missing.
 func TestSealedJournal(t *testing.T) {
 	t.Parallel()
 	ann, bob := newAgent(t), newAgent(t)
 	mine, others := medium{codec: ann.codec(t, ann)}, medium{codec: bob.codec(t, bob)}
 	b := sealedJournal(t, mine.codec, 3)
 	if bytes.Contains(b, []byte("node.n")) {
-		t.Errorf("the journal can be read by everybody: %s", b)
+		t.Errorf("the journal is not encrypted: %s", b)
 	}
 	ends := []int{0}
 	for i, c := range b {
@@ -141,11 +141,11 @@ func TestSealedJournal(t *testing.T) {
 	}
 	forged := forge(t, b[ends[2]:ends[3]])
 	if _, _, err := mine.scan(append(bytes.Clone(b[:ends[2]]), forged...)); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "line 3 is broken") {
-		t.Errorf("a last line that was changed together with its checksum: %v", err)
+		t.Errorf("a last line that was changed with its checksum: %v", err)
 	}
 }
 
-// forge changes the end of an encrypted line and gives it a checksum that fits.
+// forge changes the end of an encrypted line and gives it a matching checksum.
 func forge(t *testing.T, line []byte) []byte {
 	t.Helper()
 	at := bytes.LastIndex(line, []byte("-----END"))
@@ -158,7 +158,7 @@ func forge(t *testing.T, line []byte) []byte {
 	return fmt.Appendf(bytes.Clone(body[:len(body)-1]), crcFormat, checksum(body))
 }
 
-// TestSealedJournalCrashes: what was acknowledged is there, wherever the power goes.
+// TestSealedJournalCrashes checks that acknowledged entries survive a power cut at any call.
 func TestSealedJournalCrashes(t *testing.T) {
 	t.Parallel()
 	ann := newAgent(t)
@@ -186,8 +186,9 @@ func TestSealedJournalCrashes(t *testing.T) {
 	}
 }
 
-// TestRecipientsChange: what is written next is for the new ones, and never for
-// nobody who is here; an encrypted state is not written plain by the way.
+// TestRecipientsChange checks that the next write is for the new recipients, that a state that no
+// available key can decrypt is never written, and that an encrypted state is not written
+// unencrypted.
 func TestRecipientsChange(t *testing.T) {
 	t.Parallel()
 	ann, bob := newAgent(t), newAgent(t)
@@ -201,7 +202,7 @@ func TestRecipientsChange(t *testing.T) {
 		want  error
 	}{
 		"to others alone":       {ann.codec(t, bob), state.ErrSealed},
-		"to nobody":             {ann.codec(t), state.ErrPlain},
+		"to no recipient":       {ann.codec(t), state.ErrPlain},
 		"who could not read it": {bob.codec(t, bob), state.ErrSealed},
 	} {
 		before := bytes.Clone(m.names[memPath].data)
@@ -223,12 +224,12 @@ func TestRecipientsChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := j.Reserve(1); !errors.Is(err, state.ErrSealed) {
-		t.Errorf("a run may begin whose journal nobody here can read: %v", err)
+		t.Errorf("a run may begin without a key for its journal: %v", err)
 	}
 }
 
-// BenchmarkAppend is what a line of a journal costs, with its sync, as it is and
-// encrypted to one and to five recipients; and to read a thousand of them.
+// BenchmarkAppend measures a line of a journal including its sync, plain and encrypted to one and
+// five recipients, and reading a thousand lines.
 func BenchmarkAppend(b *testing.B) {
 	ann := newAgent(b)
 	for _, n := range []int{0, 1, 5} {

@@ -10,16 +10,16 @@ import (
 	"github.com/kubewright/kubewright/state/backend"
 )
 
-// Store is a state with what belongs to it: the backend that keeps it, and on
-// this machine the journal of runs that were made here and the lock of the
-// folder. It encodes and decodes; what it hands to the backend are bytes.
+// Store is a state with its surroundings: the backend that keeps it and, on this machine, the
+// journal of local runs and the lock of the folder. It encodes and decodes; the backend only sees
+// bytes.
 type Store struct {
 	Paths
 	backend backend.Backend
 	local   bool
 	held    *Held
-	// last is the state as it was read or written last, and lastState what it says,
-	// which is handed out as copies.
+	// last is the state that was last read or written, and lastState its decoded form, of which
+	// callers get copies.
 	last      *backend.Object
 	lastState *state.State
 	known     bool
@@ -39,17 +39,16 @@ func (s *Store) Local() bool { return s.local }
 // Backend returns the place that keeps the state.
 func (s *Store) Backend() backend.Backend { return s.backend }
 
-// Place returns where the state is, for people.
+// Place returns the place of the state, for users.
 func (s *Store) Place() string { return s.backend.String() }
 
-// Load reads the state and folds this machine's journal into it. It writes
-// nothing and needs no lock. Its errors are those of the backend, and ErrDamaged,
-// ErrNewer and ErrForeign.
+// Load reads the state and folds this machine's journal into it. It writes nothing and needs no
+// lock. Its errors are those of the backend, and ErrDamaged, ErrNewer and ErrForeign.
 //
-// A journal is of the state that its run began with. When somebody else has
-// written the state since, what the journal learnt may have been undone, and it
-// is left out: who wrote since had to look at the hosts, which know more. So it is
-// when that state is gone: what is left of it would be taken for all there is.
+// A journal belongs to the state that its run began with. If another run has written the state
+// since, the journal's content may be obsolete, and it is ignored: that run had to observe the
+// hosts, which are more up to date. It is also ignored if that state is gone: the fragment in the
+// journal would be taken for the whole state.
 func (s *Store) Load(ctx context.Context) (Loaded, error) {
 	st, _, err := s.read(ctx)
 	if err != nil {
@@ -58,8 +57,8 @@ func (s *Store) Load(ctx context.Context) (Loaded, error) {
 	return s.fold(st)
 }
 
-// Reload is Load in the middle of a run: of a state that is not a file here, what
-// was read or written last is taken, for nobody else can write under the lock.
+// Reload is Load in the middle of a run: for a state that is not a local file it uses the state
+// that was last read or written, because no other run can write under the lock.
 func (s *Store) Reload(ctx context.Context) (Loaded, error) {
 	if s.local || !s.known {
 		return s.Load(ctx)
@@ -86,9 +85,9 @@ func (s *Store) fold(st *state.State) (Loaded, error) {
 	return Loaded{State: folded, Recovered: entries}, err
 }
 
-// overtaken reports whether the state was written, by a run that is not among the
-// entries, after the runs that are had begun with it; or that there is none, and
-// they had begun with one: without it they are a fragment.
+// overtaken reports whether a run that is not among the entries wrote the state after the runs
+// among them began; or whether the state is gone that they began with: without it they are a
+// fragment.
 func overtaken(st *state.State, entries []state.Entry) bool {
 	behind := false
 	for _, e := range entries[contained(st, entries):] {
@@ -97,7 +96,7 @@ func overtaken(st *state.State, entries []state.Entry) bool {
 		case st == nil:
 			behind = e.Serial > 0
 		case e.Lineage != st.Lineage:
-			return false // which Fold refuses
+			return false // Fold refuses these
 		default:
 			behind = e.Serial > 0 && e.Serial < st.Serial
 		}
@@ -127,7 +126,7 @@ func (s *Store) read(ctx context.Context) (*state.State, *backend.Object, error)
 	return st, o, nil
 }
 
-// refused says of a state that cannot be decoded where it is and what to do.
+// refused completes the error of a state that cannot be decoded with its place and a remedy.
 func (s *Store) refused(err error) error {
 	e := (*Error)(nil)
 	if !errors.As(err, &e) {
@@ -135,7 +134,7 @@ func (s *Store) refused(err error) error {
 	}
 	e.Op, e.Path = "read state", s.Place()
 	switch {
-	case e.Kind == state.ErrPlain, e.Kind == state.ErrSealed: // those know their own
+	case e.Kind == state.ErrPlain, e.Kind == state.ErrSealed: // they have their own remedy
 	case s.local:
 		e.Remedy = remedy(s.medium(), s.State, e.Kind)
 	case e.Kind == ErrNewer:
@@ -146,20 +145,19 @@ func (s *Store) refused(err error) error {
 	return e
 }
 
-// Write replaces the state by st, which must be the one that was read (or, with
-// serial 0, be written for the first time) with its changes. On success
-// st.Serial has grown by one and the place has that serial.
+// Write replaces the state with st, which must be the state that was read (or, with serial 0, a
+// first state) with its changes. On success st.Serial is incremented, and the place has that
+// serial.
 //
-// It fails with ErrMoved or ErrForeign when the place has not what was read, and
-// with backend.ErrLost when the lock is not this run's any more, and leaves it
-// alone. After any error the place holds the old state or the new one, whole.
-// The caller holds the lock.
+// Write fails with ErrMoved or ErrForeign if the place does not hold the state that was read, and
+// with backend.ErrLost if this run no longer holds the lock, and leaves the place alone. After
+// any error the place holds the old or the new state, whole. The caller holds the lock.
 func (s *Store) Write(ctx context.Context, st *state.State) error {
 	_, err := s.write(ctx, st)
 	return err
 }
 
-// write also returns what it wrote, or was to write.
+// write also returns the bytes that it wrote or tried to write.
 func (s *Store) write(ctx context.Context, st *state.State) ([]byte, error) {
 	if err := check(st); err != nil {
 		return nil, fmt.Errorf("internal error: cannot write state: %w", err)
@@ -174,7 +172,7 @@ func (s *Store) write(ctx context.Context, st *state.State) ([]byte, error) {
 		return b, err
 	}
 	old, before := s.last, s.lastState
-	if s.local || !s.known { // in one's own file a run looks again, for it costs nothing
+	if s.local || !s.known { // a local file is read again, because that costs nothing
 		if before, old, err = s.read(ctx); err != nil {
 			return b, err
 		}
@@ -190,7 +188,7 @@ func (s *Store) write(ctx context.Context, st *state.State) ([]byte, error) {
 	return b, nil
 }
 
-// encoded returns a state as it is kept.
+// encoded returns a state in its stored form.
 func (s *Store) encoded(st *state.State) ([]byte, error) {
 	b, err := encode(st)
 	if err == nil {
@@ -212,9 +210,9 @@ func (s *Store) encoded(st *state.State) ([]byte, error) {
 	return b, nil
 }
 
-// Replace puts a state into the place of the one that is there, whichever that is.
-// On success st.Serial is above both. One that cannot be read is not replaced. The
-// caller holds the lock.
+// Replace replaces the existing state with st, no matter which state that is. On success
+// st.Serial is above both serials. A state that cannot be read is not replaced. The caller holds
+// the lock.
 func (s *Store) Replace(ctx context.Context, st *state.State) error {
 	if err := s.held.Confirm(ctx); errors.Is(err, backend.ErrLost) {
 		return err
@@ -240,10 +238,9 @@ func (s *Store) Replace(ctx context.Context, st *state.State) error {
 	return nil
 }
 
-// Save writes the state, as Write does, and then empties the journal, whose
-// entries it must contain. Either may be asked again by the next command: an
-// error loses nothing. A state that its place did not take is written to the
-// file Errored, and the error says so.
+// Save writes the state, as Write does, and then empties the journal, whose entries the state
+// must contain. An error loses nothing, and the next command may repeat either step. A state that
+// its place did not accept is written to the file Errored, and the error says so.
 func (s *Store) Save(ctx context.Context, st *state.State, j *Journal) error {
 	st.Written()
 	b, err := s.write(ctx, st)
@@ -257,14 +254,14 @@ func (s *Store) Save(ctx context.Context, st *state.State, j *Journal) error {
 	return s.forget(s.Errored) // the journal held it as well
 }
 
-// aside keeps a state that could not be written. What a full disk refuses is not
-// tried on it once more: the journal is there.
+// aside stores a state that could not be written. For a local state this is not tried on the same
+// disk after a disk failure: the journal has the data.
 func (s *Store) aside(err error, b []byte) error {
 	gone := errors.Is(err, backend.ErrLost) || errors.Is(err, ErrMoved) || errors.Is(err, ErrForeign)
 	if b == nil || s.local && !gone {
 		return err
 	}
-	what := "it and the journal beside it hold what is missing: run the same command again, here, which goes on from them"
+	what := "it and the journal beside it hold what is missing: run the same command again, here, which continues from them"
 	if gone {
 		what = "the journal is kept as well; find out who has written meanwhile, and plan: the hosts are observed again"
 	}

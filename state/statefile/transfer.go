@@ -7,11 +7,11 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Encode returns a state as a file that nobody encrypts, with its digest.
+// Encode returns a state as an unencrypted file, with its digest.
 func Encode(st *state.State) ([]byte, error) { return encode(st) }
 
-// Decode reads a state from bytes that came from elsewhere, encrypted or not; name
-// is what errors call them. Its errors are those of Read.
+// Decode reads a state from bytes of another source, encrypted or not; name is their name in
+// errors. Its errors are those of Read.
 func Decode(p Paths, name string, b []byte) (*state.State, error) {
 	st, err := p.medium().decode(b)
 	if e := (*Error)(nil); errors.As(err, &e) {
@@ -23,7 +23,8 @@ func Decode(p Paths, name string, b []byte) (*state.State, error) {
 	return st, err
 }
 
-// Any tells whether the state, or an older one beside it, is such as it is kept.
+// Any reports whether such is true for the stored bytes of the state or, for a local file, of an
+// older one next to it.
 func (s *Store) Any(ctx context.Context, such func(kept []byte) bool) (bool, error) {
 	o, err := s.backend.Read(ctx)
 	if err != nil || o != nil && such(o.Data) {
@@ -45,10 +46,10 @@ func (s *Store) Any(ctx context.Context, such func(kept []byte) bool) (bool, err
 	return false, nil
 }
 
-// Reseal writes the older states again as the codec has it by now, and tells how many it
-// wrote. One that cannot be read, as with another key than those that are here, stays as it
-// is, keeps no other from it, and is among the refused. The caller holds the lock.
-// Of a state that is no file here there are none: its place keeps them, if anybody.
+// Reseal rewrites the older states with the current codec, and returns how many it wrote. An
+// older state that cannot be read, for example because it needs another key, stays as it is, does
+// not stop the others, and is returned in refused. The caller holds the lock. For a state that is
+// not a local file there are none: keeping versions is up to its place.
 func (s *Store) Reseal() (written int, refused []*Error, err error) {
 	if !s.local {
 		return 0, nil, nil

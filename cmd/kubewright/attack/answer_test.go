@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// edit returns what changes the text of the first section with a name.
+// edit returns a change of the text of the first section with a name.
 func edit(name string, change func(string) string) func(string, []section) []section {
 	return func(_ string, answer []section) []section {
 		for i, s := range answer {
@@ -24,17 +24,18 @@ func edit(name string, change func(string) string) func(string, []section) []sec
 	}
 }
 
-// replace returns what puts a text in the place of a section's.
+// replace returns a change that replaces the text of a section.
 func replace(name, text string) func(string, []section) []section {
 	return edit(name, func(string) string { return text })
 }
 
-// extend returns what adds a text to a section's.
+// extend returns a change that appends a text to a section.
 func extend(name, text string) func(string, []section) []section {
 	return edit(name, func(old string) string { return old + text })
 }
 
-// swollen returns what adds lines with growing numbers to a section, up to a size in bytes.
+// swollen returns a change that appends lines with growing numbers to a section, up to a size in
+// bytes.
 func swollen(name, form string, size int) func(string, []section) []section {
 	return func(_ string, answer []section) []section {
 		for i := range answer {
@@ -59,7 +60,7 @@ func numbered(w io.Writer, form string, size int) {
 	_ = b.Flush()
 }
 
-// planted returns what makes a host have files, each where a script asks for it.
+// planted returns a change that makes a host report files wherever a script asks for them.
 func planted(files map[string]string) func(string, []section) []section {
 	return func(script string, answer []section) []section {
 		for path, content := range files {
@@ -71,19 +72,18 @@ func planted(files map[string]string) func(string, []section) []section {
 	}
 }
 
-// quoted returns a path as scripts have it.
+// quoted returns a path as scripts quote it.
 func quoted(path string) string { return " '" + path + "'" }
 
-// reads are the calls of a script that send something of files: what they send, and the
-// line with the paths. Each is answered by a section of sizes, and one of what it sends
-// where one of the files exists.
+// reads matches the calls of a script that send the content of files: their kind, and the line
+// with the paths. Each is answered by a section of sizes, and by a section of content if one of
+// the files exists.
 var reads = regexp.MustCompile(`(?m)^kw_small kw_(\w+)(.*)$`)
 
-// looks is the line of a script with the paths of which it says whether they exist.
+// looks matches the line of a script with the paths whose existence it reports.
 var looks = regexp.MustCompile(`(?m)^set --.*$`)
 
-// plant puts one file into an answer: that it exists, its digest, its size, and what is
-// sent of it.
+// plant adds one file to an answer: its existence, its digest, its size, and its content.
 func plant(script string, answer []section, path, content string) []section {
 	calls := reads.FindAllStringSubmatch(script, -1)
 	out := make([]section, 0, len(answer)+len(calls))
@@ -113,7 +113,7 @@ func plant(script string, answer []section, path, content string) []section {
 	return out
 }
 
-// uproot takes what an answer has of a file out of it, where all of the file is sent.
+// uproot removes a file from an answer that sends its whole content.
 func uproot(answer []section, path string) []section {
 	out := slices.Clone(answer)
 	for i, s := range out {
@@ -143,7 +143,7 @@ func uproot(answer []section, path string) []section {
 	return out
 }
 
-// without returns a text without its lines that end like this.
+// without returns a text without the lines that have this suffix.
 func without(text, end string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -154,7 +154,7 @@ func without(text, end string) string {
 	return b.String()
 }
 
-// sent returns the text of a section with a file more.
+// sent returns the text of a section with one more file.
 func sent(kind, text, path, content string) string {
 	switch kind {
 	case "contents":

@@ -70,20 +70,20 @@ func (c *authority) issue(a *arena, name pkix.Name, usage x509.ExtKeyUsage) (cer
 
 // controlPlane is a hostile host that has the files of a control plane.
 type controlPlane struct {
-	// cluster and user are further lines of those in admin.conf.
+	// cluster and user are additional lines of those objects in admin.conf.
 	cluster, user string
-	// without leaves the client's certificate out of admin.conf.
+	// without leaves the client certificate out of admin.conf.
 	without bool
 	// server is the API server's address in admin.conf; empty for the usual one. A host that
-	// names another forbids to connect through it.
+	// names another address refuses to forward connections.
 	server string
-	// api answers what is asked of the API server.
+	// api answers the requests to the API server.
 	api http.HandlerFunc
 	// asked counts requests to the API server.
 	asked atomic.Int64
 }
 
-// found makes the host, and writes a configuration with it.
+// found starts the host and writes a configuration with it.
 func (p *controlPlane) found(a *arena) {
 	a.Helper()
 	ca := newAuthority(a)
@@ -110,7 +110,7 @@ func indented(line string) string {
 	return "    " + line + "\n"
 }
 
-// forward serves the API to whom the host is asked to connect with it.
+// forward serves the API to a client that connects through the host.
 func (p *controlPlane) forward(a *arena, ca *authority) func(ssh.NewChannel) {
 	a.Helper()
 	cert, key := ca.issue(a, pkix.Name{CommonName: "kube-apiserver"}, x509.ExtKeyUsageServerAuth)
@@ -144,8 +144,8 @@ func (p *controlPlane) forward(a *arena, ca *authority) func(ssh.NewChannel) {
 	}
 }
 
-// lists returns as an API server does that has objects of the kinds that plan reads: form
-// is one of them, repeated up to a size in bytes; more is the rest of the list's metadata.
+// lists answers like an API server with objects of the kinds that plan reads: form is one object,
+// repeated up to a size in bytes; more is the rest of the list's metadata.
 func lists(form string, size int, more string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -169,22 +169,22 @@ func lists(form string, size int, more string) http.HandlerFunc {
 	}
 }
 
-// onAPI returns an attack by the API of a hostile control plane at plan. It holds where the
-// API was asked, and the command ends with an error.
+// onAPI returns an attack on plan by the API of a hostile control plane. It holds if the API
+// was queried and the command ends with an error.
 func onAPI(name string, api http.HandlerFunc) attack {
 	return attack{name: name, run: func(a *arena) {
 		p := &controlPlane{api: api}
 		p.found(a)
 		a.refused(a.kubewright("plan", "-input=false"))
 		if p.asked.Load() == 0 {
-			a.Error("nothing was asked of the API: the attack misses its aim")
+			a.Error("the API got no request: the attack misses its target")
 		}
 	}}
 }
 
-// onOperator returns an attack by what a control plane's admin.conf has beside what it has to
-// have. line gets the path of a marker. It holds where nothing of it is followed, neither
-// by plan, nor in the kubeconfig that the operator gets.
+// onOperator returns an attack by additional content in a control plane's admin.conf; p gets the
+// path of a marker. It holds if neither plan nor the kubeconfig that the operator gets follows
+// any of it.
 func onOperator(name string, p func(marker string) *controlPlane) attack {
 	return attack{name: name, run: func(a *arena) {
 		marker := a.marker()
@@ -197,7 +197,7 @@ func onOperator(name string, p func(marker string) *controlPlane) attack {
 		}
 		for _, word := range []string{"exec:", "tokenFile", "proxy-url", "insecure-skip-tls-verify", "auth-provider", "attacker", marker} {
 			if strings.Contains(string(written), word) {
-				a.Errorf("the operator's kubeconfig has %q", word)
+				a.Errorf("the operator's kubeconfig contains %q", word)
 			}
 		}
 	}}

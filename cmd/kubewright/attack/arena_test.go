@@ -17,31 +17,31 @@ import (
 	"time"
 )
 
-// What a run may take at most, where an attack does not say otherwise: generous, for a
-// machine that is busy with other tests.
+// These are a run's limits unless an attack sets others: generous, for a machine that is busy
+// with other tests.
 const (
 	usualBound  = 3 * time.Minute
 	usualMemory = 400 << 20 // bytes
-	// memoryRoom is how many times its limit a run may ask for before it is refused more: an
-	// attack that succeeds must not take the machine with it.
+	// memoryRoom is the multiple of its limit that a run can allocate before the system refuses
+	// more: an attack that succeeds must not exhaust the machine.
 	memoryRoom = 4
 )
 
 // arena is an operator's folder and home for one attack.
 type arena struct {
 	*testing.T
-	// dir is the working folder; home and outside lie beside it.
+	// dir is the working folder; home and outside are next to it.
 	dir, home, outside string
-	// env are further variables of the command's environment, as NAME=VALUE.
+	// env are additional environment variables, as NAME=VALUE.
 	env []string
-	// bound is how long one run may take, memory how many bytes it may use.
+	// bound is the time limit of a run, memory its limit in bytes.
 	bound  time.Duration
 	memory int64
-	// caught are the failures of a control, which fail nothing; nil for an attack.
+	// caught collects the failures that a control expects; nil for an attack.
 	caught *[]string
 }
 
-// Errorf fails the attack, or is what a control expects.
+// Errorf fails the attack, or records a failure that a control expects.
 func (a *arena) Errorf(format string, args ...any) {
 	a.Helper()
 	if a.caught != nil {
@@ -51,19 +51,19 @@ func (a *arena) Errorf(format string, args ...any) {
 	a.T.Errorf(format, args...)
 }
 
-// Error fails the attack, or is what a control expects.
+// Error fails the attack, or records a failure that a control expects.
 func (a *arena) Error(args ...any) {
 	a.Helper()
 	a.Errorf("%s", fmt.Sprint(args...))
 }
 
-// Fatal fails the attack at once, or is what a control expects.
+// Fatal fails the attack at once, or records a failure that a control expects.
 func (a *arena) Fatal(args ...any) {
 	a.Helper()
 	a.Fatalf("%s", fmt.Sprint(args...))
 }
 
-// Fatalf fails the attack at once, or is what a control expects.
+// Fatalf fails the attack at once, or records a failure that a control expects.
 func (a *arena) Fatalf(format string, args ...any) {
 	a.Helper()
 	if a.caught == nil {
@@ -93,16 +93,16 @@ func (a *arena) must(err error) {
 	}
 }
 
-// path returns a file of the working folder.
+// path returns the path of a file in the working folder.
 func (a *arena) path(name string) string { return filepath.Join(a.dir, name) }
 
-// write writes a file of the working folder.
+// write writes a file in the working folder.
 func (a *arena) write(name, text string) {
 	a.Helper()
 	a.must(os.WriteFile(a.path(name), []byte(text), 0o600))
 }
 
-// read returns a file of the working folder.
+// read returns the content of a file in the working folder.
 func (a *arena) read(name string) string {
 	a.Helper()
 	b, err := os.ReadFile(a.path(name))
@@ -110,7 +110,7 @@ func (a *arena) read(name string) string {
 	return string(b)
 }
 
-// victim makes a file outside of the working folder that has to stay as it is.
+// victim creates a file outside the working folder that must not change.
 func (a *arena) victim(name string) string {
 	a.Helper()
 	const text = "what the operator needs\n"
@@ -124,7 +124,7 @@ func (a *arena) victim(name string) string {
 	return path
 }
 
-// marker returns a path where a file appears once an attacker's command has run.
+// marker returns the path of a file that an attacker's command would create.
 func (a *arena) marker() string {
 	path := filepath.Join(a.outside, "marker")
 	a.Cleanup(func() {
@@ -135,25 +135,25 @@ func (a *arena) marker() string {
 	return path
 }
 
-// outcome is what a run has left.
+// outcome is the result of a run.
 type outcome struct {
 	code           int
 	stdout, stderr string
-	// ended is false for a run that had to be killed when its time was over.
+	// ended is false if the run exceeded its time and was killed.
 	ended bool
 }
 
-// text returns all of the output, with its lines joined.
+// text returns the whole output with its lines joined.
 func (o outcome) text() string { return strings.Join(strings.Fields(o.stdout+" "+o.stderr), " ") }
 
-// raw are bytes that move a terminal's cursor, colour it, or turn its text around.
+// raw matches bytes that move a terminal's cursor, colour it, or reverse its text.
 var raw = regexp.MustCompile("[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
-// crashed is how a Go program that has ended by a fault of its own says so.
+// crashed matches the output of a Go program that has crashed.
 var crashed = regexp.MustCompile(`(?m)^(panic:|fatal error:|goroutine \d+|runtime: )|internal error|DATA RACE`)
 
-// kubewright runs the command, and fails the test where it does not end in time, uses
-// too much memory, panics, or prints raw bytes.
+// kubewright runs the command, and fails the test if the command does not end in time, uses too
+// much memory, panics, or prints raw bytes.
 func (a *arena) kubewright(args ...string) outcome {
 	a.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), a.bound)
@@ -182,7 +182,7 @@ func (a *arena) kubewright(args ...string) outcome {
 	return o
 }
 
-// command is kubewright as a process of its own, with an environment of its own.
+// command returns kubewright as a separate process with its own environment.
 func (a *arena) command(ctx context.Context, args []string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	a.Helper()
 	self, err := os.Executable()
@@ -200,7 +200,7 @@ func (a *arena) command(ctx context.Context, args []string) (cmd *exec.Cmd, stdo
 	return cmd, stdout, stderr
 }
 
-// measure holds a run that has ended by itself against the arena's limit of memory.
+// measure checks the memory of a run that has ended by itself.
 func (a *arena) measure(cmd *exec.Cmd) {
 	a.Helper()
 	text, err := os.ReadFile(peakOf(cmd))
@@ -219,7 +219,7 @@ func (a *arena) measure(cmd *exec.Cmd) {
 	}
 }
 
-// peakOf returns the file where a command writes how much memory it has had.
+// peakOf returns the file to which a command writes its peak memory.
 func peakOf(cmd *exec.Cmd) string {
 	for _, v := range cmd.Env {
 		if file, ok := strings.CutPrefix(v, peakVariable+"="); ok {
@@ -231,7 +231,7 @@ func peakOf(cmd *exec.Cmd) string {
 
 func clip(s string) string { return s[:min(len(s), 2000)] }
 
-// refused checks that a run has ended with an error that has these texts.
+// refused checks that a run has ended with an error that contains these texts.
 func (a *arena) refused(o outcome, texts ...string) {
 	a.Helper()
 	if o.code != 1 || !strings.Contains(o.stderr, "Error: ") {
@@ -239,12 +239,12 @@ func (a *arena) refused(o outcome, texts ...string) {
 	}
 	for _, text := range texts {
 		if !strings.Contains(o.text(), text) {
-			a.Errorf("nothing of %q\n%s%s", text, clip(o.stdout), clip(o.stderr))
+			a.Errorf("%q is missing\n%s%s", text, clip(o.stdout), clip(o.stderr))
 		}
 	}
 }
 
-// founded is a folder in which the quickstart's simulated cluster was founded.
+// founded is a folder with the quickstart's simulated cluster, applied.
 var founded = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "kubewright-attack-")
 	if err != nil {
@@ -269,7 +269,7 @@ var founded = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// Files of a working folder.
+// These are files of a working folder.
 const (
 	stateFile   = "kubewright.state.json"
 	journalFile = "kubewright.journal"
@@ -277,7 +277,7 @@ const (
 	simFile     = "kubewright.sim.json"
 )
 
-// quickstart puts the founded quickstart into the working folder.
+// quickstart copies the applied quickstart into the working folder.
 func (a *arena) quickstart() {
 	a.Helper()
 	dir, err := founded()

@@ -1,6 +1,6 @@
-// Package attack tries to harm an operator who runs kubewright: as a host, an API
-// server, a backend, a configuration, or a file in the operator's folder. Each attack
-// runs the command as a process of its own, bounded in time and memory.
+// Package attack tries to harm an operator who runs kubewright: as a host, an API server, a
+// backend, a configuration, or a file in the operator's folder. Each attack runs the command as
+// a separate process, bounded in time and memory.
 //
 // make attack runs all of them and prints, by area, how many were tried and how many
 // held. Without KUBEWRIGHT_ATTACK the long ones are left out.
@@ -18,10 +18,10 @@ import (
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
-// Environment variables. The first asks for the long attacks. The second makes the test
-// binary the command, and is how many bytes of memory it may ask for; 0 for any number. The
-// third is where the command writes the most bytes that it has had: what the system says of
-// a process that has ended includes what its parent had when it was made.
+// These are environment variables. The first enables the long attacks. The second turns the test
+// binary into the command and is the number of bytes of memory that it may allocate; 0 means no
+// limit. The third names the file for the command's peak memory: the usage that the system
+// reports of an ended process includes that of its parent at the fork.
 const (
 	longVariable    = "KUBEWRIGHT_ATTACK"
 	commandVariable = "KUBEWRIGHT_ATTACK_COMMAND"
@@ -37,13 +37,13 @@ type attack struct {
 	run func(*arena)
 }
 
-// area is a place that attacks come from.
+// area is an origin of attacks.
 type area struct {
 	name    string
 	attacks func() []attack
 }
 
-// areas are all that is tried, in the order in which it is printed.
+// areas are all attacks, in the order of the report.
 var areas = []area{
 	{"hostile host", hostAttacks},
 	{"worker that lies of itself", lyingAttacks},
@@ -84,7 +84,7 @@ func (y *tally) count(area string, change func(*score)) {
 	change(y.scores[area])
 }
 
-// lines returns the areas that were attacked, each with its figures.
+// lines returns the report: one line for each area that was attacked.
 func (y *tally) lines() []string {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -108,7 +108,7 @@ func TestMain(m *testing.M) {
 		confine(room)
 		code := cli.Main(system())
 		if file := os.Getenv(peakVariable); file != "" {
-			_ = os.WriteFile(file, fmt.Append(nil, peak()), 0o600) // whoever reads it misses it
+			_ = os.WriteFile(file, fmt.Append(nil, peak()), 0o600) // the reader reports a missing file
 		}
 		os.Exit(code)
 	}
@@ -119,8 +119,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// system returns what the command works with as a process of its own. What it does to simulated
-// hosts is done when it is killed, as on real ones.
+// system returns the environment of the command in its own process. Changes of simulated hosts
+// persist when it is killed, as on real ones.
 func system() *console.Env {
 	env := console.System(os.Args[1:])
 	env.OpenWorld = func(path string) (*sim.World, error) {
@@ -144,7 +144,7 @@ func TestAttacks(t *testing.T) {
 			var names []string
 			for _, attack := range area.attacks() {
 				if slices.Contains(names, attack.name) {
-					t.Fatalf("two attacks have the name %q", attack.name)
+					t.Fatalf("two attacks are named %q", attack.name)
 				}
 				names = append(names, attack.name)
 				if attack.long && os.Getenv(longVariable) == "" {

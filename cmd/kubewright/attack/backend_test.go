@@ -11,13 +11,13 @@ import (
 	"sync"
 )
 
-// keeper is a server of one state. Where intercept handles a request the keeper does not.
+// keeper is a server of one state. A request that intercept handles does not reach the keeper.
 type keeper struct {
 	intercept func(w http.ResponseWriter, r *http.Request) bool
 
 	mu          sync.Mutex
 	state, lock []byte
-	// acts are the requests that have changed something.
+	// acts are the requests that have changed something on the server.
 	acts []string
 }
 
@@ -51,7 +51,7 @@ func (k *keeper) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	k.acts = append(k.acts, r.Method)
 }
 
-// answers returns what answers requests of some methods in place of a keeper.
+// answers returns an intercept that answers requests of some methods.
 func answers(handler http.HandlerFunc, methods ...string) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if !slices.Contains(methods, r.Method) {
@@ -62,7 +62,7 @@ func answers(handler http.HandlerFunc, methods ...string) func(http.ResponseWrit
 	}
 }
 
-// kept configures a state that a hostile server keeps, for simulated hosts.
+// kept configures simulated hosts with a state on a hostile server.
 func (a *arena) kept(k *keeper) {
 	a.Helper()
 	server := httptest.NewServer(k)
@@ -71,7 +71,7 @@ func (a *arena) kept(k *keeper) {
 		"/lock\"\n    unlock_address = \""+server.URL+"/lock\"\n  }\n}\n"+simulated)
 }
 
-// lost returns an attack on what apply writes. It holds where apply ends with an error.
+// lost returns an attack on what apply writes. It holds if apply ends with an error.
 func lost(name string, k *keeper) attack {
 	return attack{name: name, run: func(a *arena) {
 		a.kept(k)
@@ -87,7 +87,7 @@ func unreadable(name string, k *keeper) attack {
 	}}
 }
 
-// redirected returns requests by sending the client to another server, which keeps the state.
+// redirected redirects the client to another server, which keeps the state.
 func redirected(code int, methods ...string) *keeper {
 	other := &keeper{}
 	var once sync.Once
@@ -157,7 +157,7 @@ func credentialAttack() attack {
 		a.kept(k)
 		a.env = append(a.env, "KUBEWRIGHT_HTTP_USERNAME=ann", "KUBEWRIGHT_HTTP_PASSWORD=the-password")
 		if o := a.kubewright("plan", "-input=false"); strings.Contains(o.text(), "the-password") {
-			a.Error("the output has the password")
+			a.Error("the output contains the password")
 		}
 	}}
 }

@@ -31,7 +31,7 @@ func value(expression string) string {
 	return simulated + "output \"o\" {\n  value = " + expression + "\n}\n"
 }
 
-// doubling are locals of which each has a value with the one before in it.
+// doubling returns locals, each of which uses the previous one twice.
 func doubling(n int, first, form string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%slocals {\n  a0 = %s\n", simulated, first)
@@ -43,8 +43,8 @@ func doubling(n int, first, form string) string {
 	return b.String()
 }
 
-// bomb returns a configuration that is small and asks for more than a machine has. The attack
-// holds where plan ends in time, whether it accepts the configuration or not.
+// bomb returns an attack by a small configuration that needs more than a machine has. It holds
+// if plan ends in time, whether it accepts the configuration or not.
 func bomb(name, text string) attack {
 	return attack{name: name, run: func(a *arena) {
 		a.write("main.hcl", text)

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// TestControls: each kind of attack fails for what it does, not for what it is made of. The
-// same servers and configurations without the attack are accepted.
+// TestControls checks that each kind of attack fails because of its harmful part: the same
+// servers and configurations without that part are accepted.
 func TestControls(t *testing.T) {
 	t.Parallel()
 	t.Run("backend", func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestControls(t *testing.T) {
 	})
 }
 
-// TestChecksFail: each check finds what it is there for, where something has gone wrong.
+// TestChecksFail checks that each check reports the failure that it exists for.
 func TestChecksFail(t *testing.T) {
 	t.Parallel()
 	checked := func(check func(*arena, string), text string) func(*arena) {
@@ -83,7 +83,7 @@ func TestChecksFail(t *testing.T) {
 	}
 	for name, run := range map[string]func(*arena){
 		"a sudo that asks gets the password": func(a *arena) { a.guards(asLogin(askingSudo, ""), 0) },
-		"a mark that no option excludes":     func(a *arena) { a.goesOn(markLie("", map[string]any{"lineage": "another"}), "-parallelism=1") },
+		"a mark that no option excludes":     func(a *arena) { a.continues(markLie("", map[string]any{"lineage": "another"}), "-parallelism=1") },
 		"a run of much memory": func(a *arena) {
 			cmd, _, _ := a.command(a.Context(), []string{"version"})
 			a.must(cmd.Run())
@@ -125,7 +125,7 @@ func TestChecksFail(t *testing.T) {
 	}
 }
 
-// unquoted compares the words of a call with those of one whose argument has no quotes.
+// unquoted compares the words of a call with those of a call whose argument is not quoted.
 func unquoted(a *arena) {
 	script := func(argument string) string { return "\nkw_guard\nkw_write " + argument + "\nkw_flush || kw_fail\n" }
 	if d := differs("", a.words(script("'a b'"), nil), a.words(script("a b"), nil)); d != "" {
@@ -133,7 +133,7 @@ func unquoted(a *arena) {
 	}
 }
 
-// tellsPassword has a database ask for a password that it may have.
+// tellsPassword has a database request a password that the client may send.
 func tellsPassword(a *arena) {
 	cert, key := newAuthority(a).issue(a, pkix.Name{CommonName: "db"}, x509.ExtKeyUsageServerAuth)
 	pair, err := tls.X509KeyPair(cert, key)

@@ -9,8 +9,8 @@ import (
 	"unicode/utf16"
 )
 
-// damaged returns an attack that changes one file of a founded folder. It holds where plan
-// refuses the folder, or still finds that nothing differs.
+// damaged returns an attack that changes one file of an applied folder. It holds if plan refuses
+// the folder, or still finds no difference.
 func damaged(name, file string, change func(string) string) attack {
 	return attack{name: name, run: func(a *arena) {
 		a.quickstart()
@@ -28,7 +28,7 @@ func (a *arena) intact() {
 	a.Helper()
 	o := a.kubewright("plan", "-input=false", "-detailed-exitcode")
 	if o.code != 0 && !strings.Contains(o.stderr, "Error: ") {
-		a.Errorf("exit code %d without an error: what is damaged was believed\n%s%s", o.code, clip(o.stdout), clip(o.stderr))
+		a.Errorf("exit code %d without an error: the damaged file was trusted\n%s%s", o.code, clip(o.stdout), clip(o.stderr))
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// kubeconfigWith returns a kubeconfig of which a user and a cluster have these further lines.
+// kubeconfigWith returns a kubeconfig with these additional lines in a user and a cluster.
 func kubeconfigWith(user, cluster string) string {
 	return `apiVersion: v1
 kind: Config
@@ -33,7 +33,7 @@ func executes(marker string) string {
 	return fmt.Sprintf(`exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, args: ["-c", "id >> '%s'"], interactiveMode: Never}`, marker)
 }
 
-// tabbed are command lines on which the Tab key is pressed.
+// tabbed are command lines that Tab completes.
 var tabbed = []string{"__complete plan -target=", "__complete state show ", "__complete apply -replace=", "__complete output ", "__complete state rm "}
 
 // readers are commands that change nothing.
@@ -69,7 +69,7 @@ func execAttacks() []attack {
 			a.write("main.hcl", "kubewright {\n  backend \"http\" {\n    address = \"http://"+address+"/state\"\n  }\n}\n"+simulated)
 			a.run(line)
 			if asked.Load() > 0 {
-				a.Error("the Tab key has contacted an address of the configuration")
+				a.Error("completion has contacted an address of the configuration")
 			}
 		}})
 	}

@@ -15,17 +15,17 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// The worker of the founded quickstart that attacks.
+// The attacker is a worker of the applied quickstart.
 const (
 	lyingNode    = `node.worker["w1"]`
 	lyingAddress = "10.77.0.21"
 )
 
-// liarVariable makes the command see what a hostile worker reports of itself over SSH: its
-// port, and its host key. The other hosts are simulated.
+// liarVariable makes the command observe what a hostile worker reports about itself over SSH:
+// its port, and its host key. The other hosts are simulated.
 const liarVariable = "KUBEWRIGHT_ATTACK_LIAR"
 
-// fleet puts the founded quickstart into the folder, of which one worker is hostile.
+// fleet copies the applied quickstart, with one hostile worker, into the folder.
 func (a *arena) fleet(h *hostile) {
 	a.Helper()
 	a.quickstart()
@@ -33,7 +33,7 @@ func (a *arena) fleet(h *hostile) {
 	a.env = append(a.env, fmt.Sprintf("%s=%d %s", liarVariable, h.port(), h.pin()))
 }
 
-// overheard has a simulated world take over what a hostile host says of itself.
+// overheard replaces a simulated host's facts with what a hostile host reports about itself.
 func overheard(w *sim.World, from string) {
 	port, pin, _ := strings.Cut(from, " ")
 	w.OnObserve = func(ctx context.Context, host string) error {
@@ -66,7 +66,7 @@ func overheard(w *sim.World, from string) {
 	}
 }
 
-// repaired puts back on the simulated host of the worker what kubewright had left there.
+// repaired restores on the worker's simulated host what kubewright had left there.
 func (a *arena) repaired(k known) {
 	a.Helper()
 	a.env = slices.DeleteFunc(a.env, func(v string) bool { return strings.HasPrefix(v, liarVariable) })
@@ -76,7 +76,7 @@ func (a *arena) repaired(k known) {
 	a.must(w.Save())
 }
 
-// differ has the configuration ask for something else on every host.
+// differ makes the configuration differ from every host.
 func (a *arena) differ(pods int) {
 	a.Helper()
 	text := a.read("main.hcl")
@@ -86,10 +86,10 @@ func (a *arena) differ(pods int) {
 	a.write("main.hcl", strings.Replace(text, "cluster \"demo\" {\n", fmt.Sprintf("cluster \"demo\" {\n  kubelet { config = { maxPods = %d } }\n", pods), 1))
 }
 
-// known are what the state and the simulated hosts hold about the hostile worker.
+// known is what the state and the simulated hosts hold about the hostile worker.
 type known struct {
 	lineage string
-	// kept is all that kubewright has left on its host, marks what of it is a file of its own.
+	// kept is everything that kubewright has left on its host, marks the files of its own in that.
 	kept  string
 	marks map[string]any
 }
@@ -108,7 +108,7 @@ func (a *arena) known() known {
 	return k
 }
 
-// tokens returns the numbers of runs that the state and the hosts but the hostile one hold.
+// tokens returns the run tokens in the state and on all hosts except the hostile one.
 func (a *arena) tokens() []json.Number {
 	a.Helper()
 	var state struct {
@@ -134,23 +134,23 @@ func (a *arena) tokens() []json.Number {
 	return slices.Compact(out)
 }
 
-// lie is what a hostile worker says of itself.
+// lie is what a hostile worker reports about itself.
 type lie struct {
 	name string
-	// files are what lies on the host, by path.
+	// files are the files on the host, by path.
 	files func(known) map[string]string
-	// blind is whether nothing of what the host says can be used, and unnoticed whether what it
-	// says makes no difference.
+	// blind means that nothing that the host reports can be used, unnoticed that the lie makes no
+	// difference.
 	blind, unnoticed bool
 }
 
-// The files by which a host is known.
+// These files identify a host.
 const (
 	marksPath = "/var/lib/kubewright/marks.json"
 	tokenPath = "/var/lib/kubewright/token"
 )
 
-// tokenLie returns a host that reports a number of a run, with its right mark.
+// tokenLie returns a host that reports a run token, with its right mark.
 func tokenLie(name, token string) lie {
 	return lie{name: name, files: func(k known) map[string]string {
 		return map[string]string{tokenPath: strings.ReplaceAll(token, "LINEAGE", k.lineage), marksPath: marksText(k.marks, nil)}
@@ -164,7 +164,7 @@ func markLie(name string, change map[string]any) lie {
 	}}
 }
 
-// rawMark returns a host whose mark is a text.
+// rawMark returns a host whose mark is arbitrary text.
 func rawMark(name, text string) lie {
 	return lie{name: name, files: func(k known) map[string]string {
 		return map[string]string{tokenPath: "1 " + k.lineage + "\n", marksPath: text}
@@ -196,7 +196,7 @@ func marksText(marks, change map[string]any) string {
 	return string(b) + "\n"
 }
 
-// lies returns what one compromised worker can say of itself to keep the rest from being managed.
+// lies returns the lies by which one compromised worker can try to block changes to the others.
 func lies() []lie {
 	return []lie{
 		tokenLie("run 2^63-2", "9223372036854775806 LINEAGE\n"),
@@ -228,26 +228,26 @@ func lies() []lie {
 	}
 }
 
-// lyingAttacks are by one worker on the management of all others. Each holds where the
-// others are changed without it, nothing of what it says gets anywhere, and the whole fleet
-// goes on once its host is in order again.
+// lyingAttacks are attacks by one worker on the management of all others. Each holds if the
+// others are changed without it, nothing that it reports is recorded, and the whole fleet can be
+// changed again after its host is repaired.
 func lyingAttacks() []attack {
 	var out []attack
 	for _, l := range lies() {
 		for _, way := range []string{"-exclude=" + lyingNode, `-target=node.worker["w2"]`, "-allow-unreachable"} {
 			flag, _, _ := strings.Cut(way, "=")
 			if l.blind && flag != "-allow-unreachable" {
-				continue // as with a host that does not answer
+				continue // same as a host that does not answer
 			}
 			name := l.name + ", " + flag
-			out = append(out, attack{name: name, long: name != "run 2^63-2, -exclude", run: func(a *arena) { a.goesOn(l, way) }})
+			out = append(out, attack{name: name, long: name != "run 2^63-2, -exclude", run: func(a *arena) { a.continues(l, way) }})
 		}
 	}
 	return out
 }
 
-// goesOn has the fleet changed beside a worker that lies.
-func (a *arena) goesOn(l lie, way string) {
+// continues changes the fleet next to a worker that lies.
+func (a *arena) continues(l lie, way string) {
 	a.Helper()
 	h := &hostile{}
 	a.fleet(h)
@@ -255,26 +255,26 @@ func (a *arena) goesOn(l lie, way string) {
 	h.changed = planted(l.files(k))
 	o := a.kubewright("plan", "-input=false")
 	if !l.unnoticed && !strings.Contains(o.text(), lyingNode) {
-		a.Errorf("a plan says nothing about %s\n%s%s", lyingNode, clip(o.stdout), clip(o.stderr))
+		a.Errorf("a plan does not mention %s\n%s%s", lyingNode, clip(o.stdout), clip(o.stderr))
 	}
 	a.differ(99)
 	if o := a.kubewright("apply", "-auto-approve", way); o.code != 0 {
 		a.Fatalf("exit code %d: one worker keeps the others from being changed\n%s%s", o.code, clip(o.stdout), clip(o.stderr))
 	}
 	if got := fmt.Sprint(a.tokens()); got != "[1 2]" && got != "[2]" {
-		a.Errorf("state and hosts hold the runs %s, want 2", got)
+		a.Errorf("state and hosts hold the run tokens %s, want 2", got)
 	}
 	a.repaired(k)
 	if o := a.kubewright("apply", "-auto-approve"); o.code != 0 {
-		a.Fatalf("exit code %d once the host is in order\n%s", o.code, clip(o.stderr))
+		a.Fatalf("exit code %d after the host is repaired\n%s", o.code, clip(o.stderr))
 	}
 	o = a.kubewright("plan", "-detailed-exitcode")
 	if o.code != 0 || strings.Contains(o.stdout, "Warning") {
-		a.Errorf("exit code %d, something is left of it\n%s%s", o.code, clip(o.stdout), clip(o.stderr))
+		a.Errorf("exit code %d, traces of the lie are left\n%s%s", o.code, clip(o.stdout), clip(o.stderr))
 	}
 	for _, n := range a.tokens() {
 		if len(n) > 1 {
-			a.Errorf("run %s is left", n)
+			a.Errorf("run token %s is left", n)
 		}
 	}
 }

@@ -65,8 +65,8 @@ func (a *arena) configure(text string, h *hostile) {
 // noise is text that a terminal or a CI service would act on.
 const noise = "\x1b[2J\x1b]0;owned\x07\x1b]52;c;ZXZpbA==\x07evil\u202e\n::error::x\n  ::stop-commands::x\n##[error]x\n##vso[task.setvariable variable=x]y\n<script>alert(1)</script>\n"
 
-// onHost returns an attack by a host at plan. It holds where the command ends with an error
-// that names the node and has the texts.
+// onHost returns an attack on plan by a host. It holds if the command ends with an error that
+// names the node and contains the texts.
 func onHost(name string, h *hostile, texts ...string) attack {
 	return attack{name: name, run: func(a *arena) {
 		a.configure(oneHost, h)
@@ -74,8 +74,8 @@ func onHost(name string, h *hostile, texts ...string) attack {
 	}}
 }
 
-// endured returns an attack by a host at plan that need not be noticed: the command ends, and
-// prints nothing of what the host has sent.
+// endured returns an attack on plan by a host that need not be noticed: the command ends, and
+// prints nothing that the host has sent.
 func endured(name string, h *hostile) attack {
 	return attack{name: name, run: func(a *arena) {
 		a.configure(oneHost, h)
@@ -88,7 +88,7 @@ func endured(name string, h *hostile) attack {
 	}}
 }
 
-// long makes an attack one of those that make attack adds.
+// long marks an attack that runs with make attack only.
 func long(attack attack) attack {
 	attack.long = true
 	return attack
@@ -130,13 +130,13 @@ func hostAttacks() []attack {
 		long(inTime(10*time.Minute, onHost("a byte at a time before the answer", &hostile{before: func(s *stream) { trickle(s.channel) }}))),
 		long(inTime(5*time.Minute, onHost("silent", &hostile{before: func(s *stream) { _, _ = io.Copy(io.Discard, s.channel); time.Sleep(10 * time.Minute) }}))),
 		long(inTime(5*time.Minute, onHost("silent, without a sign of life", &hostile{mute: true, before: func(*stream) { time.Sleep(10 * time.Minute) }}))),
-		long(limited(onHost("files that nobody asked for", &hostile{changed: swollen("stats", "81a4|1|644|root:root|1.0|/a%d\n", 60<<20)}))),
+		long(limited(onHost("unrequested files", &hostile{changed: swollen("stats", "81a4|1|644|root:root|1.0|/a%d\n", 60<<20)}))),
 		long(limited(endured("images without end", &hostile{changed: swollen("images", "r.io/a%d\n", 60<<20)}))),
 	}
 	return append(out, factAttacks()...)
 }
 
-// factAttacks are hosts that say of themselves what is not in order.
+// factAttacks are attacks by hosts that report false or malformed facts about themselves.
 func factAttacks() []attack {
 	facts := func(name, text string) attack {
 		return onHost("facts: "+name, &hostile{changed: extend("facts", text+"\n")})
@@ -159,7 +159,7 @@ func factAttacks() []attack {
 	}
 }
 
-// inTime gives an attack another bound than the usual one.
+// inTime sets the time limit of an attack.
 func inTime(bound time.Duration, attack attack) attack {
 	run := attack.run
 	attack.run = func(a *arena) {
@@ -169,7 +169,7 @@ func inTime(bound time.Duration, attack attack) attack {
 	return attack
 }
 
-// limited bounds the memory of an attack by what threatens small runners.
+// limited sets a memory limit that suits small CI runners.
 func limited(attack attack) attack {
 	run := attack.run
 	attack.run = func(a *arena) {
@@ -186,7 +186,7 @@ func garbage(w io.Writer, n int) {
 	_, _ = w.Write(b)
 }
 
-// openChannels opens what only a client may open, and floods it with requests.
+// openChannels opens channels that only a client may open, and floods them with requests.
 func openChannels(conn ssh.Conn) {
 	for _, kind := range []string{"auth-agent@openssh.com", "x11", "forwarded-tcpip", "session", "direct-tcpip"} {
 		if ch, requests, err := conn.OpenChannel(kind, nil); err == nil {

@@ -12,9 +12,9 @@ import (
 // otherKey is a host key that is not the host's.
 const otherKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f"
 
-// impostor returns an attack by who answers in the place of a host. known is what the operator's
-// known_hosts has: KEY stands for the impostor's key, PORT for its port. It holds where
-// nothing is sent there.
+// impostor returns an attack by a server in place of a host. known is the operator's known_hosts
+// file: KEY stands for the impostor's key, PORT for its port. It holds if the operator sends
+// nothing to the impostor.
 func impostor(name, known string, crypto ssh.Config) attack {
 	return attack{name: "host key: " + name, run: func(a *arena) { a.distrusts(known, crypto) }}
 }
@@ -27,7 +27,7 @@ func (a *arena) distrusts(known string, crypto ssh.Config) {
 	a.write("known", strings.NewReplacer("KEY", h.pin(), "PORT", fmt.Sprint(h.port())).Replace(known)+"\n")
 	a.refused(a.kubewright("plan", "-input=false"), "node.cp")
 	if n := len(h.sent("")); n > 0 {
-		a.Errorf("%d commands were run on a host that is not the right one", n)
+		a.Errorf("%d commands were run on an impostor's host", n)
 	}
 }
 
@@ -57,11 +57,11 @@ func hostKeyAttacks() []attack {
 	return out
 }
 
-// unescaped is text in HCL that is evaluated.
+// unescaped matches text that HCL evaluates.
 var unescaped = regexp.MustCompile(`(^|[^$%])[$%]\{`)
 
-// imports are attacks by a cluster that is imported. argument is what one of its static pods
-// is run with.
+// imports returns an attack by a cluster that is imported; argument is a command line argument
+// of one of its static pods.
 func imports(name, argument string) attack {
 	return attack{name: "import: " + name, run: func(a *arena) {
 		a.quickstart()
@@ -84,7 +84,7 @@ func imports(name, argument string) attack {
 			a.Errorf("what was imported is evaluated:\n%s", clip(a.read("cluster.hcl")))
 		}
 		if o := a.kubewright("plan", "-input=false", "-detailed-exitcode"); o.code != 0 || strings.Contains(o.text(), "root:") {
-			a.Errorf("exit code %d: what was imported is not what there is\n%s%s", o.code, clip(o.stdout), clip(o.stderr))
+			a.Errorf("exit code %d: the imported configuration differs from the cluster\n%s%s", o.code, clip(o.stdout), clip(o.stderr))
 		}
 	}}
 }

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// payloads are texts that mean something to what kubewright writes: HCL's escapes stand
-// for line breaks, quotes and control characters.
+// payloads are texts with a special meaning in what kubewright writes: HCL's escapes stand for
+// line breaks, quotes and control characters.
 var payloads = map[string]string{
 	"line break": `a\nEOT\nEOF\nExecStart=/bin/evil`, "double quote": `a\"; touch /x #`, "command": "a$(touch /x)`id`",
 	"single quote": "a'; touch /x; '", "blanks": "a b [trusted=yes]", "control characters": `a\u0000b\u001b[31m`,
 	"YAML": `a: {b: c}\n- evil: true`, "bidi": `a\u202eb`, "dash": "--evil", "parents": "../../../etc/passwd",
 }
 
-// slot is a place of the configuration that takes a text: lines of a block with %s.
+// slot is a place in the configuration that takes a text: lines of a block with %s.
 type slot struct{ name, block, lines string }
 
-// The blocks of slots.
+// These are the blocks of slots.
 const (
 	inName       = "name"
 	inCluster    = "cluster"
@@ -64,7 +64,7 @@ var slots = []slot{
 	{"connection's user", inConnection, `user = "%s"`},
 }
 
-// with returns a configuration of which a slot has a text. What the slot sets is not set twice.
+// with returns a configuration with a text in the slot. A setting of the slot is not repeated.
 func (s slot) with(text string) string {
 	lines := strings.ReplaceAll(s.lines, "%s", text)
 	of := func(block string, defaults ...string) string {
@@ -102,8 +102,8 @@ func injectionAttacks() []attack {
 	return out
 }
 
-// inject plans with a payload in a slot. Where it is accepted, what the plan does is the
-// same as with a harmless text, but for the text.
+// inject plans with a payload in a slot. If it is accepted, the plan must do the same as with a
+// harmless text, except for the text.
 func (a *arena) inject(s slot, payload string) {
 	a.Helper()
 	a.write("k.asc", "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmQ==\n-----END PGP PUBLIC KEY BLOCK-----\n")
@@ -115,7 +115,7 @@ func (a *arena) inject(s slot, payload string) {
 	}
 	a.write("main.hcl", s.with(saidWord))
 	if o := a.kubewright("plan", "-input=false", "-out=said.kwplan"); o.code != 0 {
-		a.Fatalf("%s accepts the payload, and nothing to compare it with\n%s", s.name, clip(o.stderr))
+		a.Fatalf("%s accepts the payload, but not the harmless text to compare it with\n%s", s.name, clip(o.stderr))
 	}
 	text, err := strconv.Unquote(`"` + payload + `"`)
 	a.must(err)
@@ -124,14 +124,14 @@ func (a *arena) inject(s slot, payload string) {
 	}
 }
 
-// injected checks that a payload was refused for what it is, or that every line of the plan
-// that has it has all of it: no part of it stands on a line of its own.
+// injected checks that a payload was refused because of its content, or that each line of the
+// plan that has it has all of it: no part of it is on a line of its own.
 func (a *arena) injected(payload string, o outcome) {
 	a.Helper()
 	if o.code == 1 {
 		for _, title := range []string{"Unsupported argument", "Unsupported block type", "Unknown argument", "Unknown block", "Missing required argument"} {
 			if strings.Contains(o.stderr, "Error: "+title) {
-				a.Errorf("the attack misses its aim\n%s", clip(o.stderr))
+				a.Errorf("the attack misses its target\n%s", clip(o.stderr))
 			}
 		}
 		a.refused(o)
@@ -143,16 +143,16 @@ func (a *arena) injected(payload string, o outcome) {
 	for line := range strings.Lines(outsideHeredocs(o.stdout)) {
 		for _, own := range []string{"ExecStart=", "- evil:", "touch /x"} {
 			if strings.HasPrefix(strings.TrimLeft(line, " +~"), own) {
-				a.Errorf("%q stands by itself in the plan for %q", line, payload)
+				a.Errorf("%q is on a line of its own in the plan for %q", line, payload)
 			}
 		}
 	}
 }
 
-// heredoc begins a text of several lines in a plan.
+// heredoc matches the start of a multi-line text in a plan.
 var heredoc = regexp.MustCompile(`<<-?([A-Za-z_0-9]+)`)
 
-// outsideHeredocs returns a plan without its texts of several lines.
+// outsideHeredocs returns a plan without its multi-line texts.
 func outsideHeredocs(plan string) string {
 	var b strings.Builder
 	end := ""

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// killedAttacks kill an apply at moments of its time. They hold where the next apply goes
-// on from there, and nothing is left to do behind it.
+// killedAttacks kill an apply at some time after its start. Each holds if the next apply
+// continues and nothing is left to do after it.
 func killedAttacks() []attack {
 	random := rand.New(rand.NewPCG(5, 60))
 	var out []attack
@@ -23,7 +23,7 @@ func killedAttacks() []attack {
 				a.Fatalf("the next apply: exit code %d\n%s", o.code, clip(o.stderr))
 			}
 			if o := a.kubewright("plan", "-detailed-exitcode"); o.code != 0 {
-				a.Errorf("something is left to do: exit code %d\n%s%s", o.code, clip(o.stdout), clip(o.stderr))
+				a.Errorf("changes are left: exit code %d\n%s%s", o.code, clip(o.stdout), clip(o.stderr))
 			}
 		}})
 	}

@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// trap is what lies where the command expects a file.
+// trap is something other than the file that the command expects.
 type trap struct {
 	name string
-	// set puts it at a path.
+	// set creates it at a path.
 	set func(a *arena, path string) error
 }
 
@@ -31,7 +31,7 @@ var traps = []trap{
 	{"folder", func(_ *arena, path string) error { return os.Mkdir(path, 0o700) }},
 }
 
-// trapped returns an attack that has put a trap in the place of a file of a founded folder.
+// trapped returns an attack by a trap in place of a file of an applied folder.
 func trapped(t trap, file string, args ...string) attack {
 	return attack{name: fmt.Sprintf("%s as %s", t.name, file), run: func(a *arena) {
 		a.quickstart()
@@ -83,7 +83,7 @@ func linkAttacks() []attack {
 	return append(append(out, keyAttacks()...), outsideAttacks()...)
 }
 
-// keyAttacks are traps in the place of what a connection reads.
+// keyAttacks are traps in place of the files that a connection reads.
 func keyAttacks() []attack {
 	var out []attack
 	for _, attribute := range []string{"private_key", "known_hosts", "certificate", "ssh_config"} {
@@ -100,7 +100,7 @@ func keyAttacks() []attack {
 	return out
 }
 
-// outsideAttacks are configurations that read what lies outside of their folder.
+// outsideAttacks are configurations that read files outside their folder.
 func outsideAttacks() []attack {
 	const secret = "the-word-of-another-user"
 	reads := map[string]string{
@@ -127,7 +127,7 @@ func outsideAttacks() []attack {
 			o := a.kubewright("plan", "-input=false")
 			a.refused(o)
 			if strings.Contains(o.text(), secret) {
-				a.Error("the output has the file's content")
+				a.Error("the output contains the file's content")
 			}
 		}})
 	}

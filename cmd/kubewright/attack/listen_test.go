@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// listen returns the address of an HTTP server that must never get a text.
+// listen returns the address of an HTTP server that must never receive a text.
 func (a *arena) listen(secret string) string {
 	a.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,8 +30,8 @@ func (a *arena) serve(connected func()) string {
 	}).String()
 }
 
-// accept hands each connection to a function, in a goroutine of its own, until the attack
-// ends, and returns the address of the server.
+// accept handles each connection in a goroutine until the attack ends, and returns the address
+// of the server.
 func (a *arena) accept(handle func(net.Conn)) *net.TCPAddr {
 	a.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// peak returns the most memory that this process has had, in bytes.
+// peak returns the peak memory of this process, in bytes.
 func peak() int64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -21,8 +21,8 @@ func peak() int64 {
 	return kib << 10
 }
 
-// confine limits how many bytes of memory this process may ask for. The race detector maps
-// more than that for itself.
+// confine limits the memory that this process may allocate, in bytes. The race detector itself
+// maps more than that.
 func confine(room string) {
 	n, err := strconv.ParseUint(room, 10, 64)
 	if err != nil {

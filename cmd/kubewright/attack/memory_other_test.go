@@ -4,11 +4,11 @@ package attack
 
 import "syscall"
 
-// peak returns the most memory that this process has had: BSDs count in KiB, macOS in bytes. The
-// smaller reading never fails wrongly.
+// peak returns the peak memory of this process: BSDs count in KiB, macOS in bytes. The smaller
+// reading never causes a false failure.
 func peak() int64 {
 	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // with right arguments
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // cannot fail with valid arguments
 	return int64(u.Maxrss)
 }
 

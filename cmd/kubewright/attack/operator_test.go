@@ -17,14 +17,14 @@ import (
 	"filippo.io/age"
 )
 
-// shownText is text that means something to whoever reads a plan in one of its forms.
+// shownText is markup or a command in each format of a plan.
 const shownText = "</pre></script><script>alert(1)</script><img src=x onerror=alert(1)>\\n```\\n::error::x\\n##vso[task.complete]x\\n" +
 	"[x](javascript:alert(1)) @everyone ]]> --> %} \\\"]; end; click A href \\\"javascript:alert(1)\\\"\\n"
 
-// foreign are texts that no form of a plan may have as they are.
+// foreign are texts that must not appear unescaped in any format of a plan.
 var foreign = []string{"<script>alert", "<img src=x", "onerror=alert(1)>", "</pre></script>"}
 
-// asForm returns an attack on who reads a plan. check is what else its form has to be.
+// asForm returns an attack on the reader of a plan; check checks the syntax of its format.
 func asForm(name string, args []string, check func(*arena, string)) attack {
 	return attack{name: name, run: func(a *arena) {
 		a.write("main.hcl", slot{"", inCluster, "api_server {\n extra_env \"A\" { value = \"%s\" }\n arg \"audit-log-path\" { value = \"/a<script>alert(1)</script>\" }\n }"}.with(shownText)+
@@ -39,12 +39,12 @@ func asForm(name string, args []string, check func(*arena, string)) attack {
 	}}
 }
 
-// withoutMarkup checks that a page has none of the markup of a text in it.
+// withoutMarkup checks that a page contains no markup from the text.
 func withoutMarkup(a *arena, text string) {
 	a.Helper()
 	for _, f := range foreign {
 		if strings.Contains(text, f) {
-			a.Errorf("the page has %q", f)
+			a.Errorf("the page contains %q", f)
 		}
 	}
 }
@@ -59,7 +59,8 @@ func withoutCommands(a *arena, text string) {
 	}
 }
 
-// fenced checks that a text in Markdown stands between fences longer than any in it.
+// fenced checks that the markup in a Markdown text is inside a fence, which no line of the text
+// ends.
 func fenced(a *arena, text string) {
 	a.Helper()
 	inside, fence := false, ""
@@ -72,12 +73,12 @@ func fenced(a *arena, text string) {
 		case inside && trimmed == fence:
 			inside = false
 		case !inside && (strings.Contains(line, "<script>") || strings.Contains(line, "@everyone")):
-			a.Errorf("outside of every fence: %q", line)
+			a.Errorf("outside all fences: %q", line)
 		}
 	}
 }
 
-// wellFormed checks that a text is XML to its end.
+// wellFormed checks that the whole text is well-formed XML.
 func wellFormed(a *arena, text string) {
 	a.Helper()
 	d := xml.NewDecoder(strings.NewReader(text))
@@ -116,7 +117,7 @@ func formAttacks() []attack {
 		asForm("graph as HTML", graph("html"), withoutMarkup),
 		asForm("graph as Mermaid", graph("mermaid"), func(a *arena, text string) {
 			if strings.Contains(text, "javascript:") {
-				a.Error("the graph leads to a script")
+				a.Error("the graph links to a script")
 			}
 		}),
 		asForm("graph as DOT", graph("dot"), withoutCommands),
@@ -128,7 +129,7 @@ func formAttacks() []attack {
 	return out
 }
 
-// operatorAttacks are on what the operator's machine does around a run.
+// operatorAttacks are attacks on the operator's machine before, during and after a run.
 func operatorAttacks() []attack {
 	return []attack{
 		{name: "files under umask 000", long: true, run: permissive},
@@ -143,7 +144,7 @@ func operatorAttacks() []attack {
 	}
 }
 
-// permissive checks that only the operator can read what a run leaves, whatever the umask is.
+// permissive checks that only the operator can read the files of a run, whatever the umask is.
 func permissive(a *arena) {
 	a.quickstart()
 	a.must(os.Remove(a.path(stateFile)))
@@ -172,7 +173,7 @@ func permissive(a *arena) {
 		return err
 	}))
 	if n < 6 {
-		a.Errorf("%d files: the attack misses its aim", n)
+		a.Errorf("%d files: the attack misses its target", n)
 	}
 }
 
@@ -195,12 +196,12 @@ func interrupted(a *arena) {
 		a.Fatal("the host was not observed")
 	}
 	if limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", cmd.Process.Pid)); err == nil && !noCore(string(limits)) {
-		a.Error("a core dump would have the keys in it")
+		a.Error("a core dump would contain the keys")
 	}
 	a.must(cmd.Process.Signal(os.Interrupt))
 	_ = cmd.Process.Signal(os.Interrupt) // it may have ended
 	if _ = cmd.Wait(); ctx.Err() != nil {
-		a.Errorf("it has not ended %v after two interrupts", a.bound)
+		a.Errorf("the run has not ended %v after two interrupts", a.bound)
 	}
 }
 
@@ -215,7 +216,7 @@ func noCore(limits string) bool {
 	return true
 }
 
-// crowded has several applies begin at once: one state comes of it.
+// crowded starts several applies at once: exactly one state must result.
 func crowded(a *arena) {
 	a.quickstart()
 	a.differ(99)
@@ -234,11 +235,12 @@ func crowded(a *arena) {
 	}
 	group.Wait()
 	if o := a.kubewright("plan", "-detailed-exitcode"); o.code != 0 || done.Load() == 0 {
-		a.Errorf("%d have succeeded, and the next plan has the exit code %d\n%s", done.Load(), o.code, clip(o.stdout))
+		a.Errorf("%d applies succeeded, and the next plan has exit code %d\n%s", done.Load(), o.code, clip(o.stdout))
 	}
 }
 
-// fetches has a host fetch something from itself, which only whoever is on it may.
+// fetches configures a package repository at a loopback address, which plan must not make the
+// host fetch.
 func fetches(a *arena) {
 	var asked atomic.Int64
 	address := a.serve(func() { asked.Add(1) })
@@ -247,11 +249,11 @@ func fetches(a *arena) {
 	a.configure(text, &hostile{})
 	a.kubewright("plan", "-input=false")
 	if asked.Load() > 0 {
-		a.Error("a host was sent to an address of its own by a plan")
+		a.Error("plan made the host fetch a loopback address")
 	}
 }
 
-// namesAddress has a host say where its API is, and forbid to connect through it.
+// namesAddress has a host report its own API address, and refuse to forward connections.
 func namesAddress(a *arena) {
 	var asked atomic.Int64
 	for _, form := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "127.0.0.1.", "0.0.0.0"} {
@@ -262,11 +264,11 @@ func namesAddress(a *arena) {
 		a.kubewright("certificates")
 	}
 	if asked.Load() > 0 {
-		a.Error("the operator's machine was sent to an address by a host")
+		a.Error("the operator's machine contacted an address that a host chose")
 	}
 }
 
-// downgraded puts a state that anybody can write in the place of an encrypted one.
+// downgraded replaces an encrypted state with a plain one, which any user could have written.
 func (a *arena) downgraded(args ...string) {
 	a.Helper()
 	id, err := age.GenerateX25519Identity()
@@ -278,13 +280,13 @@ func (a *arena) downgraded(args ...string) {
 		a.Fatalf("exit code %d\n%s", o.code, clip(o.stderr))
 	}
 	if strings.Contains(a.read(stateFile), `"lineage"`) && strings.Contains(a.read(stateFile), `"nodes"`) {
-		a.Error("the state is not encrypted: the attack misses its aim")
+		a.Error("the state is not encrypted: the attack misses its target")
 	}
 	a.write(stateFile, a.kubewright("state", "pull", "-decrypt").stdout)
 	a.refused(a.kubewright(args...))
 }
 
-// replayed puts an older state in the place of the last one.
+// replayed replaces the last state with an older one.
 func replayed(a *arena) {
 	a.quickstart()
 	before := a.read(stateFile)
@@ -300,7 +302,7 @@ func replayed(a *arena) {
 	}
 }
 
-// neverJoins has a worker fail while it joins: no token is left that it could use.
+// neverJoins has a worker fail while it joins: no token that it could use may be left.
 func neverJoins(a *arena) {
 	a.quickstart()
 	a.write("main.hcl", strings.Replace(a.read("main.hcl"), `    w2 = "10.77.0.22"`, "    w2 = \"10.77.0.22\"\n    w3 = \"10.77.0.23\"", 1))

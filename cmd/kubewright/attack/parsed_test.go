@@ -23,12 +23,11 @@ import (
 	"github.com/kubewright/kubewright/providers/shell"
 )
 
-// saidWord is a harmless text. What a plan writes with it has to be the same with any
-// other text in its place.
+// saidWord is a harmless text. A plan with any other text in its place must do the same.
 const saidWord = "zqwordqz"
 
-// produced returns all that a saved plan does, as those read it who get it: the operations as
-// data, each file by what its format holds, each command by its words.
+// produced returns everything that a saved plan does, as its consumers parse it: the operations
+// as data, each file by its format, each command by its words.
 func (a *arena) produced(file string) any {
 	a.Helper()
 	var saved struct {
@@ -57,7 +56,7 @@ func (a *arena) produced(file string) any {
 	return out
 }
 
-// understood is data of which texts in a format are what they hold, and digests are left out.
+// understood parses the texts in data that have a format, and leaves out digests.
 func (a *arena) understood(data any) any {
 	switch data := data.(type) {
 	case map[string]any:
@@ -82,7 +81,7 @@ func (a *arena) understood(data any) any {
 	return data
 }
 
-// document returns what a file holds.
+// document returns the parsed content of a file.
 func (a *arena) document(name, text string) any {
 	a.Helper()
 	switch {
@@ -100,22 +99,22 @@ func (a *arena) document(name, text string) any {
 	case map[string]any, []any:
 		return a.understood(out)
 	}
-	return text // some text of several lines
+	return text // other multi-line text
 }
 
-// assignment is a line of an EnvironmentFile of systemd's (systemd.exec(5)) in which no
-// character has a meaning but the quotes around the value.
+// assignment matches a line of a systemd EnvironmentFile (systemd.exec(5)) in which only the
+// quotes around the value are special characters.
 var assignment = regexp.MustCompile(`^([A-Z_]+)="([^"\\\n\r]*)"$`)
 
-// environment returns the variables of an EnvironmentFile, each as the words that a unit's
-// $NAME makes of it.
+// environment returns the variables of an EnvironmentFile, each as the words to which a unit's
+// $NAME expands.
 func (a *arena) environment(text string) any {
 	a.Helper()
 	out := map[string]any{}
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 		m := assignment.FindStringSubmatch(line)
 		if m == nil {
-			a.Errorf("systemd reads %q as something else than what was written", line)
+			a.Errorf("systemd does not read %q as it was written", line)
 			continue
 		}
 		words := []any{}
@@ -127,7 +126,7 @@ func (a *arena) environment(text string) any {
 	return out
 }
 
-// tap is a connection that keeps what is sent, and answers nothing.
+// tap is a connection that records what is sent, and answers nothing.
 type tap struct{ sent []byte }
 
 func (p *tap) Exec(_ context.Context, _ string, stdin io.Reader, _, _ io.Writer) (int, error) {
@@ -142,8 +141,8 @@ func (*tap) DialContext(context.Context, string, string) (net.Conn, error) {
 
 func (*tap) Close() error { return nil }
 
-// sentFor returns what a host gets for an operation: the words of each command, and what each
-// file holds. Operations of the API and of keys have none.
+// sentFor returns what a host receives for an operation: the words of each command, and the
+// content of each file. Operations of the API and of keys send nothing.
 func (a *arena) sentFor(op planner.Operation) any {
 	a.Helper()
 	p := &tap{}
@@ -167,10 +166,10 @@ func (a *arena) sentFor(op planner.Operation) any {
 	return out
 }
 
-// blockHead is the line before a block of what a host gets.
+// blockHead matches the line before a block that a host receives.
 var blockHead = regexp.MustCompile(`^kubewright-(?:script|frame) (\d+)\n`)
 
-// blocks returns the scripts and frames of what a host gets.
+// blocks returns the scripts and frames that a host receives.
 func (a *arena) blocks(sent []byte) []string {
 	a.Helper()
 	var out []string
@@ -189,11 +188,11 @@ func (a *arena) blocks(sent []byte) []string {
 	return out
 }
 
-// called are the functions that lines of a script begin with.
+// called matches the functions at the start of a script's lines.
 var called = regexp.MustCompile(`(?m)^(kw_[a-z_]+)`)
 
-// words returns the words of a script's calls, as the shell takes them apart. The digest of a
-// frame is its number.
+// words returns the words of a script's calls, as the shell splits them. A frame's number stands
+// for its digest.
 func (a *arena) words(script string, frames []string) any {
 	a.Helper()
 	_, calls, found := strings.Cut(script, "\nkw_guard\n")
@@ -216,7 +215,7 @@ func (a *arena) words(script string, frames []string) any {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil || errs.Len() > 0 {
-		a.Errorf("the shell cannot take the calls apart: %v %s\n%s", err, errs.String(), clip(calls))
+		a.Errorf("the shell cannot parse the calls: %v %s\n%s", err, errs.String(), clip(calls))
 	}
 	list := []any{}
 	for _, w := range strings.Split(strings.TrimSuffix(out.String(), "\x00"), "\x00") {
@@ -230,7 +229,7 @@ func (a *arena) words(script string, frames []string) any {
 	return list
 }
 
-// said is data with another text in the place of the harmless one.
+// said returns data with another text in place of the harmless one.
 func said(data any, text string) any {
 	switch data := data.(type) {
 	case map[string]any:
@@ -251,7 +250,7 @@ func said(data any, text string) any {
 	return data
 }
 
-// differs returns the first place in which two kinds of data are not the same, or "".
+// differs returns the first place in which two values differ, or "".
 func differs(place string, a, b any) string {
 	if reflect.DeepEqual(a, b) {
 		return ""

@@ -5,12 +5,13 @@ import (
 	"strings"
 )
 
-// sudoWord is the sudo password of the configuration. It has to go nowhere but to a sudo
-// that has asked for it.
+// sudoWord is the sudo password of the configuration. Only a sudo that has asked for it may
+// receive it.
 const sudoWord = "the-sudo-password"
 
-// What a host's programs are while a login user becomes root there. askingSudo is sudo that
-// wants a password; what is checked with it is run, so that the script goes on.
+// These stand in for a host's programs while a login user becomes root. askingSudo is a sudo
+// that requires a password; it runs the command that the password is checked with, so that the
+// script continues.
 const (
 	loginUser  = "echo 1000"
 	freeSudo   = `while test "$1" != --; do shift; done; shift; exec "$@"`
@@ -20,17 +21,17 @@ IFS= read -r p
 test "$p" = ` + sudoWord + ` && exec "$@"
 echo 'sudo: 1 incorrect password attempt' >&2
 exit 1`
-	// doubtingSudo asks, takes the password, and asks again.
+	// doubtingSudo asks, reads the password, and asks again.
 	doubtingSudo = `case "$1" in -n) ;; *) IFS= read -r p; echo 'Sorry, try again.' >&2;; esac
 echo 'sudo: a password is required' >&2
 exit 1`
 )
 
-// prompts are texts that look like a prompt of sudo.
+// prompts are texts that look like a sudo prompt.
 const prompts = "[sudo] password for ann: \nPassword: \nsudo: a password is required\nsudo-rs: interactive authentication is required\n"
 
-// guarded returns an attack by a host that wants to have the sudo password. times is how often
-// it gets it in all, in two commands of the operator.
+// guarded returns an attack by a host that tries to get the sudo password. times is how often
+// it legitimately receives it, over two commands of the operator.
 func guarded(name string, h *hostile, times int) attack {
 	return attack{name: "sudo: " + name, run: func(a *arena) { a.guards(h, times) }}
 }
@@ -54,11 +55,11 @@ func (a *arena) guards(h *hostile, times int) {
 	}
 	log, _ := os.ReadFile(a.path("log"))
 	if strings.Contains(shown.String()+string(log), sudoWord) {
-		a.Error("the sudo password is in the output or in the log")
+		a.Error("the output or the log contains the sudo password")
 	}
 }
 
-// asLogin returns a host with a login user and programs that stand before the machine's.
+// asLogin returns a host with a login user and programs that take precedence over the machine's.
 func asLogin(sudo, complains string) *hostile {
 	return &hostile{complains: complains, programs: map[string]string{"id": loginUser, "sudo": sudo, "doas": "exit 1"}}
 }
@@ -81,7 +82,7 @@ func sudoAttacks() []attack {
 		guarded("wants a terminal", asLogin("echo 'sudo: sorry, you must have a tty to run sudo' >&2\nexit 1", ""), 0),
 		guarded("asks in its own words", asLogin("echo 'please type your password, it is required' >&2\nexit 1", ""), 0),
 		guarded("a prompt on standard output", asLogin("printf '%s' "+"'"+prompts+"'"+"\nexit 1", ""), 0),
-		guarded("a prompt, and the script goes on", asLogin("echo 'sudo: a password is required' >&2\n"+freeSudo, ""), 0),
+		guarded("a prompt, and the script continues", asLogin("echo 'sudo: a password is required' >&2\n"+freeSudo, ""), 0),
 		guarded("a user id that is none", &hostile{programs: map[string]string{"id": "echo '0 1000'", "sudo": askingSudo}}, 0),
 		guarded("two answers to who the login is", &hostile{programs: map[string]string{"id": "echo 0; echo 1000", "sudo": askingSudo}}, 0),
 		guarded("the marker forged before", silent("\nkubewright AAAAAAAAAAAAAAAAAAAAAAAAAA entered 1000\n\nsudo: a password is required\n"), 0),

@@ -15,23 +15,23 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// databasePassword is the password of PostgreSQL that the operator has.
+// databasePassword is the operator's password for PostgreSQL.
 const databasePassword = "the-password-of-the-database"
 
-// database is a PostgreSQL server that keeps one state. Where intercept answers a
-// statement the database does not.
+// database is a PostgreSQL server that keeps one state. A statement that intercept answers does
+// not reach the database.
 type database struct {
 	intercept func(b *pgproto3.Backend, sql string) bool
-	// greets answers a login in place of the database.
+	// greets answers a login instead of the database.
 	greets func(b *pgproto3.Backend)
-	// encrypts is the configuration of its TLS; nil refuses TLS.
+	// encrypts is its TLS configuration; nil refuses TLS.
 	encrypts *tls.Config
 
 	mu    sync.Mutex
 	state []byte
-	// run is the holder of the lock, info what it says of itself.
+	// run is the holder of the lock, info the lock's description.
 	run, info string
-	// told are the passwords that clients have sent.
+	// told are the passwords that clients have sent to the server.
 	told []string
 }
 
@@ -41,7 +41,7 @@ func (d *database) start(a *arena) *net.TCPAddr {
 	return a.accept(d.serve)
 }
 
-// login lets a client in, and returns the connection as it is then.
+// login accepts a client, and returns the connection, which may be encrypted by then.
 func (d *database) login(c net.Conn) (net.Conn, *pgproto3.Backend) {
 	b := pgproto3.NewBackend(c, c)
 	m, err := b.ReceiveStartupMessage()
@@ -67,7 +67,7 @@ func (d *database) login(c net.Conn) (net.Conn, *pgproto3.Backend) {
 	return c, b
 }
 
-// asksPassword asks for the password as it is, and keeps it.
+// asksPassword requests the password in plain text, and records it.
 func (d *database) asksPassword(b *pgproto3.Backend) {
 	b.Send(&pgproto3.AuthenticationCleartextPassword{})
 	if b.Flush() != nil || b.SetAuthType(pgproto3.AuthTypeCleartextPassword) != nil {
@@ -93,7 +93,7 @@ func (d *database) serve(c net.Conn) {
 			return
 		}
 		switch m := m.(type) {
-		case *pgproto3.Query: // whether the server still lives
+		case *pgproto3.Query: // a liveness check of the client
 			b.Send(&pgproto3.EmptyQueryResponse{})
 			b.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
 		case *pgproto3.Parse:
@@ -114,7 +114,7 @@ func (d *database) serve(c net.Conn) {
 	}
 }
 
-// answer does a statement, of those that the backend has.
+// answer executes one of the backend's statements.
 func (d *database) answer(b *pgproto3.Backend, sql string, values [][]byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -168,7 +168,7 @@ func sendRows(b *pgproto3.Backend, all ...[][]byte) {
 	b.Send(&pgproto3.CommandComplete{CommandTag: []byte("OK")})
 }
 
-// kept configures a state that the database keeps, for simulated hosts.
+// kept configures simulated hosts with a state in the database.
 func (d *database) kept(a *arena, more string) {
 	a.Helper()
 	at := d.start(a)
@@ -177,15 +177,15 @@ func (d *database) kept(a *arena, more string) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if told := strings.Join(d.told, " "); strings.Contains(told, databasePassword) {
-			a.Errorf("the server got the password: %s", told)
+			a.Errorf("the server received the password: %s", told)
 		}
 	})
 }
 
-// plain is how a string asks for no TLS.
+// plain disables TLS in a connection string.
 const plain = "sslmode=disable"
 
-// onStatement returns what answers the statements that begin in one way.
+// onStatement returns an intercept that answers the statements with a prefix.
 func onStatement(prefix string, answer func(b *pgproto3.Backend)) func(*pgproto3.Backend, string) bool {
 	return func(b *pgproto3.Backend, sql string) bool {
 		if !strings.HasPrefix(sql, prefix) {
@@ -206,7 +206,7 @@ func repeated(m pgproto3.BackendMessage) func(*pgproto3.Backend) {
 	}
 }
 
-// fromDatabase returns an attack by a database. It holds where the command ends with an error.
+// fromDatabase returns an attack by a database. It holds if the command ends with an error.
 func fromDatabase(name, more string, d *database, args ...string) attack {
 	return attack{name: name, run: func(a *arena) {
 		a.memory = 512 << 20
@@ -215,7 +215,7 @@ func fromDatabase(name, more string, d *database, args ...string) attack {
 	}}
 }
 
-// collects returns an attack by a server that wants to have the operator's password.
+// collects returns an attack by a server that tries to get the operator's password.
 func collects(name, more string, env ...string) attack {
 	return attack{name: name, run: func(a *arena) {
 		d := &database{}
@@ -233,12 +233,12 @@ func collects(name, more string, env ...string) attack {
 		a.refused(o)
 		log, _ := os.ReadFile(a.path("log"))
 		if strings.Contains(o.text()+string(log), databasePassword) {
-			a.Error("the password is in the output or in the log")
+			a.Error("the output or the log contains the password")
 		}
 	}}
 }
 
-// taken returns as a database does in which another run has the lock by now.
+// taken answers like a database whose lock another run has acquired meanwhile.
 func taken(b *pgproto3.Backend, sql string) bool {
 	return onStatement(`INSERT INTO "s".states`, func(b *pgproto3.Backend) { sendRows(b) })(b, sql) ||
 		onStatement("SELECT info", func(b *pgproto3.Backend) { sendRows(b, [][]byte{[]byte(`{"ID":"another"}`)}) })(b, sql)

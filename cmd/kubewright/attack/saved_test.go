@@ -10,7 +10,7 @@ import (
 // calm is a policy that refuses every destroy.
 const calm = "\npolicy \"calm\" {\n  max_destroys = 0\n}\n"
 
-// forged returns an attack that changes a saved plan and makes its checksum fit. It holds where
+// forged returns an attack that changes a saved plan and recomputes its checksum. It holds if
 // apply refuses the file, and neither state nor hosts change.
 func forged(name string, change func(a *arena, saved, plan map[string]any)) attack {
 	return attack{name: name, run: func(a *arena) {
@@ -36,7 +36,7 @@ func forged(name string, change func(a *arena, saved, plan map[string]any)) atta
 			a.refused(a.kubewright(args...))
 		}
 		if a.read(stateFile) != state || a.read(simFile) != hosts {
-			a.Error("a forged plan has changed something")
+			a.Error("the forged plan changed something")
 		}
 	}}
 }
@@ -65,7 +65,7 @@ func savedAttacks() []attack {
 	}
 }
 
-// withoutKey returns a saved plan of which the authentication code was taken out.
+// withoutKey returns an attack by a saved plan without its authentication code.
 func withoutKey(name string) attack {
 	return attack{name: name, run: func(a *arena) {
 		a.quickstart()
@@ -80,7 +80,7 @@ func withoutKey(name string) attack {
 		hosts := a.read(simFile)
 		a.refused(a.kubewright("apply", "p.kwplan"))
 		if a.read(simFile) != hosts {
-			a.Error("a plan without authentication code has changed something")
+			a.Error("a plan without authentication code changed something")
 		}
 	}}
 }

@@ -23,44 +23,44 @@ import (
 	"github.com/kubewright/kubewright/providers/shell"
 )
 
-// hostile is an SSH server on a loopback port that does what a compromised host can do.
-// Where none of its fields says otherwise it behaves: it runs the scripts that it gets
-// on this machine, which they only look at, and answers what they print.
+// hostile is an SSH server on a loopback port that does what a compromised host can do. Unless
+// one of its fields says otherwise it behaves correctly: it runs the scripts that it receives on
+// this machine, if they only read, and returns their output.
 type hostile struct {
 	// banner is shown before the login.
 	banner string
-	// mute leaves requests for a sign of life without an answer.
+	// mute leaves keepalive requests without an answer.
 	mute bool
 	// connected is called with each connection once the client has logged in.
 	connected func(ssh.Conn)
-	// dialled decides about a connection that the client opens through the host.
+	// dialled handles a connection that the client opens through the host.
 	dialled func(ssh.NewChannel)
-	// before answers in place of the host, from the first byte on.
+	// before answers instead of the host, from the first byte on.
 	before func(*stream)
-	// begun answers in place of the host, behind the marker that begins an answer.
+	// begun answers instead of the host, after the marker that begins an answer.
 	begun func(*stream)
-	// changed changes an answer before it is sent; script is what was run.
+	// changed changes an answer before it is sent; script is the script that was run.
 	changed func(script string, answer []section) []section
 	// complains is written to standard error, and ends a command with an error.
 	complains string
-	// programs are shell scripts by name that stand before the machine's programs.
+	// programs are shell scripts by name that take precedence over the machine's programs.
 	programs map[string]string
-	// crypto are the algorithms that it offers; the usual ones where it says nothing.
+	// crypto are the algorithms that the server offers; the default ones if empty.
 	crypto ssh.Config
-	// prohibits refuses to forward connections as sshd with AllowTcpForwarding no does.
+	// prohibits refuses to forward connections, as sshd with AllowTcpForwarding no does.
 	prohibits bool
 
 	listener net.Listener
 	signer   ssh.Signer
 
 	mu sync.Mutex
-	// unwanted are requests that no client of a host should make.
+	// unwanted are requests that no client should make to a host.
 	unwanted []string
-	// inputs are what was sent to each command.
+	// inputs are the inputs of the commands.
 	inputs []*input
 }
 
-// sent counts a text in what was sent to each command so far.
+// sent counts a text in the input of each command so far.
 func (h *hostile) sent(text string) []int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -77,7 +77,7 @@ type stream struct {
 	nonce   string
 }
 
-// say writes the marker of a section, and its text.
+// say writes the marker of a section and its text.
 func (s *stream) say(words, text string) {
 	_, _ = fmt.Fprintf(s.channel, "\nkubewright %s %s\n%s", s.nonce, words, text)
 }
@@ -102,8 +102,8 @@ func trickle(w io.Writer) {
 	}
 }
 
-// section is a part of an answer: the words of its marker, its text, and what writes
-// more of it than should be held in memory here.
+// section is a part of an answer: the words of its marker, its text, and a writer of further
+// text that is too large to hold in memory.
 type section struct {
 	words, text string
 	more        func(io.Writer)
@@ -124,7 +124,7 @@ func (h *hostile) start(t *testing.T) *hostile {
 	}
 	t.Cleanup(func() { _ = h.listener.Close() })
 	shims := t.TempDir()
-	// The login user is root, whoever runs the tests: no script becomes root here.
+	// The login user is root, whatever user runs the tests: no script becomes root here.
 	programs := map[string]string{"id": "echo 0"}
 	maps.Copy(programs, h.programs)
 	for name, body := range programs {
@@ -146,12 +146,12 @@ func (h *hostile) start(t *testing.T) *hostile {
 
 func (h *hostile) port() int { return h.listener.Addr().(*net.TCPAddr).Port }
 
-// pin returns the host's key as a configuration has it.
+// pin returns the host's key in the form of a configuration.
 func (h *hostile) pin() string {
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(h.signer.PublicKey())))
 }
 
-// asked notes a request that no client should make.
+// asked records a request that no client should make.
 func (h *hostile) asked(what string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -217,7 +217,7 @@ func (h *hostile) session(ch ssh.NewChannel, shims string) {
 
 var nonceForm = regexp.MustCompile(`kw_n='?([A-Z2-7]+)`)
 
-// input is what a client has sent.
+// input is what a client has sent to a command.
 type input struct {
 	mu    sync.Mutex
 	all   bytes.Buffer
@@ -236,11 +236,11 @@ func (i *input) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// changes begins a script that changes a host.
+// changes marks a script that changes a host.
 const changes = "\nkw_token="
 
-// watch returns what passes bytes on to a script that is run here, until it turns out to be
-// one that would change this machine.
+// watch passes bytes on to a script that runs on this machine, until the script turns out to
+// be one that would change the machine.
 func (i *input) watch(w io.Writer) io.Writer {
 	return writer(func(p []byte) (int, error) {
 		if strings.Contains(i.text(), changes) {
@@ -276,7 +276,7 @@ func (h *hostile) run(command string, channel ssh.Channel, shims string) {
 	go func() {
 		_, err := io.Copy(io.MultiWriter(in, in.watch(writer)), channel)
 		_ = writer.Close()
-		if err != nil { // the command does not read any more, the client still writes
+		if err != nil { // the command no longer reads, but the client still writes
 			_, _ = io.Copy(in, channel)
 		}
 	}()
@@ -331,7 +331,7 @@ func execute(command string, stdin io.Reader, shims string) (stdout, stderr stri
 	return out.String(), errs.String(), code
 }
 
-// sections takes an answer apart.
+// sections splits an answer into its sections.
 func sections(answer, nonce string) []section {
 	var out []section
 	for _, part := range strings.Split(answer, "\nkubewright "+nonce+" ")[1:] {

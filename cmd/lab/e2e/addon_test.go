@@ -11,8 +11,8 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
-// ofUsers is a manifest as people write them: a namespace behind what is in it, a
-// kind behind its object, and values that the API spells in another way.
+// ofUsers is a manifest as users write it: a namespace after the objects in it, a kind after its
+// object, and values that the API spells differently.
 const ofUsers = `
 apiVersion: apps/v1
 kind: Deployment
@@ -138,8 +138,8 @@ kind: Namespace
 metadata: {name: tools, labels: {made: by-hand}}
 `
 
-// addons has a manifest applied, found unchanged, put right, shortened, named
-// otherwise, and pruned.
+// addons applies a manifest, expects no changes, repairs drift in it, shortens it, renames the
+// addon, and prunes it.
 func (s *site) addons() {
 	manifest := fmt.Sprintf(ofUsers, lab.WorkloadImage)
 	write := func(text string) {
@@ -179,7 +179,7 @@ func (s *site) addons() {
 	r = s.must("apply", "-auto-approve", "-no-color")
 	wantContains(s.t, r.out, "batch/v1/CronJob/tools/tidy", "Plan: 0 to add, 1 to change, 0 to destroy.")
 	if out := s.kubectl("get", "cronjobs,deployments", "-n", "tools", "-o", "name"); out != "deployment.apps/agent" {
-		s.t.Errorf("there are %s", out)
+		s.t.Errorf("the remaining objects are %s", out)
 	}
 
 	uid := s.kubectl("get", "deployment", "-n", "tools", "agent", "-o", "jsonpath={.metadata.uid}")
@@ -187,17 +187,17 @@ func (s *site) addons() {
 	s.must("apply", "-auto-approve", "-no-color")
 	s.wantNoChanges()
 	if now := s.kubectl("get", "deployment", "-n", "tools", "agent", "-o", "jsonpath={.metadata.uid}"); now != uid {
-		s.t.Error("another name for the addon made its objects anew")
+		s.t.Error("renaming the addon recreated its objects")
 	}
 
 	block("")
 	r = s.must("apply", "-auto-approve", "-no-color")
 	wantContains(s.t, r.out, "Plan: 0 to add, 0 to change, 1 to destroy.", "the namespace tools with everything in it")
 	if strings.Contains(r.out, "differ from the configuration") {
-		s.t.Error("the apply ended before the addon was gone")
+		s.t.Error("apply ended before the addon was gone")
 	}
 	if out := s.kubectl("get", "namespace/tools", "crd/agents.example.org", "priorityclass/tools", "validatingwebhookconfiguration/agents.example.org", "--ignore-not-found", "-o", "name"); out != "" {
-		s.t.Errorf("there are %s", out)
+		s.t.Errorf("the remaining objects are %s", out)
 	}
 	s.wantNoChanges()
 }

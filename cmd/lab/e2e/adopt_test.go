@@ -24,16 +24,16 @@ import (
 	"github.com/kubewright/kubewright/planner/phases/pki/pkitest"
 )
 
-// adoption is a cluster that real kubeadm makes and kubewright takes over.
+// adoption is a cluster that real kubeadm creates and kubewright adopts.
 type adoption struct {
 	name    string
 	lab     lab.Options
 	kubeadm lab.KubeadmOptions
-	// before prepares hosts for kubeadm; after does by hand what people do.
+	// before prepares hosts for kubeadm; after makes manual changes as users do.
 	before, after func(*site, *lab.KubeadmOptions)
-	// written are texts that the configuration has to have.
+	// written are texts that the configuration has to contain.
 	written []string
-	// gates are feature gates that the next version does not have.
+	// gates are feature gates that the next version no longer has.
 	gates []string
 }
 
@@ -56,23 +56,22 @@ func TestAdopt(t *testing.T) {
 	s.wantNoChanges()
 }
 
-// TestAdoptAll adopts clusters that differ from each other in what people
-// configure, and brings each to the next minor version.
+// TestAdoptAll adopts clusters that differ in what users configure, and upgrades each to the next
+// minor version.
 func TestAdoptAll(t *testing.T) {
 	long(t)
 	beside(t, 25*time.Minute)
 	adoptAll(t, "e2eaa", true)
 }
 
-// TestAdoptOthers is TestAdoptAll for the clusters of other releases than the
-// default one.
+// TestAdoptOthers is TestAdoptAll for clusters of other releases than the default one.
 func TestAdoptOthers(t *testing.T) {
 	long(t)
 	beside(t, 20*time.Minute)
 	adoptAll(t, "e2eao", false)
 }
 
-// adoptAll adopts the clusters of the default release, or those of the others.
+// adoptAll adopts the clusters of the default release, or of the other releases.
 func adoptAll(t *testing.T, name string, ofDefault bool) {
 	t.Helper()
 	for _, a := range adoptions() {
@@ -89,7 +88,7 @@ func adoptAll(t *testing.T, name string, ofDefault bool) {
 			switch {
 			case t.Failed():
 			case to == "":
-				t.Logf("%s: adopted at %s, the newest that there is: not upgraded", a.name, a.lab.Kubernetes)
+				t.Logf("%s: adopted at %s, the newest release: not upgraded", a.name, a.lab.Kubernetes)
 			default:
 				s.upgradeAdopted(a, to)
 			}
@@ -97,7 +96,7 @@ func adoptAll(t *testing.T, name string, ofDefault bool) {
 	}
 }
 
-// nextMinor returns the release of the next minor version; "" after the newest.
+// nextMinor returns the release of the next minor version; "" for the newest.
 func nextMinor(version string) string {
 	releases := build.Releases()
 	for i, r := range releases[:len(releases)-1] {
@@ -108,8 +107,8 @@ func nextMinor(version string) string {
 	return ""
 }
 
-// upgradeAdopted raises the version in the HCL that import wrote, and wants every
-// node to have it, and nothing else to do.
+// upgradeAdopted raises the version in the HCL that import wrote, and checks that every node is
+// upgraded, with no changes left.
 func (s *site) upgradeAdopted(a adoption, to string) {
 	s.t.Helper()
 	from := a.lab.Kubernetes
@@ -186,7 +185,7 @@ func adoptions() []adoption {
 			name: "folders and names", lab: small("v1.35.8"),
 			kubeadm: lab.KubeadmOptions{
 				ServiceSubnet: "10.211.0.0/20", Networking: "dnsDomain: corp.example", Cluster: "certificatesDir: /etc/kubernetes/certs\nclusterName: prod-eu\n",
-				// Else a worker's CA goes to the default folder, where its kubelet does not look.
+				// Otherwise a worker's CA goes to the default folder, where its kubelet does not read it.
 				Join: "caCertPath: /etc/kubernetes/certs/ca.crt",
 			},
 			written: []string{"cluster \"prod-eu\"", "dir = \"/etc/kubernetes/certs\"", "dns_domain     = \"corp.example\"", "service_subnet = \"10.211.0.0/20\""},
@@ -236,7 +235,7 @@ func adoptions() []adoption {
 	}
 }
 
-// patchFolder puts kubeadm's patches on the hosts.
+// patchFolder copies kubeadm's patches to the hosts.
 func patchFolder(s *site, _ *lab.KubeadmOptions) {
 	for name, patch := range map[string]string{
 		"kube-apiserver+strategic.yaml":       "spec: {containers: [{name: kube-apiserver, resources: {requests: {memory: 300Mi}}}]}",
@@ -250,7 +249,7 @@ func patchFolder(s *site, _ *lab.KubeadmOptions) {
 	}
 }
 
-// bothFamilies does by hand what kubeadm's guide to dual stack asks for.
+// bothFamilies prepares the hosts by hand as kubeadm's guide to dual-stack requires.
 func bothFamilies(s *site, o *lab.KubeadmOptions) {
 	o.Registration = map[string]string{}
 	for _, h := range s.hosts() {
@@ -259,7 +258,7 @@ func bothFamilies(s *site, o *lab.KubeadmOptions) {
 	}
 }
 
-// externalEtcd starts an etcd of the operator's and brings its files.
+// externalEtcd starts an etcd of the operator and copies its files to the hosts.
 func externalEtcd(s *site, o *lab.KubeadmOptions) {
 	etcd, err := s.StartEtcd(context.Background(), 1)
 	if err != nil {
@@ -280,11 +279,10 @@ func externalEtcd(s *site, o *lab.KubeadmOptions) {
 	o.Cluster += fmt.Sprintf("etcd: {external: {endpoints: [%q], caFile: /etc/etcd-client/ca.crt, certFile: /etc/etcd-client/client.crt, keyFile: /etc/etcd-client/client.key}}\n", etcd.Endpoints[0])
 }
 
-// externalCA does by hand what kubeadm's guide to external CAs asks for: all that
-// the CA signs is on the hosts before kubeadm runs, and its key is nowhere. Below
-// such a CA kubeadm makes no keys of service accounts either (v1.36.3 says "Using
-// existing sa keys" also where there are none, and then waits for an API server
-// that cannot start).
+// externalCA prepares the hosts by hand as kubeadm's guide to external CAs requires: everything
+// that the CA signs is on the hosts before kubeadm runs, without its key. With such a CA kubeadm
+// does not create service account keys either (v1.36.3 prints "Using existing sa keys" even if
+// there are none, and then waits for an API server that cannot start).
 func externalCA(s *site, o *lab.KubeadmOptions) {
 	ca := pkitest.NewCA(s.t, "Lab CA", "ECDSA", time.Now().Add(-time.Hour))
 	s.write("ca.crt", string(ca.Certificate))
@@ -319,7 +317,7 @@ func externalCA(s *site, o *lab.KubeadmOptions) {
 	}
 }
 
-// serviceAccountKeys returns the files sa.key and sa.pub as openssl genrsa makes them.
+// serviceAccountKeys returns the files sa.key and sa.pub in the form of openssl genrsa.
 func serviceAccountKeys(t testing.TB) (private, public []byte) {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -333,7 +331,7 @@ func serviceAccountKeys(t testing.TB) (private, public []byte) {
 	return pkitest.EncodeKey(t, key), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 }
 
-// mirrored gives the images on the hosts the names that they have in a mirror.
+// mirrored tags the images on the hosts with their names in a mirror.
 func mirrored(s *site, _ *lab.KubeadmOptions) {
 	for _, h := range s.hosts() {
 		s.sh(h.Name, `ctr -n k8s.io images list -q | grep '^registry.k8s.io/' | while read -r image; do
@@ -342,7 +340,7 @@ func mirrored(s *site, _ *lab.KubeadmOptions) {
 	}
 }
 
-// adopted makes the cluster by kubeadm, imports it, and wants nothing to do.
+// adopted creates the cluster with kubeadm, imports it, and expects no changes.
 func adopted(t *testing.T, a adoption) *site {
 	t.Helper()
 	a.lab.Name = cmp.Or(a.lab.Name, "e2ead")
@@ -369,7 +367,7 @@ func adopted(t *testing.T, a adoption) *site {
 		t.Fatal(err)
 	}
 	t.Logf("%s:\n%s", a.name, written)
-	// How attributes are aligned is not the point.
+	// The alignment of attributes does not matter.
 	plain := strings.Join(strings.Fields(string(written)), " ")
 	for _, text := range a.written {
 		wantContains(t, plain, strings.Join(strings.Fields(text), " "))
@@ -383,8 +381,8 @@ func adopted(t *testing.T, a adoption) *site {
 	return s
 }
 
-// wantImportedByBlock applies what was written once more without the state, with a block
-// that imports the cluster: everything is imported, and nothing else is to be done.
+// wantImportedByBlock applies the written configuration again without the state, with a block
+// that imports the cluster, and checks that everything is imported without further changes.
 func (s *site) wantImportedByBlock(written string) {
 	s.t.Helper()
 	label := regexp.MustCompile(`(?m)^cluster "([^"]+)"`).FindStringSubmatch(written)
@@ -405,9 +403,9 @@ func (s *site) wantImportedByBlock(written string) {
 	s.wantNoChanges()
 }
 
-// configured returns the listings of all hosts without what a running cluster
-// writes all the time, and without what one kernel has for all: another test that runs
-// beside this one puts it back when it destroys its cluster.
+// configured returns the listings of all hosts without what a running cluster changes all the
+// time, and without the settings of the shared kernel: a parallel test restores them when it
+// destroys its cluster.
 func (s *site) configured() map[string]string {
 	s.t.Helper()
 	out := s.listings()
@@ -421,7 +419,7 @@ func (s *site) configured() map[string]string {
 	return out
 }
 
-// edit changes the configuration.
+// edit replaces a text in the configuration.
 func (s *site) edit(from, to string) {
 	s.t.Helper()
 	path := filepath.Join(s.dir, "cluster.hcl")
@@ -437,14 +435,14 @@ func (s *site) edit(from, to string) {
 	}
 }
 
-// removeLine takes the line with a text out of the configuration.
+// removeLine removes the line with a text from the configuration.
 func (s *site) removeLine(text string) {
 	s.t.Helper()
 	path := filepath.Join(s.dir, "cluster.hcl")
 	lines := strings.SplitAfter(contents(s.t, path), "\n")
 	left := slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.Contains(line, text) })
 	if len(left) != len(lines)-1 {
-		s.t.Fatalf("%d lines of the configuration have %q, want one", len(lines)-len(left), text)
+		s.t.Fatalf("%d lines of the configuration contain %q, want one", len(lines)-len(left), text)
 	}
 	if err := os.WriteFile(path, []byte(strings.Join(left, "")), 0o600); err != nil {
 		s.t.Fatal(err)

@@ -13,13 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// quota is how large a database of etcd may become in this test, and filling how
-// much each object holds that fills it: an object may have a mebibyte.
+// quota is the limit of etcd's database in this test, and filling the size of each object that
+// fills it: an object may have one MiB.
 const quota, filling = 16 << 20, 900 << 10
 
-// TestAlarm fills the database of a real etcd up to its quota. The plan says that
-// etcd has an alarm and nothing is changed, until what filled it is deleted and
-// etcd defragmented as the guide has it.
+// TestAlarm fills the database of a real etcd up to its quota. The plan reports the alarm and
+// nothing is changed, until the objects that filled it are deleted and etcd is defragmented as in
+// the guide.
 func TestAlarm(t *testing.T) {
 	long(t)
 	beside(t, 4*time.Minute)
@@ -32,14 +32,14 @@ func TestAlarm(t *testing.T) {
 
 	s.fill()
 	s.wantBlocked(args)
-	s.wantPutRight()
-	s.wantCluster() // controllers lose their leases while nothing is written
+	s.wantRepaired()
+	s.wantCluster() // controllers lose their leases while etcd refuses writes
 	s.must("apply", "-auto-approve", "-no-color")
 	s.wantNoChanges()
 	s.wantCluster()
 }
 
-// fill makes objects until etcd takes no more of them and has raised its alarm.
+// fill creates objects until etcd refuses more of them and has raised its alarm.
 func (s *site) fill() {
 	s.t.Helper()
 	ctx := context.Background()
@@ -65,8 +65,8 @@ func (s *site) fill() {
 	})
 }
 
-// wantBlocked wants a plan to tell of the alarm, and one that changes something to
-// change nothing.
+// wantBlocked checks that a plan reports the alarm, and that an apply with changes changes
+// nothing.
 func (s *site) wantBlocked(args string) {
 	s.t.Helper()
 	r := s.run("plan", "-no-color")
@@ -86,9 +86,9 @@ func (s *site) wantBlocked(args string) {
 	}
 }
 
-// wantPutRight deletes what fills etcd, and wants a defragmentation to give the
-// space back, and the API to take writes from then on.
-func (s *site) wantPutRight() {
+// wantRepaired deletes the objects that fill etcd, and checks that a defragmentation frees the
+// space, and that the API accepts writes afterwards.
+func (s *site) wantRepaired() {
 	s.t.Helper()
 	s.kubectl("delete", "configmaps", "-l", "filling=etcd")
 	r := s.must("etcd", "defragment", "-auto-approve", "-no-color")
@@ -99,8 +99,8 @@ func (s *site) wantPutRight() {
 		s.t.Error("the alarm is back")
 	}
 	for _, m := range s.members() {
-		if m.DBSize > quota/4 { // what is deleted is there still as long as nobody compacts
-			s.t.Errorf("the database of %s has %d bytes still, of %d that it may have", m.Name, m.DBSize, quota)
+		if m.DBSize > quota/4 { // deleted objects take space until etcd is compacted
+			s.t.Errorf("the database of %s still has %d bytes, of a quota of %d", m.Name, m.DBSize, quota)
 		}
 	}
 }

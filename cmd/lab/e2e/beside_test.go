@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestMain takes over how many tests run at once: those that usually take the
-// longest begin first, so that none is left to run alone at the end.
+// TestMain takes over the number of parallel tests: those that usually take the longest begin
+// first, so that none of them is left to run alone at the end.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	at := flag.Lookup("test.parallel").Value
@@ -30,23 +30,23 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// others are the tests that run beside one another.
+// others are the tests that run in parallel.
 var others = newQueue()
 
-// beside lets a test run beside others: it measures nothing and waits most of its
-// time. usual is what it takes on two cores, other tests beside it. Tests of time, and of
-// what users of a cluster feel, run alone: where several clusters share the cores, etcd and
-// the API server give requests up that have nothing to do with what is tested.
+// beside lets a test run in parallel with others: it measures nothing and mostly waits. usual is
+// its duration on two cores, in parallel with other tests. Tests of durations, and of effects on
+// the users of a cluster, run alone: when several clusters share the cores, etcd and the API
+// server drop requests for reasons unrelated to the test.
 func beside(t *testing.T, usual time.Duration) {
 	t.Helper()
 	t.Cleanup(func() { sayFailures(os.Stdout, t.Name()) })
 	others.join(usual)
-	t.Parallel() // returns when all that run alone have, and all others have joined
+	t.Parallel() // returns when all sequential tests have ended, and all parallel ones have joined
 	others.enter(usual)
 	t.Cleanup(others.leave)
 }
 
-// A queue lets in as many as there is room for, the longest first.
+// A queue admits as many tests as there are free slots, the longest first.
 type queue struct {
 	*sync.Cond
 	free    int
@@ -61,7 +61,7 @@ func (q *queue) join(usual time.Duration) {
 	q.waiting = append(q.waiting, usual)
 }
 
-// enter returns when it is the turn of one.
+// enter returns when it is the caller's turn.
 func (q *queue) enter(usual time.Duration) {
 	q.L.Lock()
 	defer q.L.Unlock()

@@ -19,13 +19,13 @@ import (
 	"github.com/kubewright/kubewright/providers/bundle/bundletest"
 )
 
-// releases are the versions of what goes with Kubernetes, as names of files have them.
-// That of runc, Debian's, has none in its name.
+// releases are the versions of the other artifacts, in the form of file names. Debian's runc has
+// no version in its name.
 type releases struct{ containerd, runc, cni, crictl string }
 
-// bundled makes the folder of artifacts by kubewright bundle, from a server that
-// publishes what the lab has built as the projects publish theirs. What is the
-// lab's own is added by hand, as an operator adds settings and images.
+// bundled creates the folder of artifacts with kubewright bundle, from a server that publishes
+// the lab's artifacts as the projects publish theirs. The lab's own artifacts are added by hand,
+// as an operator adds settings and images.
 func (s *site) bundled() {
 	s.t.Helper()
 	built := filepath.Join(s.t.TempDir(), "built")
@@ -91,7 +91,7 @@ func (s *site) publish(built string) (host string, v releases) {
 	}
 	runc := github + "opencontainers/runc/releases/download/v" + v.runc + "/runc"
 	put(runc+"."+runtime.GOARCH, "runc."+runtime.GOARCH, ".asc", "")
-	put(runc, "runc."+runtime.GOARCH, ".sha256sum", " *runc."+runtime.GOARCH) // one file of sums for all
+	put(runc, "runc."+runtime.GOARCH, ".sha256sum", " *runc."+runtime.GOARCH) // one file with the sums of all
 
 	server := httptest.NewServer(place)
 	s.t.Cleanup(server.Close)
@@ -100,7 +100,7 @@ func (s *site) publish(built string) (host string, v releases) {
 	return host, v
 }
 
-// push puts Kubernetes' images into a registry, as a mirror has them.
+// push pushes Kubernetes' images to a registry, as a mirror has them.
 func (s *site) push(host string) {
 	s.t.Helper()
 	archives := s.Artifacts().Images()

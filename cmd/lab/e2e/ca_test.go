@@ -15,10 +15,9 @@ import (
 	"github.com/kubewright/kubewright/planner/phases/pki/pkitest"
 )
 
-// TestExternalCA makes clusters below CAs that are not kubewright's: of one the
-// keys lie on the hosts, one signs with keys that stay here, to the third
-// everything is supplied. That API servers, etcd, kubelets and kubectl trust one
-// another is the proof.
+// TestExternalCA creates clusters below CAs that the operator provides: the keys of the first are
+// on the hosts, the second signs with keys that stay here, and for the third everything is
+// supplied. The proof is that API servers, etcd, kubelets and kubectl trust each other.
 func TestExternalCA(t *testing.T) {
 	long(t)
 	beside(t, 15*time.Minute)
@@ -28,7 +27,7 @@ func TestExternalCA(t *testing.T) {
 		s.extra = certificatesHCL("      key         = file(\"BLOCK.key\")\n      on_hosts    = true\n", "")
 		s.configure()
 		s.clusterBelow(3, func() {
-			s.settled() // its kubelets have certificates that the given key signed
+			s.settled() // the given key has signed its kubelets' certificates
 		})
 	})
 	t.Run("the operator holds the key", func(t *testing.T) {
@@ -49,7 +48,7 @@ func TestExternalCA(t *testing.T) {
 		s.configure()
 		s.clusterBelow(0, func() {})
 	})
-	t.Run("nobody here has a key", func(t *testing.T) {
+	t.Run("no key is available", func(t *testing.T) {
 		s := newSite(t, "e2eca", 1, 1)
 		cas := s.writeCAs("ECDSA")
 		s.extra = certificatesHCL("", "    supplied = \"supplied\"\n")
@@ -74,7 +73,7 @@ func TestExternalCA(t *testing.T) {
 			serials := strings.Fields(s.sh(s.workers[0].Name, "openssl x509 -noout -serial -in /var/lib/kubelet/pki/kubelet-client-current.pem; "+
 				"sed -n 's/.*client-certificate-data: //p' /etc/kubernetes/kubelet.conf | base64 -d | openssl x509 -noout -serial"))
 			if len(serials) != 2 || serials[0] != serials[1] {
-				t.Errorf("the kubelet and its kubeconfig have %q", serials)
+				t.Errorf("the serials of the kubelet and its kubeconfig are %q", serials)
 			}
 			s.wantCluster()
 		})
@@ -83,7 +82,7 @@ func TestExternalCA(t *testing.T) {
 
 var caBlocks = []string{"ca", "front_proxy_ca", "etcd_ca"}
 
-// certificatesHCL gives all three CAs; BLOCK in each stands for their names.
+// certificatesHCL configures all three CAs; BLOCK in each stands for their names.
 func certificatesHCL(each, more string) string {
 	text := "  certificates {\n" + more
 	for _, block := range caBlocks {
@@ -92,7 +91,7 @@ func certificatesHCL(each, more string) string {
 	return text + "  }\n"
 }
 
-// write writes a file of the operator's folder.
+// write writes a file in the operator's folder.
 func (s *site) write(name, content string) {
 	s.t.Helper()
 	path := filepath.Join(s.dir, name)
@@ -104,7 +103,7 @@ func (s *site) write(name, content string) {
 	}
 }
 
-// writeCAs makes the three CAs, by the path of their block.
+// writeCAs creates the three CAs, and returns them by the path of their block.
 func (s *site) writeCAs(algorithm string) map[string]*pkitest.CA {
 	s.t.Helper()
 	out := map[string]*pkitest.CA{}
@@ -117,7 +116,7 @@ func (s *site) writeCAs(algorithm string) map[string]*pkitest.CA {
 	return out
 }
 
-// supplies lists what has to be supplied; hosts of the lab bear their nodes' names.
+// supplies returns what has to be supplied; the lab's hosts have the names of their nodes.
 func (s *site) supplies() []pki.Supply {
 	s.t.Helper()
 	cfg, diags := hclconfig.Load(hclconfig.Options{Dir: s.dir})
@@ -130,8 +129,8 @@ func (s *site) supplies() []pki.Supply {
 	return pki.Supplies(cfg, "prod")
 }
 
-// clusterBelow is the life of a cluster below given CAs, of whose keys and what
-// is left of bootstrapping so many files lie on its hosts.
+// clusterBelow runs the life cycle of a cluster below given CAs, and checks the number of CA keys
+// and bootstrap kubeconfigs on its hosts.
 func (s *site) clusterBelow(keys int, change func()) {
 	s.t.Helper()
 	s.logIn()
@@ -145,13 +144,13 @@ func (s *site) clusterBelow(keys int, change func()) {
 		found = append(found, strings.Fields(s.sh(h.Name, "find /etc/kubernetes /var/lib/kubewright -name '*ca.key' -o -name bootstrap-kubelet.conf"))...)
 	}
 	if len(found) != keys {
-		s.t.Errorf("on the hosts there is %v", found)
+		s.t.Errorf("keys and bootstrap kubeconfigs on the hosts: %v", found)
 	}
 	cp := s.planes[0].Name
 	out := s.sh(cp, "kubeadm certs check-expiration 2>&1")
 	s.t.Logf("kubeadm certs check-expiration:\n%s", out)
 	if strings.Contains(out, "MISSING") {
-		s.t.Error("kubeadm misses certificates")
+		s.t.Error("kubeadm reports missing certificates")
 	}
 	change()
 	s.must("destroy", "-auto-approve", "-no-color")

@@ -15,10 +15,9 @@ import (
 	"time"
 )
 
-// TestCertificates renews what is due, what somebody has renewed without a
-// restart, what is to have keys of another algorithm, and what has ended on all
-// control planes, so that nothing answers any more. Real kubeadm agrees on what is
-// there.
+// TestCertificates renews certificates that are due, that were renewed by hand without a restart,
+// that should have keys of another algorithm, and that have expired on all control planes, so
+// that no component answers any more. Real kubeadm agrees with the result.
 func TestCertificates(t *testing.T) {
 	long(t)
 	s := newSite(t, "e2ec", 3, 1)
@@ -39,7 +38,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// certificates configures how long certificates hold, and when they are renewed.
+// certificates configures the validity of certificates, and when they are renewed.
 func (s *site) certificates(validity, renewBefore string) {
 	s.extra = fmt.Sprintf("  certificates {\n    validity     = %q\n    renew_before = %q\n    algorithm    = %q\n  }\n",
 		validity, renewBefore, cmp.Or(s.algorithm, "RSA-2048"))
@@ -57,11 +56,11 @@ func (s *site) onPlanes(script string) map[string]string {
 
 const (
 	pidOf = "pgrep -x "
-	// served is the serial of the certificate that an API server shows.
+	// served prints the serial of the certificate that an API server presents.
 	served = `openssl s_client -connect $(hostname -i | cut -d' ' -f1):6443 </dev/null 2>/dev/null | openssl x509 -noout -serial`
 )
 
-// renewal renews everything that is due, with the API answering throughout.
+// renewal renews everything that is due, with the API available throughout.
 func (s *site) renewal() {
 	s.certificates("2h", "1h59m")
 	s.eventually("certificates are due", func() (string, bool) {
@@ -94,7 +93,7 @@ func (s *site) renewal() {
 	s.wantKubeadmAgrees()
 }
 
-// wantKubeadmAgrees wants kubeadm to find everything, and all of it with time left.
+// wantKubeadmAgrees checks that kubeadm finds all certificates, with time left.
 func (s *site) wantKubeadmAgrees() {
 	out := s.sh(s.planes[0].Name, "kubeadm certs check-expiration 2>&1")
 	s.t.Logf("kubeadm certs check-expiration:\n%s", out)
@@ -103,7 +102,7 @@ func (s *site) wantKubeadmAgrees() {
 	}
 }
 
-// renewedByHand lets kubeadm renew what the scheduler reads only when it starts.
+// renewedByHand renews a file with kubeadm that the scheduler reads only when it starts.
 func (s *site) renewedByHand() {
 	cp := s.planes[1].Name
 	s.sh(cp, "kubeadm certs renew scheduler.conf 2>&1")
@@ -116,14 +115,14 @@ func (s *site) renewedByHand() {
 	s.wantNoChanges()
 }
 
-// keysOf prints the algorithm of the key of each certificate, in files and kubeconfigs.
+// keysOf prints the key algorithm of each certificate, in files and kubeconfigs.
 const keysOf = `cd /etc/kubernetes
 kind() { openssl x509 -noout -text 2>/dev/null | sed -n 's/.*Public Key Algorithm: *//p'; }
 for f in pki/*.crt pki/etcd/*.crt; do echo "$f $(kind <$f)"; done
 for f in *.conf; do echo "$f $(sed -n 's/.*client-certificate-data: *//p' $f | base64 -d | kind)"; done`
 
-// otherAlgorithm has everything but CAs reissued with keys of another algorithm,
-// with the API answering throughout.
+// otherAlgorithm reissues everything but the CAs with keys of another algorithm, with the API
+// available throughout.
 func (s *site) otherAlgorithm() {
 	old := s.onPlanes(served)
 	s.algorithm = "ECDSA-P256"
@@ -145,11 +144,11 @@ func (s *site) otherAlgorithm() {
 	s.wantCluster()
 }
 
-// oldKeys are the files that keep their keys: the CAs', to which only a rotation
-// gives others, and the founder's, which gets another when it is due.
+// oldKeys are the files that keep their keys: the CAs', which only a rotation replaces, and the
+// founder's, which is replaced when it is due.
 var oldKeys = []string{"pki/ca.crt", "pki/front-proxy-ca.crt", "pki/etcd/ca.crt", "super-admin.conf"}
 
-// wantOtherKeys wants all other certificates of control planes to have keys on a curve.
+// wantOtherKeys checks that all other certificates of control planes have elliptic curve keys.
 func (s *site) wantOtherKeys() {
 	s.t.Helper()
 	for host, text := range s.onPlanes(keysOf) {
@@ -160,7 +159,7 @@ func (s *site) wantOtherKeys() {
 			if slices.Contains(oldKeys, file) {
 				want = "rsaEncryption"
 			}
-			if file == "kubelet.conf" { // it names the file that the kubelet renews by itself
+			if file == "kubelet.conf" { // it names the file that the kubelet itself renews
 				continue
 			}
 			if seen++; is != want {
@@ -168,16 +167,16 @@ func (s *site) wantOtherKeys() {
 			}
 		}
 		if seen < 6+4+3 {
-			s.t.Errorf("%s has but %d certificates:\n%s", host, seen, text)
+			s.t.Errorf("%s has only %d certificates:\n%s", host, seen, text)
 		}
 	}
 }
 
-// ended lets everything end on all control planes and renews it over SSH.
+// ended lets everything expire on all control planes and renews it over SSH.
 func (s *site) ended() {
-	s.certificates("5m", "1m") // all of them count from the beginning of the apply
+	s.certificates("5m", "1m") // all of them are valid from the beginning of the apply
 	s.must("apply", "-auto-approve", "-no-color")
-	s.eventually("nothing answers any more", func() (string, bool) {
+	s.eventually("no API server answers any more", func() (string, bool) {
 		out := s.sh(s.planes[0].Name, "kubectl --kubeconfig /etc/kubernetes/admin.conf get --raw /readyz 2>&1 || true")
 		return out, strings.Contains(out, "expired") || strings.Contains(out, "refused")
 	})
@@ -185,18 +184,18 @@ func (s *site) ended() {
 	r := s.must("plan", "-no-color")
 	wantContains(s.t, r.out, "renewal_due = true -> false", "the API did not answer", "Plan: 0 to add, 3 to change, 0 to destroy.")
 	r = s.must("apply", "-auto-approve", "-no-color")
-	s.t.Logf("renewal of everything when nothing answers: %s", r.took.Round(100*time.Millisecond))
-	s.must("apply", "-auto-approve", "-no-color") // what the API could not be asked before
+	s.t.Logf("renewal of everything while no API server answers: %s", r.took.Round(100*time.Millisecond))
+	s.must("apply", "-auto-approve", "-no-color") // changes that needed the API
 	s.wantNoChanges()
 	list := s.must("certificates", "-no-color")
 	if strings.Contains(list.out, "expired") || strings.Contains(list.out, " due") {
-		s.t.Error("something is still to be renewed")
+		s.t.Error("a certificate is still due for renewal")
 	}
 	s.wantKubeadmAgrees()
 	s.wantCluster()
 }
 
-// kubeconfig gets a kubeconfig, which is shown nowhere.
+// kubeconfig gets a kubeconfig without printing it.
 func (s *site) kubeconfig(args ...string) []byte {
 	s.t.Helper()
 	fmt.Fprintf(os.Stderr, "\n$ kubewright kubeconfig %s\n", strings.Join(args, " "))
@@ -207,7 +206,7 @@ func (s *site) kubeconfig(args ...string) []byte {
 	return out
 }
 
-// userKubeconfig lets a user do what a binding for her group says, and no more.
+// userKubeconfig checks that a user may do what a binding for her group allows, and no more.
 func (s *site) userKubeconfig() {
 	server := "https://" + s.planes[1].Address().String() + ":6443"
 	conf := s.kubeconfig("-user=jane", "-group=viewers", "-validity=10m", "-server="+server)
@@ -225,12 +224,12 @@ func (s *site) userKubeconfig() {
 	wantContains(s.t, string(s.kubeconfig()), "current-context: kubernetes-admin@prod")
 	for _, file := range []string{"kubewright.state.json", "kubewright.journal"} {
 		if b, err := os.ReadFile(filepath.Join(s.dir, file)); err == nil && strings.Contains(string(b), "jane") {
-			s.t.Errorf("%s knows of the user", file)
+			s.t.Errorf("%s mentions the user", file)
 		}
 	}
 }
 
-// kubeletEnded revives a kubelet that was off until its own certificate had ended.
+// kubeletEnded revives a kubelet that was down until its own certificate had expired.
 func (s *site) kubeletEnded() {
 	w := s.workers[0].Name
 	conf := s.kubeconfig("-user=system:node:"+w, "-group=system:nodes", "-validity=1m")
@@ -244,7 +243,7 @@ func (s *site) kubeletEnded() {
 	}
 	const pki = "/var/lib/kubelet/pki/"
 	s.sh(w, "systemctl stop kubelet; umask 077; { "+strings.Join(pem, "; ")+"; } >"+pki+"kubelet-client-old.pem; ln -sf "+pki+"kubelet-client-old.pem "+pki+"kubelet-client-current.pem")
-	s.eventually("the kubelet's certificate has ended", func() (string, bool) {
+	s.eventually("the kubelet's certificate has expired", func() (string, bool) {
 		out := s.sh(w, "openssl x509 -noout -enddate -checkend 0 -in "+pki+"kubelet-client-current.pem || true")
 		return out, strings.Contains(out, "will expire")
 	})

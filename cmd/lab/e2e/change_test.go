@@ -19,8 +19,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// change edits the configuration and wants exactly that to change, one control
-// plane at a time, with the API answering throughout.
+// change edits the configuration and checks that exactly that changes, one control plane at a
+// time, with the API available throughout.
 func (s *site) change() {
 	s.extra = "  # maxPods\n  api_server {\n    arg \"audit-log-maxage\" { value = \"30\" }\n  }\n"
 	s.proxy = ", metricsBindAddress = \"127.0.0.1:10249\""
@@ -39,13 +39,13 @@ func (s *site) change() {
 	total, failed, last := fromPod()
 	s.t.Logf("API from a pod through kubernetes.default, polled every 200 ms while it changed: %d requests, %d failed %s", total, failed, last)
 	if total == 0 {
-		s.t.Error("the pod has not asked the API")
+		s.t.Error("the pod has sent no request to the API")
 	}
 	s.wantNoChanges()
 	s.wantCluster()
 	rolled := strings.Fields(s.kubectl(proxyUIDs...))
 	if len(rolled) != len(s.hosts()) || slices.ContainsFunc(rolled, func(uid string) bool { return slices.Contains(proxies, uid) }) {
-		s.t.Errorf("pods of kube-proxy are %q, and were %q before their configuration changed", rolled, proxies)
+		s.t.Errorf("the pods of kube-proxy are %q, before their configuration changed %q", rolled, proxies)
 	}
 	for _, h := range s.planes {
 		s.sh(h.Name, "pgrep -af kube-apiserver | grep -q audit-log-maxage=30")
@@ -57,10 +57,10 @@ func (s *site) change() {
 	}
 }
 
-// proxyUIDs asks which pods of kube-proxy there are.
+// proxyUIDs are the arguments that list the pods of kube-proxy.
 var proxyUIDs = []string{"-n", "kube-system", "get", "pods", "-l", "k8s-app=kube-proxy", "-o", "jsonpath={.items[*].metadata.uid}"}
 
-// changed returns the items that change concerns, and the fields of each.
+// changed returns the items that change affects, with the changed fields of each.
 func (s *site) changed() map[string]string {
 	const uploaded = "cluster.prod/upload-config/object:v1/ConfigMap/kube-system/"
 	out := map[string]string{
@@ -79,8 +79,8 @@ func (s *site) changed() map[string]string {
 	return out
 }
 
-// wantItems wants a plan to update exactly these items, and of each these fields from
-// one value to another. Those of a node stand below its name, whatever its block's is.
+// wantItems checks that a plan updates exactly these items, each with these fields from one value
+// to another. Items of a node are given below its name, whatever its block's label is.
 func (s *site) wantItems(want map[string]string) {
 	s.t.Helper()
 	var plan struct {
@@ -130,14 +130,14 @@ func (s *site) wantItems(want map[string]string) {
 	}
 }
 
-// outage is a time in which the API server of a host was not ready.
+// outage is a period in which the API server of a host was not ready.
 type outage struct {
 	host     string
 	from, to time.Time
 }
 
-// watchServers asks every API server by itself whether it is ready, until the answer
-// is called: the times in which one was not, in order.
+// watchServers polls the readiness of every API server separately. The returned function ends it
+// and returns the outages, in order.
 func (s *site) watchServers() func() []outage {
 	var mu sync.Mutex
 	var all []outage
@@ -165,11 +165,11 @@ func (s *site) watchServers() func() []outage {
 	}
 }
 
-// server asks the API server of a host whether it is ready. That etcd is slow to
-// answer it is no outage.
+// server returns a function that checks whether the API server of a host is ready. A slow answer
+// of etcd does not count as an outage.
 func (s *site) server(h lab.Host) (ready func() bool) {
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
-		// Whose certificate it is has been proved elsewhere; here only the answer counts.
+		// Other tests verify the certificate; here only the answer counts.
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
 	url := fmt.Sprintf("https://%s/readyz?exclude=etcd&exclude=etcd-readiness", netip.AddrPortFrom(h.Address(), 6443))
@@ -184,14 +184,14 @@ func (s *site) server(h lab.Host) (ready func() bool) {
 	}
 }
 
-// wantOneAtATime wants each API server to have been away once, and the next one to be
-// stopped only when the one before was ready again.
+// wantOneAtATime checks that each API server was down once, and that each was stopped only after
+// the previous one was ready again.
 func (s *site) wantOneAtATime(outages []outage) {
 	s.t.Helper()
 	var hosts []string
 	for i, o := range outages {
 		hosts = append(hosts, o.host)
-		s.t.Logf("API server of %s away for %s", o.host, o.to.Sub(o.from).Round(10*time.Millisecond))
+		s.t.Logf("API server of %s down for %s", o.host, o.to.Sub(o.from).Round(10*time.Millisecond))
 		if i > 0 && o.from.Before(outages[i-1].to) {
 			s.t.Errorf("the API server of %s was stopped %s before that of %s was ready", o.host, outages[i-1].to.Sub(o.from), outages[i-1].host)
 		}
@@ -202,6 +202,6 @@ func (s *site) wantOneAtATime(outages []outage) {
 		want = append(want, h.Name)
 	}
 	if !slices.Equal(hosts, want) {
-		s.t.Errorf("the API servers of %v were away, want each of %v once", hosts, want)
+		s.t.Errorf("the API servers of %v were down, want each of %v once", hosts, want)
 	}
 }

@@ -27,9 +27,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestFirstLight makes a cluster of three control planes and two workers, finds
-// it unchanged, and gives the hosts back as they were. It runs alone, for what
-// it times.
+// TestFirstLight creates a cluster of three control planes and two workers, checks that nothing
+// changes, and restores the hosts. It runs alone, because it measures durations.
 func TestFirstLight(t *testing.T) {
 	s := newSite(t, "e2e", 3, 2)
 	s.logIn()
@@ -49,7 +48,8 @@ func TestFirstLight(t *testing.T) {
 	s.wantGone(before)
 }
 
-// TestChanges has such a cluster drift and put right, given addons, changed, shrunk, gone.
+// TestChanges takes such a cluster through drift and repair, addons, changes, the removal of a
+// worker, and destroy.
 func TestChanges(t *testing.T) {
 	beside(t, 5*time.Minute)
 	s := newSite(t, "e2ec", 3, 2)
@@ -70,7 +70,7 @@ func TestChanges(t *testing.T) {
 	s.wantGone(before)
 }
 
-// wantGone destroys everything and wants the hosts to be as they were.
+// wantGone destroys everything and checks that the hosts are in their previous condition.
 func (s *site) wantGone(before map[string]string) {
 	s.t.Helper()
 	r := s.must("destroy", "-auto-approve", "-no-color")
@@ -78,7 +78,7 @@ func (s *site) wantGone(before map[string]string) {
 	s.wantBefore(before)
 }
 
-// logIn logs in to every host once: the first login of a host writes its motd.
+// logIn logs in to every host once: the first login to a host writes its motd.
 func (s *site) logIn() {
 	s.t.Helper()
 	for _, h := range s.Hosts() {
@@ -107,7 +107,7 @@ func wantContains(t testing.TB, text string, parts ...string) {
 
 func (s *site) hosts() []lab.Host { return append(append([]lab.Host{}, s.planes...), s.workers...) }
 
-// founded makes the cluster, and wants it as it is configured, with nothing left to do.
+// founded creates the cluster, checks it, and expects no further changes.
 func (s *site) founded() {
 	s.t.Helper()
 	s.must("apply", "-auto-approve", "-no-color")
@@ -116,7 +116,7 @@ func (s *site) founded() {
 	s.wantNoChanges()
 }
 
-// wantCluster wants every node Ready and every pod of the system running.
+// wantCluster checks that every node is Ready and every system pod is running.
 func (s *site) wantCluster() {
 	s.t.Helper()
 	s.eventually("all nodes are Ready", func() (string, bool) {
@@ -130,8 +130,8 @@ func (s *site) wantCluster() {
 		}
 		return out, ready == len(s.hosts()) && len(lines) == ready
 	})
-	s.eventually("no node is tainted as one that is not ready", func() (string, bool) {
-		// The controller takes the taints away some seconds after a node is Ready.
+	s.eventually("no node has a taint for being not ready", func() (string, bool) {
+		// The controller removes the taints some seconds after a node is Ready.
 		out := s.kubectl("get", "nodes", "-o", "jsonpath={.items[*].spec.taints[*].key}")
 		return out, !strings.Contains(out, corev1.TaintNodeNotReady) && !strings.Contains(out, corev1.TaintNodeUnreachable)
 	})
@@ -144,7 +144,7 @@ func (s *site) wantCluster() {
 				return out, false
 			}
 		}
-		// Per control plane three components and etcd; kube-proxy everywhere; two CoreDNS.
+		// Three components and etcd per control plane; kube-proxy everywhere; two CoreDNS.
 		want := 3*len(s.planes) + len(s.hosts()) + 2
 		if !s.externalEtcd {
 			want += len(s.planes)
@@ -175,8 +175,8 @@ spec:
   ports: [{port: 80, targetPort: 8080}]
 `
 
-// runners returns the hosts that run the workload's pods, and the taints that those
-// tolerate: workers, or where there are none control planes.
+// runners returns the hosts that run the workload's pods, and the taints that the pods tolerate:
+// the workers, or the control planes if there are no workers.
 func (s *site) runners() (hosts []lab.Host, taints []string) {
 	taints = []string{"dedicated", "nvidia.com/gpu"}
 	if len(s.workers) == 0 {
@@ -185,8 +185,8 @@ func (s *site) runners() (hosts []lab.Host, taints []string) {
 	return s.workers, taints
 }
 
-// wantWorkload wants a pod on each worker to answer another through a Service
-// found by its name, and at its address of each family.
+// wantWorkload checks that the pods on all workers answer each other through a Service, by its
+// name, and by its address of each family.
 func (s *site) wantWorkload() {
 	s.t.Helper()
 	hosts, taints := s.runners()
@@ -215,7 +215,7 @@ func (s *site) wantWorkload() {
 	}
 	for _, pod := range pods {
 		for _, url := range urls {
-			s.eventually("pod "+pod+" is answered by all through "+url, func() (string, bool) {
+			s.eventually("pod "+pod+" gets answers of all pods through "+url, func() (string, bool) {
 				out, err := s.Kubectl(context.Background(), s.planes[0].Name, "exec", pod, "--", "/workload", "get", url, "20")
 				if err != nil {
 					return err.Error(), false
@@ -228,8 +228,8 @@ func (s *site) wantWorkload() {
 	}
 }
 
-// wantStable wants a second plan and a second apply to find nothing to do and
-// to leave no trace on any host.
+// wantStable checks that a second plan and a second apply find no changes and leave no trace on
+// any host.
 func (s *site) wantStable() {
 	s.t.Helper()
 	s.settled()
@@ -239,12 +239,11 @@ func (s *site) wantStable() {
 	s.wantNoOperation()
 }
 
-// kubeletsOwn are files below /var/lib/kubelet that a kubelet writes as it goes on.
+// kubeletsOwn are paths below /var/lib/kubelet that a running kubelet writes.
 const kubeletsOwn = `-path /var/lib/kubelet/pods -o -path '/var/lib/kubelet/plugins*' -o -path /var/lib/kubelet/device-plugins`
 
-// wantNoOperation wants an apply to perform no operation: on the hosts nothing is
-// written, also not with the same content, and nothing restarted, and no object of
-// the cluster is another one.
+// wantNoOperation checks that an apply performs no operation: nothing is written on the hosts,
+// not even with the same content, nothing is restarted, and no object of the cluster is replaced.
 func (s *site) wantNoOperation() {
 	s.t.Helper()
 	for _, h := range s.hosts() {
@@ -265,9 +264,8 @@ func (s *site) wantNoOperation() {
 
 var askedHost = regexp.MustCompile(`msg="asking host" host=(\S+) for=("[^"]*"|\S+)`)
 
-// wantOneEach wants a plan without changes to connect to each host once and to
-// have it run one command. The ways through it, to API and etcd, are channels of
-// the same connection.
+// wantOneEach checks that a plan without changes connects to each host once and runs one command
+// on it. The ways through it, to API and etcd, are channels of the same connection.
 func (s *site) wantOneEach() {
 	s.t.Helper()
 	s.wantShownReady()
@@ -288,11 +286,10 @@ func (s *site) wantOneEach() {
 	}
 }
 
-// wantShownReady waits until the pod of each API server is Ready, without which a plan asks
-// the server itself. The node controller takes that condition from pods that change while
-// their node is not Ready yet, and the kubelet gives it back some seconds later; that their
-// containers are ready, as kubectl's READY column shows, is the case all the while
-// (MarkPodsNotReady of Kubernetes 1.36).
+// wantShownReady waits until the pod of each API server is Ready; otherwise a plan asks the
+// server itself. The node controller removes that condition from pods that change while their
+// node is not Ready yet, and the kubelet restores it some seconds later; their containers are
+// ready all the time, as kubectl's READY column shows (MarkPodsNotReady of Kubernetes 1.36).
 func (s *site) wantShownReady() {
 	s.t.Helper()
 	s.eventually("the API servers are shown as ready", func() (string, bool) {
@@ -302,9 +299,9 @@ func (s *site) wantShownReady() {
 	})
 }
 
-// timePlan prints how long a plan without changes takes beside OpenSSH's client
-// for nothing, medians of five of each in turn: the caches of hosts are warm for
-// both, and what else the hosts do meets both.
+// timePlan logs the duration of a plan without changes beside that of an empty OpenSSH login, as
+// medians of five, measured in turn: both run with warm caches on the hosts, and with the same
+// other load.
 func (s *site) timePlan() {
 	s.t.Helper()
 	var plans, logins []time.Duration
@@ -317,7 +314,7 @@ func (s *site) timePlan() {
 		len(s.hosts()), plan.Round(10*time.Millisecond), login.Round(10*time.Millisecond), float64(plan)/float64(login), plans, logins)
 }
 
-// timeSSH returns how long OpenSSH's client takes for nothing on all hosts at once.
+// timeSSH returns how long OpenSSH's client takes to run true on all hosts at once.
 func (s *site) timeSSH() time.Duration {
 	s.t.Helper()
 	var all sync.WaitGroup
@@ -344,14 +341,14 @@ func (s *site) settled() {
 	}
 }
 
-// processes returns those of Kubernetes on all hosts.
+// processes returns the processes of Kubernetes on all hosts.
 func (s *site) processes() string {
 	s.t.Helper()
 	return s.processesOf("kubelet|etcd|kube-apiserver|kube-controller|kube-scheduler")
 }
 
-// processesOf returns the processes of these names on all hosts: id, name and when each
-// began, in ticks since the machine was started.
+// processesOf returns the processes with these names on all hosts: ID, name and start time, in
+// ticks since the machine was booted.
 func (s *site) processesOf(names string) string {
 	s.t.Helper()
 	var out []string
@@ -362,7 +359,7 @@ func (s *site) processesOf(names string) string {
 	return strings.Join(out, "; ")
 }
 
-// drift changes things by hand and wants them shown to the field and put right.
+// drift makes manual changes, and checks that they are shown by field and repaired.
 func (s *site) drift() {
 	cp, w := s.planes[len(s.planes)-1].Name, s.workers[0].Name
 	first, marked := s.nodeName(s.planes[0]), "node.kubernetes.io/exclude-from-external-load-balancers"
@@ -384,7 +381,7 @@ func (s *site) drift() {
 		s.t.Fatalf("plan after drift: exit code %d, want 3", r.code)
 	}
 	changed := 4
-	if len(s.planes) == 1 { // the manifest and the label are of one node
+	if len(s.planes) == 1 { // the manifest and the label belong to the same node
 		changed = 3
 	}
 	wantContains(s.t, r.out, fmt.Sprintf("Plan: 0 to add, %d to change, 0 to destroy.", changed))
@@ -404,12 +401,12 @@ func (s *site) drift() {
 	s.wantCluster()
 }
 
-// leftRules makes what kube-proxy in its mode ipvs leaves on a host that it now serves in
-// its mode iptables. The kernel need not have IPVS for it.
+// leftRules creates what kube-proxy in mode ipvs leaves on a host that it now serves in mode
+// iptables. It does not need IPVS in the kernel.
 const leftRules = "ip link add kube-ipvs0 type bridge && iptables -w -t nat -N KUBE-LOAD-BALANCER && iptables -w -t nat -A KUBE-LOAD-BALANCER -j RETURN && " +
 	"iptables -w -N KUBE-NODE-PORT && iptables -w -I INPUT -m comment --comment 'kubernetes health check rules' -j KUBE-NODE-PORT"
 
-// cluster returns the address of the site's cluster, as the state has it.
+// cluster returns the address of the site's cluster in the state.
 func (s *site) cluster() string {
 	s.t.Helper()
 	for address := range strings.Lines(s.must("state", "list").out) {
@@ -421,8 +418,8 @@ func (s *site) cluster() string {
 	return ""
 }
 
-// tellOtherCA has cluster-info tell those who join of another CA than the cluster's: of the
-// front proxy's. It returns how a plan puts that right.
+// tellOtherCA replaces the cluster's CA in cluster-info, which joining nodes read, with the front
+// proxy's CA. It returns the repair that a plan shows.
 func (s *site) tellOtherCA(plane string) string {
 	s.t.Helper()
 	read := func(path string) (encoded string, ca state.CertificateInfo) {
@@ -437,7 +434,7 @@ func (s *site) tellOtherCA(plane string) string {
 	instead, other := read("/etc/kubernetes/pki/front-proxy-ca.crt")
 	is := s.kubectl("get", "configmap", "-n", "kube-public", "cluster-info", "-o", "jsonpath={.data.kubeconfig}")
 	if !strings.Contains(is, encoded) {
-		s.t.Fatalf("cluster-info has not the cluster's CA:\n%s", is)
+		s.t.Fatalf("cluster-info lacks the cluster's CA:\n%s", is)
 	}
 	patch, err := json.Marshal(map[string]any{"data": map[string]string{"kubeconfig": strings.ReplaceAll(is, encoded, instead)}})
 	if err != nil {
@@ -451,8 +448,7 @@ func (s *site) tellOtherCA(plane string) string {
 	return change
 }
 
-// movable is a pod that a Deployment brings back elsewhere, on a node that it
-// likes best.
+// movable is a pod that a Deployment recreates elsewhere, with a preferred node.
 const movable = `
 apiVersion: apps/v1
 kind: Deployment
@@ -486,8 +482,8 @@ func (s *site) movablePod() (name, node string) {
 	return name, node
 }
 
-// watchLeaving watches a node that leaves, and a pod that runs there, until the answer
-// is called: it wants the node to have been cordoned before the pod was evicted.
+// watchLeaving watches a node that is removed, and a pod that runs there. The returned function
+// ends it and checks that the node was cordoned before the pod was evicted.
 func (s *site) watchLeaving(node, pod string) func() {
 	s.t.Helper()
 	cordoned, endNode := s.watch(".spec.unschedulable", "node", node)
@@ -511,8 +507,8 @@ func (s *site) watchLeaving(node, pod string) func() {
 	}
 }
 
-// removeWorker takes a worker's line out of the configuration. The pod that runs
-// there is named before it is evicted, and runs elsewhere afterwards.
+// removeWorker removes a worker from the configuration. Its pod is listed in the plan before it
+// is evicted, and runs elsewhere afterwards.
 func (s *site) removeWorker() {
 	gone := s.workers[len(s.workers)-1]
 	if _, err := s.KubectlInput(context.Background(), s.planes[0].Name, fmt.Sprintf(movable, gone.Name, lab.WorkloadImage), "apply", "-f", "-"); err != nil {
@@ -520,7 +516,7 @@ func (s *site) removeWorker() {
 	}
 	before, node := s.movablePod()
 	if node != gone.Name {
-		s.t.Fatalf("pod %s runs on %s, not on %s, which leaves", before, node, gone.Name)
+		s.t.Fatalf("pod %s runs on %s, not on the departing node %s", before, node, gone.Name)
 	}
 	cordoned := s.watchLeaving(gone.Name, before)
 	s.workers = s.workers[:len(s.workers)-1]
@@ -544,7 +540,7 @@ func (s *site) removeWorker() {
 	s.wantWorkload()
 }
 
-// listings returns what is on each host.
+// listings returns the listings of all hosts.
 func (s *site) listings() map[string]string {
 	s.t.Helper()
 	out := map[string]string{}
@@ -553,8 +549,8 @@ func (s *site) listings() map[string]string {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		// A kubelet without configuration comes up every ten seconds and fails: it is
-		// the one or the other when one looks.
+		// A kubelet without configuration starts every ten seconds and fails: the listing shows
+		// one or the other.
 		out[h.Name] = strings.ReplaceAll(text, "kubelet.service loaded activating", "kubelet.service loaded active")
 	}
 	return out
@@ -570,20 +566,20 @@ func same(a, b map[string]string) bool {
 	return true
 }
 
-// kept is what a destroy leaves alone, and why.
+// kept lists what a destroy leaves alone, and why.
 var kept = []struct{ part, reason string }{
-	{" /var/lib/containerd", "the container runtime was there before and keeps its own store; what of it runs is asked of it"},
-	{" /run/containerd", "the container runtime was there before and keeps its own state; its mounts are looked at"},
+	{" /var/lib/containerd", "the container runtime was there before and keeps its own store; what it runs is checked separately"},
+	{" /run/containerd", "the container runtime was there before and keeps its own state; its mounts are checked separately"},
 	{" /run/netns ", "the container runtime makes the folder for the networks of its first pod"},
-	{" kernel.panic", "one kernel serves all hosts here; proved over simulated hosts"},
-	{" vm.overcommit_memory", "one kernel serves all hosts here; proved over simulated hosts"},
+	{" kernel.panic", "one kernel serves all hosts here; tested with simulated hosts"},
+	{" vm.overcommit_memory", "one kernel serves all hosts here; tested with simulated hosts"},
 	{" /root/.kube", "kubectl's cache, of this test"},
 	{" /run/kubewright-e2e-mark", "of this test"},
 	{" " + operatorFolder, "the operator's folder, of this test"},
 }
 
-// wantNothingRuns wants the container runtime of every host to hold nothing of the
-// cluster: no pod sandbox, container or task, and nothing mounted for one.
+// wantNothingRuns checks that the container runtime of every host holds nothing of the cluster:
+// no pod sandbox, container or task, and no mounts of one.
 func (s *site) wantNothingRuns() {
 	s.t.Helper()
 	for _, h := range s.Hosts() {
@@ -603,7 +599,7 @@ func (s *site) wantNothingRuns() {
 	}
 }
 
-// wantBefore wants every host to be as it was, but for what is kept.
+// wantBefore checks that every host is in its previous condition, except for what is kept.
 func (s *site) wantBefore(before map[string]string) {
 	s.t.Helper()
 	s.wantNothingRuns()

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// wantDNS wants the cluster's DNS to find the API at each address that a control plane's
-// kubelet hands to pods.
+// wantDNS checks that the cluster's DNS, at each address that a control plane's kubelet gives to
+// pods, resolves the API.
 func (s *site) wantDNS() {
 	s.t.Helper()
 	host := s.planes[0].Name
@@ -26,7 +26,7 @@ func (s *site) wantDNS() {
 	api := netip.MustParseAddr(s.kubectl("get", "service", "kubernetes", "-o", "jsonpath={.spec.clusterIP}"))
 	name := dnsmessage.MustNewName("kubernetes.default.svc." + domain[0] + ".")
 	for _, server := range servers {
-		s.eventually(fmt.Sprintf("%s at %s is answered with %s", name, server, api), func() (string, bool) {
+		s.eventually(fmt.Sprintf("%s at %s resolves to %s", name, server, api), func() (string, bool) {
 			found, err := s.ask(host, server, name, api.Is6())
 			if err != nil {
 				return err.Error(), false
@@ -36,7 +36,7 @@ func (s *site) wantDNS() {
 	}
 }
 
-// ask asks a DNS server from a host, over UDP (RFC 1035 §4.1).
+// ask queries a DNS server from a host, over UDP (RFC 1035 §4.1).
 func (s *site) ask(host, server string, name dnsmessage.Name, v6 bool) ([]netip.Addr, error) {
 	kind := dnsmessage.TypeA
 	if v6 {
@@ -54,7 +54,7 @@ func (s *site) ask(host, server string, name dnsmessage.Name, v6 bool) ([]netip.
 	for _, b := range packed {
 		fmt.Fprintf(&query, `\x%02x`, b)
 	}
-	// dd sends one datagram: printf would send one for each newline, which is a length too.
+	// dd sends one datagram: printf would send one per newline, and a length can be a newline.
 	out := s.sh(host, fmt.Sprintf(`bash -c 'exec 3<>/dev/udp/%s/53; printf "%s" | dd bs=4096 iflag=fullblock >&3 2>/dev/null; timeout 5 dd bs=4096 count=1 <&3 2>/dev/null | od -An -v -tx1' || true`, server, query.String()))
 	packed, err = hex.DecodeString(strings.Join(strings.Fields(out), ""))
 	if err != nil {

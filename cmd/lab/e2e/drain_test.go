@@ -14,10 +14,9 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
-// tenants are pods each of which is in a drain's way in a manner of its own: scratch
-// has an emptyDir and a budget that never allows an eviction; lone has no controller
-// and takes its time to end; passed is one that the selector does not select; stuck
-// has ended, and is held by somebody's finalizer.
+// tenants are pods, each of which blocks a drain in a different way: scratch has an emptyDir and
+// a budget that never allows an eviction; lone has no controller and terminates slowly; passed is
+// not selected by the selector; stuck has ended but has a finalizer.
 const tenants = `
 apiVersion: apps/v1
 kind: Deployment
@@ -56,8 +55,8 @@ spec:
   containers: [{name: serve, image: %[1]q, imagePullPolicy: Never, args: [serve]}]
 `
 
-// everyOption is a drain by which all tenants are dealt with. It would not end in
-// time if it waited for any of them longer than it says.
+// everyOption configures a drain that handles all tenants. It would time out if it waited for any
+// of them longer than configured.
 const everyOption = `  upgrade {
     drain {
       timeout                      = "60s"
@@ -66,13 +65,13 @@ const everyOption = `  upgrade {
       delete_emptydir_data         = true
       disable_eviction             = true
       pod_selector                 = "stays!=true"
-      skip_wait_for_delete_timeout = "20s" # kubectl goes on without whoever has been going for longer
+      skip_wait_for_delete_timeout = "20s" # kubectl continues without a pod that has been terminating for longer
     }
   }
 `
 
-// drainOptions has the only worker leave with pods on it that each option is about,
-// and join again.
+// drainOptions removes the only worker, with a pod on it for each drain option, and adds it
+// again.
 func (s *site) drainOptions() {
 	if _, err := s.KubectlInput(context.Background(), s.planes[0].Name, fmt.Sprintf(tenants, lab.WorkloadImage), "apply", "-f", "-"); err != nil {
 		s.t.Fatal(err)
@@ -80,7 +79,7 @@ func (s *site) drainOptions() {
 	s.kubectl("rollout", "status", "deployment/scratch", "--timeout=10m")
 	s.kubectl("wait", "pod", "lone", "passed", "stuck", "--for=condition=Ready", "--timeout=10m")
 	s.kubectl("delete", "pod", "stuck", "--wait=false")
-	s.eventually("the pod that is stuck runs no more", func() (string, bool) {
+	s.eventually("the stuck pod no longer runs", func() (string, bool) {
 		phase := s.kubectl("get", "pod", "stuck", "-o", "jsonpath={.status.phase}")
 		return phase, phase == "Succeeded" || phase == "Failed"
 	})
@@ -101,14 +100,14 @@ func (s *site) drainOptions() {
 
 	s.extra = everyOption
 	s.configure()
-	s.eventually("nobody waits for the pod that is stuck", func() (string, bool) {
+	s.eventually("the plan skips the stuck pod", func() (string, bool) {
 		r = s.run("plan", "-no-color")
 		return r.out, strings.Contains(words(r.out), "skipped by skip_wait_for_delete_timeout: default/stuck")
 	})
 	wantContains(s.t, words(r.out), " pods to delete: ", "default/lone (no controller recreates it)", "default/"+scratch+" (ReplicaSet, the data of its emptyDir is lost)", "skipped by pod_selector: default/passed")
 	touched := s.watchPassed("passed", s.nodeName(all[0]))
 	r = s.must("apply", "-auto-approve", "-no-color")
-	s.t.Logf("a worker left with pods that each option of a drain is about: %s", r.took.Round(100*time.Millisecond))
+	s.t.Logf("a worker with a pod for each drain option was removed: %s", r.took.Round(100*time.Millisecond))
 	if what := touched(); what != "" {
 		s.t.Error(what)
 	}
@@ -131,8 +130,8 @@ func (s *site) drainOptions() {
 	s.wantNoChanges()
 }
 
-// watchPassed looks every 200 ms whether a pod was told to end while its node was
-// there; the answer to the call says when. A pod without a node is taken away by others.
+// watchPassed polls every 200 ms whether a pod was deleted while its node existed; calling the
+// result returns when. A pod without a node is deleted by other components.
 func (s *site) watchPassed(pod, node string) func() string {
 	s.t.Helper()
 	api, err := s.api(context.Background())

@@ -17,9 +17,9 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
-// TestEtcdCare takes snapshots of a real etcd and has etcdutl look at them,
-// defragments it, sees a real PodDisruptionBudget block a drain, has a drain do what
-// each of its options says, and makes the cluster again after two of three members have lost their data.
+// TestEtcdCare takes snapshots of a real etcd and checks them with etcdutl, defragments it,
+// checks that a real PodDisruptionBudget blocks a drain, tests each drain option, and restores
+// the cluster after two of three members have lost their data.
 func TestEtcdCare(t *testing.T) {
 	long(t)
 	beside(t, 5*time.Minute)
@@ -42,7 +42,7 @@ func TestEtcdCare(t *testing.T) {
 	s.wantGone(before)
 }
 
-// etcdutl is etcd's own program, taken out of its image on a host.
+// etcdutl runs etcd's own program from its image on a host.
 const etcdutl = `set -e
 d=$(mktemp -d)
 image=$(ctr -n k8s.io images ls -q | grep '/etcd:' | head -n 1)
@@ -67,22 +67,22 @@ func (s *site) snapshot() {
 	}
 	info, err := os.Stat(file)
 	if err != nil || info.Size() != told.Size || info.Mode().Perm() != 0o600 {
-		s.t.Errorf("%v, %v; told was %+v", info, err, told)
+		s.t.Errorf("%v, %v; kubewright reported %+v", info, err, told)
 	}
 	content, err := os.ReadFile(file)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	// What etcd's own program says of the same bytes.
+	// What etcd's own program reports about the same bytes.
 	status := s.put(s.planes[0].Name, "/root/now.db", content, fmt.Sprintf(etcdutl, "snapshot status /root/now.db -w json"))
 	var seen struct{ Revision, TotalSize int64 }
 	if err := json.Unmarshal([]byte(status), &seen); err != nil || seen.Revision < told.Revision || seen.TotalSize == 0 {
-		s.t.Errorf("etcdutl says %s (%v), kubewright %+v", status, err, told)
+		s.t.Errorf("etcdutl reports %s (%v), kubewright %+v", status, err, told)
 	}
 	s.t.Logf("snapshot of %d bytes; etcdutl: %s", told.Size, status)
 }
 
-// put brings a file to a host, runs a script there and takes the file away.
+// put copies a file to a host, runs a script there and deletes the file.
 func (s *site) put(host, path string, content []byte, script string) string {
 	s.t.Helper()
 	cmd := exec.Command("ssh", "-F", s.SSHConfig(), host, "cat > "+path)
@@ -100,7 +100,7 @@ func (s *site) defragment() {
 	s.wantNoChanges()
 }
 
-// shop is one pod that is ready and one that never is, of which one has to stay.
+// shop is one pod that is ready and one that never is; at least one has to stay.
 const shop = `
 apiVersion: apps/v1
 kind: Deployment
@@ -131,8 +131,8 @@ spec:
   selector: {matchLabels: {app: shop}}
 `
 
-// blockedDrain: a budget that can never be met is refused at plan; one that
-// allows nothing for now is waited for, and the drain ends with names.
+// blockedDrain checks that a budget that can never be met is refused at plan. For a budget that
+// allows nothing for now the drain waits until its timeout and names the pods.
 func (s *site) blockedDrain() {
 	apply := func(wanted int) {
 		if _, err := s.KubectlInput(context.Background(), s.planes[0].Name, fmt.Sprintf(shop, lab.WorkloadImage, wanted), "apply", "-f", "-"); err != nil {
@@ -160,9 +160,9 @@ func (s *site) blockedDrain() {
 	if r.code != 1 {
 		s.t.Errorf("exit code %d", r.code)
 	}
-	wantContains(s.t, r.out, "after 20s it has pods still: default/cart-", "PodDisruptionBudget default/shop allows 0", "The node lets pods in again")
+	wantContains(s.t, r.out, "after 20s pods are still on it: default/cart-", "PodDisruptionBudget default/shop allows 0", "The node lets pods in again")
 	if out := s.kubectl("get", "pods", "-l", "part=cart", "--no-headers"); !strings.Contains(out, "1/1") || !strings.Contains(out, "Running") {
-		s.t.Errorf("the pod that may not be evicted is not there any more:\n%s", out)
+		s.t.Errorf("the pod that must not be evicted does not run any more:\n%s", out)
 	}
 	s.workers = all
 	s.configure()
@@ -171,7 +171,7 @@ func (s *site) blockedDrain() {
 	s.wantNoChanges()
 }
 
-// loseData ends the members of etcd on these hosts, and takes their data away for good.
+// loseData stops the etcd members on these hosts and deletes their data.
 func (s *site) loseData(hosts []lab.Host) {
 	s.t.Helper()
 	for _, h := range hosts {
@@ -179,7 +179,8 @@ func (s *site) loseData(hosts []lab.Host) {
 	}
 }
 
-// restore: two members lose their data. Until then a restore is refused.
+// restore checks that a restore is refused while etcd has quorum, and works after two members
+// have lost their data.
 func (s *site) restore() {
 	s.kubectl("create", "configmap", "before")
 	file := filepath.Join(s.dir, "good.db")
@@ -200,7 +201,7 @@ func (s *site) restore() {
 	s.wantWorkload()
 }
 
-// wantRestored wants the cluster as it was when the snapshot was made, and all of it.
+// wantRestored checks that the cluster is complete and has the content of the snapshot.
 func (s *site) wantRestored() {
 	s.t.Helper()
 	s.must("apply", "-auto-approve", "-no-color")
@@ -209,6 +210,6 @@ func (s *site) wantRestored() {
 	s.wantCluster()
 	out := s.kubectl("get", "configmaps", "-o", "name")
 	if !strings.Contains(out, "configmap/before") || strings.Contains(out, "configmap/after") {
-		s.t.Errorf("there are %s", out)
+		s.t.Errorf("after the restore the configmaps are %s", out)
 	}
 }

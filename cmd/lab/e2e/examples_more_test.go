@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/planner/phases/pki/pkitest"
 )
 
-// exampleCA writes the CA of an example beside its configuration.
+// exampleCA writes the CA of an example next to its configuration.
 func (s *site) exampleCA() *pkitest.CA {
 	s.t.Helper()
 	ca := pkitest.NewCA(s.t, "Example Kubernetes CA", "ECDSA", time.Now().Add(-time.Hour))
@@ -22,16 +22,16 @@ func (s *site) exampleCA() *pkitest.CA {
 	return ca
 }
 
-// wantNoCAKey wants the key of the CA that was given to be on no host.
+// wantNoCAKey checks that no host has the key of the given CA.
 func (s *site) wantNoCAKey() {
 	for _, h := range s.hosts() {
 		if found := s.sh(h.Name, "ls /etc/kubernetes/pki/ca.key 2>/dev/null || true"); found != "" {
-			s.t.Errorf("%s has %s", h.Name, found)
+			s.t.Errorf("%s has the CA key %s", h.Name, found)
 		}
 	}
 }
 
-// exampleExternalCA signs with a key that is in the operator's environment only.
+// exampleExternalCA signs with a key that exists only in the operator's environment.
 func exampleExternalCA(t *testing.T) {
 	s := newExample(t, "external-ca", lab.Options{Name: "e2exca", ControlPlanes: 3, Workers: 1})
 	s.givenCA = true
@@ -40,7 +40,7 @@ func exampleExternalCA(t *testing.T) {
 	s.life(s.drift, s.wantNoCAKey)
 }
 
-// exampleKeyless gets from somebody else all that its CA signs.
+// exampleKeyless uses certificates that an external party has signed with its CA.
 func exampleKeyless(t *testing.T) {
 	s := newExample(t, "external-ca-keyless", lab.Options{Name: "e2exck", ControlPlanes: 3, Workers: 1})
 	s.givenCA = true
@@ -54,7 +54,7 @@ func exampleKeyless(t *testing.T) {
 	s.life(s.drift, s.wantNoCAKey)
 }
 
-// exampleAirGapped begins with bare hosts, and has everything from a folder.
+// exampleAirGapped starts with bare hosts, and takes all artifacts from a folder.
 func exampleAirGapped(t *testing.T) {
 	s := newExample(t, "air-gapped", lab.Options{Name: "e2exag", ControlPlanes: 3, Workers: 2, Bare: true}, edit{`user = "ops"`, `user = "ubuntu"`})
 	s.domain = "vault.local"
@@ -78,25 +78,25 @@ func exampleAirGapped(t *testing.T) {
 	s.wantNothingLeft(before, leftover{" /var/lib/containerd", "install.keep has the images stay"})
 }
 
-// exampleManyWorkers has as many workers as fit beside three control planes on
-// this machine. One pool is of a single node.
+// exampleManyWorkers has as many workers as fit on this machine besides three control planes. One
+// pool has a single node.
 func exampleManyWorkers(t *testing.T) {
 	s := newExample(t, "many-workers", lab.Options{Name: "e2exmw", ControlPlanes: 3, Workers: 5})
 	s.alias("api.farm.example.com")
 	s.writeInventory()
 	s.life(s.wantGPU, func() {
-		leaver := s.workers[len(s.workers)-1].Name
+		departing := s.workers[len(s.workers)-1].Name
 		s.workers = s.workers[:len(s.workers)-1]
 		s.writeInventory()
 		r := s.must("apply", "-auto-approve", "-no-color")
-		wantContains(t, r.out, "Plan: 0 to add, 0 to change, 1 to destroy.", leaver)
+		wantContains(t, r.out, "Plan: 0 to add, 0 to change, 1 to destroy.", departing)
 		s.wantNoChanges()
 		s.wantCluster()
 		wantContains(t, s.must("output", "-no-color").out, "general", "gpu")
 	}, s.drift)
 }
 
-// writeInventory writes the workers as the other tool keeps them; the second has a GPU.
+// writeInventory writes the workers in the other tool's format; the second has a GPU.
 func (s *site) writeInventory() {
 	var b strings.Builder
 	for i, h := range s.workers {
@@ -109,7 +109,7 @@ func (s *site) writeInventory() {
 	s.write("workers.yaml", b.String())
 }
 
-// wantGPU wants the worker of the pool gpu to be what that is, and another not.
+// wantGPU checks that the settings of the pool gpu apply to its worker and to no other.
 func (s *site) wantGPU() {
 	for host, want := range map[string]string{s.workers[0].Name: "general  110", s.workers[1].Name: "gpu nvidia.com/gpu 20"} {
 		got := s.kubectl("get", "node", host, "-o", `jsonpath={.metadata.labels.node\.example\.com/pool} {.spec.taints[*].key} {.status.capacity.pods}`)

@@ -16,9 +16,8 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
-// labHosts is what every configuration needs to know of such hosts: one kernel
-// with cgroup v1 and read-only sysctls, and one disk for all, which may be as
-// full as it likes.
+// labHosts is what every configuration needs for lab hosts: they share one kernel with cgroup v1
+// and read-only sysctls, and one disk, which may be full to any degree.
 const labHosts = `
   ignore_preflight_errors = ["SystemVerification"]
 
@@ -34,12 +33,12 @@ const labHosts = `
 
 const labProxy = `conntrack = { maxPerCore = 0, min = 0, tcpEstablishedTimeout = "0s", tcpCloseWaitTimeout = "0s" }`
 
-// An edit is a change without which an example does not fit the lab.
+// An edit is a change that an example needs to run in the lab.
 type edit struct{ from, to string }
 
-// newExample returns a site whose configuration is an example, with the lab's
-// addresses in the place of its own. The operator has the lab's key and hosts in
-// the home folder, where OpenSSH has them.
+// newExample returns a site whose configuration is an example, with the lab's addresses in place
+// of its own. The operator has the lab's key and known hosts in the home folder, in the default
+// places of OpenSSH.
 func newExample(t *testing.T, name string, o lab.Options, edits ...edit) *site {
 	t.Helper()
 	s := newSiteOf(t, o)
@@ -50,7 +49,7 @@ func newExample(t *testing.T, name string, o lab.Options, edits ...edit) *site {
 	config := string(text)
 	for _, e := range edits {
 		if !strings.Contains(config, e.from) {
-			t.Fatalf("example %s does not have %q any more", name, e.from)
+			t.Fatalf("example %s no longer contains %q", name, e.from)
 		}
 		config = strings.ReplaceAll(config, e.from, e.to)
 	}
@@ -70,15 +69,15 @@ func newExample(t *testing.T, name string, o lab.Options, edits ...edit) *site {
 
 var clusterBlock = regexp.MustCompile(`(?m)^cluster "\w+" {$`)
 
-// subnets returns the beginnings of the lab's addresses of both families.
+// subnets returns the prefixes of the lab's addresses of both families.
 func (s *site) subnets() (four, six string) {
 	_, address := s.Endpoint()
 	b := address.Addr().As4()
 	return fmt.Sprintf("%d.%d.%d.", b[0], b[1], b[2]), fmt.Sprintf("fd00:10:77:%x::", b[2])
 }
 
-// atHome gives the operator a home folder with key and known hosts, and the
-// examples their wish for real hosts.
+// atHome gives the operator a home folder with key and known hosts, and tells the examples to use
+// real hosts.
 func (s *site) atHome() {
 	s.t.Helper()
 	home := s.t.TempDir()
@@ -98,8 +97,7 @@ func (s *site) atHome() {
 	s.env = []string{"HOME=" + home, "SSH_AUTH_SOCK=", "KUBEWRIGHT_VAR_simulate=false"}
 }
 
-// alias makes a name of the API endpoint known on all hosts, as a name server
-// would.
+// alias adds a name of the API endpoint to /etc/hosts of all hosts, in place of a name server.
 func (s *site) alias(name string) {
 	s.t.Helper()
 	_, address := s.Endpoint()
@@ -108,7 +106,7 @@ func (s *site) alias(name string) {
 	}
 }
 
-// examples are the folders of examples, and how each is applied or why it is not.
+// examples are the folders of examples, with how each is applied or why it is not.
 var examples = []struct {
 	name  string
 	apply func(*testing.T)
@@ -125,7 +123,7 @@ var examples = []struct {
 	{name: "quickstart", why: "its hosts are simulated ones; make demo applies it"},
 }
 
-// TestExamplesAreListed: a new example is applied here, or it is said why not.
+// TestExamplesAreListed checks that each example is applied here or has a reason why not.
 func TestExamplesAreListed(t *testing.T) {
 	folders, err := os.ReadDir("../../../examples")
 	if err != nil {
@@ -139,19 +137,19 @@ func TestExamplesAreListed(t *testing.T) {
 		listed = append(listed, e.name)
 		switch {
 		case (e.apply == nil) == (e.why == ""):
-			t.Errorf("example %s is either applied or has a reason why not", e.name)
+			t.Errorf("example %s must have either a test or a reason why it has none", e.name)
 		case e.why != "":
 			t.Logf("not applied: %s: %s", e.name, e.why)
 		}
 	}
 	slices.Sort(listed)
 	if !slices.Equal(listed, have) {
-		t.Errorf("in the folder of examples there are %v, listed are %v", have, listed)
+		t.Errorf("the folder of examples has %v, listed are %v", have, listed)
 	}
 }
 
-// TestExamples applies the examples to real hosts, as they stand but for
-// addresses and what the lab's kernel lacks.
+// TestExamples applies the examples to real hosts, unchanged except for addresses and settings
+// that the lab's kernel lacks.
 func TestExamples(t *testing.T) {
 	long(t)
 	beside(t, 40*time.Minute)
@@ -168,7 +166,7 @@ func exampleDualStack(t *testing.T) {
 	s.life(s.drift)
 }
 
-// exampleStacked reaches its hosts through a bastion, which is one of them here.
+// exampleStacked reaches its hosts through a bastion, here one of the hosts.
 func exampleStacked(t *testing.T) {
 	s := newExample(t, "ha-stacked", lab.Options{Name: "e2exh", ControlPlanes: 3, Workers: 4},
 		edit{"10.77.0.31", "10.77.0.23"}, edit{"10.77.0.32", "10.77.0.24"},
@@ -193,8 +191,8 @@ func exampleStacked(t *testing.T) {
 	})
 }
 
-// exampleExternalEtcd uses an etcd of three members that are no hosts of the
-// cluster, by client files of the operator's.
+// exampleExternalEtcd uses an etcd of three members outside the cluster's hosts, with client
+// files from the operator.
 func exampleExternalEtcd(t *testing.T) {
 	o := lab.Options{Name: "e2exe", ControlPlanes: 2, Workers: 2}
 	s := newExample(t, "external-etcd", o,
@@ -217,10 +215,10 @@ func exampleExternalEtcd(t *testing.T) {
 	s.env = append(s.env, "KUBEWRIGHT_VAR_etcd_client_key="+contents(t, etcd.Key))
 	s.life(s.drift, func() {
 		if out := s.sh(s.planes[0].Name, "ls /etc/kubernetes/manifests"); strings.Contains(out, "etcd") {
-			t.Errorf("there is a member on the control plane: %s", out)
+			t.Errorf("the control plane runs an etcd member: %s", out)
 		}
 	})
-	// The data is still there, and nobody's new cluster is to begin with it.
+	// The data still exists, and no new cluster may start with it.
 	r := s.run("plan", "-no-color")
 	if r.code != 1 {
 		t.Errorf("plan on an etcd that holds a cluster: exit code %d, want 1", r.code)

@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// A reporter is a test whose failures are said once more at its end, and when all
-// tests are over: where they are said first they stand among thousands of lines.
+// A reporter is a test whose failures are printed again at its end and after all tests: their
+// first report is among thousands of lines.
 type reporter struct{ *testing.T }
 
-// failures are those of all tests.
+// failures are the failures of all tests.
 var failures struct {
 	sync.Mutex
 	said []string
@@ -50,11 +50,11 @@ func (r reporter) keep(text string) {
 	failures.said = append(failures.said, r.Name()+": "+text)
 }
 
-// sayFailures prints what the tests of sites have failed for whose names begin so.
+// sayFailures prints the failures of the sites' tests whose names have this prefix.
 func sayFailures(to io.Writer, name string) {
 	failures.Lock()
 	defer failures.Unlock()
-	head := "\nWhat failed, once more:\n"
+	head := "\nFailures again:\n"
 	for _, f := range failures.said {
 		if strings.HasPrefix(f, name) {
 			fmt.Fprintf(to, "%s\n%s\n", head, strings.TrimSpace(f))

@@ -10,8 +10,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
-// TestIPv6 is the life of a cluster in a network without IPv4, with etcd
-// members that find each other there.
+// TestIPv6 runs a cluster's whole life in a network without IPv4, including etcd members.
 func TestIPv6(t *testing.T) {
 	long(t)
 	beside(t, 8*time.Minute)
@@ -19,7 +18,7 @@ func TestIPv6(t *testing.T) {
 	s.life(s.drift)
 }
 
-// wantAddresses wants every node to be known by all addresses of its host.
+// wantAddresses checks that every node reports all addresses of its host.
 func (s *site) wantAddresses() {
 	s.t.Helper()
 	for _, h := range s.hosts() {

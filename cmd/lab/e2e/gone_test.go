@@ -13,9 +13,8 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
-// TestGone powers a worker and a control plane off for good. That they are silent
-// takes neither out of the cluster; the word of somebody does, once by a flag and
-// once by the configuration.
+// TestGone powers a worker and a control plane off for good. Silence alone removes neither from
+// the cluster; a declaration by the operator does, once by a flag and once in the configuration.
 func TestGone(t *testing.T) {
 	long(t)
 	beside(t, 6*time.Minute)
@@ -31,20 +30,20 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// notGone wants a host that answers not to be taken for gone.
+// notGone checks that a host that answers is not accepted as gone.
 func (s *site) notGone() {
 	all := s.workers
 	s.become(s.planes, all[:1])
 	r := s.run("plan", "-no-color", fmt.Sprintf("-forget-unreachable=node.worker[%q]", all[1].Name))
 	if r.code != 1 {
-		s.t.Errorf("plan without a host that answers: exit code %d, want 1", r.code)
+		s.t.Errorf("plan that declares an answering host gone: exit code %d, want 1", r.code)
 	}
 	wantContains(s.t, words(r.out), "Host is still alive", "is declared gone for good, but it answers")
 	s.become(s.planes, all)
 	s.wantNoChanges()
 }
 
-// workerGone takes out a worker without power by the flag.
+// workerGone removes a powered-off worker by the flag.
 func (s *site) workerGone() {
 	gone := s.workers[1]
 	address := fmt.Sprintf("node.worker[%q]", gone.Name)
@@ -61,8 +60,8 @@ func (s *site) workerGone() {
 	s.wantNode(gone, false)
 }
 
-// planeGone takes out a control plane without power by a removed block, which may
-// stay or go when it is done.
+// planeGone removes a powered-off control plane by a removed block, which may stay or be deleted
+// afterwards.
 func (s *site) planeGone() {
 	gone := s.planes[len(s.planes)-1]
 	address := fmt.Sprintf("node.cp[%q]", gone.Name)
@@ -89,17 +88,17 @@ func (s *site) powerOff(h lab.Host) {
 	}
 }
 
-// wantUnheard waits until the API shows that the kubelet of a host is not heard of any
-// more: before that the host is not taken for gone, whoever says so.
+// wantUnheard waits until the API reports that a host's kubelet is no longer heard of: before
+// that the host is not accepted as gone, even if declared so.
 func (s *site) wantUnheard(h lab.Host) {
 	s.t.Helper()
-	s.eventually("the kubelet of "+h.Name+" is not heard of", func() (string, bool) {
+	s.eventually("the kubelet of "+h.Name+" is no longer heard of", func() (string, bool) {
 		out := s.kubectl("get", "node", s.nodeName(h), "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].status}`)
 		return out, strings.TrimSpace(out) == "Unknown"
 	})
 }
 
-// wantSilent wants a plan to end because a host does not answer.
+// wantSilent checks that plan fails because a host does not answer.
 func (s *site) wantSilent(says ...string) {
 	s.t.Helper()
 	r := s.run("plan", "-detailed-exitcode", "-no-color")
@@ -109,22 +108,22 @@ func (s *site) wantSilent(says ...string) {
 	wantContains(s.t, words(r.out), says...)
 }
 
-// wantLeftAlone wants a plan that may go on without a host to do nothing about it.
+// wantLeftAlone checks that a plan that is allowed to continue without a host does not change it.
 func (s *site) wantLeftAlone(h lab.Host) {
 	s.t.Helper()
 	r := s.must("plan", "-allow-unreachable", "-no-color")
 	wantContains(s.t, r.out, "1 target is left alone")
 	if strings.Contains(r.out, "will be destroyed") {
-		s.t.Error("the plan takes out a node whose host is silent")
+		s.t.Error("the plan removes a node whose host is silent")
 	}
 	s.wantNode(h, true)
 }
 
-// wantNode wants the API to know the node of a host, or not.
+// wantNode checks whether the API knows the node of a host.
 func (s *site) wantNode(h lab.Host, there bool) {
 	s.t.Helper()
 	nodes := strings.Fields(s.kubectl("get", "nodes", "-o", "name"))
 	if slices.Contains(nodes, "node/"+s.nodeName(h)) != there {
-		s.t.Errorf("the API knows of %v; that %s is among them has to be %v", nodes, h.Name, there)
+		s.t.Errorf("the API has %v; whether %s is among them must be %v", nodes, h.Name, there)
 	}
 }

@@ -9,15 +9,14 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
-// idle is how long a cluster is left to itself. What controllers, kubelets and
-// etcd write on their own account (leases, statuses, rotated certificates, taints,
-// compactions) has been written by then.
+// idle is how long a cluster is left alone. Within this time controllers, kubelets and etcd have
+// written everything that they write by themselves (leases, statuses, rotated certificates,
+// taints, compactions).
 const idle = 10 * time.Minute
 
-// TestIdle has a cluster with a workload found unchanged for as long as nobody
-// changes it: a plan each minute from the first one after the apply on. One
-// logs in to the worker as a user of whom sudo wants a password, and to the control
-// planes as one of whom it wants none; the cluster's whole life goes that way.
+// TestIdle checks that a cluster with a workload is unchanged while it is idle: it runs a plan
+// each minute after the apply. It logs in to the worker as a user whose sudo needs a password,
+// and to the control planes as a user whose sudo needs none; the whole test runs this way.
 func TestIdle(t *testing.T) {
 	long(t)
 	beside(t, idle+2*time.Minute)
@@ -27,7 +26,7 @@ func TestIdle(t *testing.T) {
 	s.workerExtra = "  connection {\n    user          = \"carol\"\n    sudo_password = var.sudo_password\n  }\n"
 	s.env = append(s.env, "KUBEWRIGHT_VAR_sudo_password="+lab.SudoPassword)
 	s.configure()
-	s.must("plan", "-no-color") // sudo and PAM leave files when somebody logs in first
+	s.must("plan", "-no-color") // sudo and PAM create files at a first login
 	before := s.listings()
 	s.must("apply", "-auto-approve", "-no-color")
 	s.wantNoChanges()
@@ -44,5 +43,5 @@ func TestIdle(t *testing.T) {
 	wantContains(t, s.must("apply", "-auto-approve", "-no-color").out, "No changes.")
 	s.must("destroy", "-auto-approve", "-no-color")
 	s.wantBefore(before)
-	t.Logf("a cluster left to itself for %s: %d plans, none with changes", idle, plans)
+	t.Logf("an idle cluster for %s: %d plans, none with changes", idle, plans)
 }

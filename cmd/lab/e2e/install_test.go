@@ -16,9 +16,9 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
-// TestInstall makes a cluster of hosts that have systemd and sshd and nothing
-// else, from a folder of artifacts that kubewright bundle has made, changes one of
-// them, and wants the hosts back as they were.
+// TestInstall creates a cluster on hosts that have only systemd and sshd, from a folder of
+// artifacts that kubewright bundle has created, changes one artifact, and checks that destroy
+// restores the hosts.
 func TestInstall(t *testing.T) {
 	long(t)
 	beside(t, 8*time.Minute)
@@ -41,7 +41,7 @@ func TestInstall(t *testing.T) {
 	s.settled()
 	t.Logf("plan without changes: %s", s.wantNoChanges().took.Round(10*time.Millisecond))
 
-	// A program that somebody replaced on a host is put right.
+	// A program that was replaced on a host is repaired.
 	w := s.workers[0].Name
 	s.sh(w, "cp /opt/cni/bin/vlan /opt/cni/bin/ipvlan")
 	r = s.must("apply", "-auto-approve", "-no-color")
@@ -54,8 +54,8 @@ func TestInstall(t *testing.T) {
 	s.wantNothingLeft(before)
 }
 
-// wantNewSettings changes what containerd reads and wants it to be restarted,
-// and the pods to live through it.
+// wantNewSettings changes containerd's configuration and checks that containerd is restarted and
+// the pods keep running.
 func (s *site) wantNewSettings() {
 	s.t.Helper()
 	file := filepath.Join(s.dir, "artifacts", "containerd", "lab.toml")
@@ -67,7 +67,7 @@ func (s *site) wantNewSettings() {
 		s.t.Fatal(err)
 	}
 	if r := s.run("plan", "-no-color"); r.code != 1 || !strings.Contains(r.out, "containerd/lab.toml: its SHA-256 is") {
-		s.t.Fatal("a file that is not what SHA256SUMS says is accepted")
+		s.t.Fatal("a file that does not match SHA256SUMS is accepted")
 	}
 	s.sumArtifacts()
 	pods := s.processes()
@@ -75,7 +75,7 @@ func (s *site) wantNewSettings() {
 	r := s.must("apply", "-auto-approve", "-no-color")
 	wantContains(s.t, r.out, "restarts containerd here; pods keep running", "Plan: 0 to add, 2 to change, 0 to destroy.")
 	if s.sh(s.workers[0].Name, "systemctl show --property MainPID --value containerd") == runtime {
-		s.t.Error("containerd runs on with its former settings")
+		s.t.Error("containerd still runs with its old settings")
 	}
 	if after := s.processes(); after != pods {
 		s.t.Errorf("something else was restarted:\nbefore %s\nafter  %s", pods, after)
@@ -84,8 +84,8 @@ func (s *site) wantNewSettings() {
 	s.wantCluster()
 }
 
-// sumArtifacts writes the sums of the folder of artifacts again, as the message
-// about it says.
+// sumArtifacts updates the checksums of the artifact folder with the command that the error
+// message gives.
 func (s *site) sumArtifacts() {
 	s.t.Helper()
 	sums := exec.Command("sh", "-c", "find . -type f ! -name SHA256SUMS -exec sha256sum {} + > SHA256SUMS")
@@ -95,7 +95,7 @@ func (s *site) sumArtifacts() {
 	}
 }
 
-// network returns a pod network of a bridge per host.
+// network returns a pod network with one bridge per host.
 func network(h lab.Host) string {
 	return fmt.Sprintf(`{"cniVersion": "1.0.0", "name": "lab", "plugins": [
   {"type": "bridge", "bridge": "cni0", "isGateway": true, "hairpinMode": true,
@@ -104,18 +104,18 @@ func network(h lab.Host) string {
 `, h.Pods[0])
 }
 
-// leftover is a part of a line of a listing that may have changed, and why.
+// A leftover is a part of a listing's line that may have changed, and why.
 type leftover struct{ part, reason string }
 
-// left is what a destroy leaves on a bare host, and why.
+// left is what destroy leaves on a bare host, and why.
 var left = []leftover{
 	{" /run/netns ", "the container runtime makes the folder for the networks of its first pod"},
-	{" kernel.panic", "one kernel serves all hosts here; proved over simulated hosts"},
-	{" vm.overcommit_memory", "one kernel serves all hosts here; proved over simulated hosts"},
+	{" kernel.panic", "one kernel serves all hosts here; tested with simulated hosts"},
+	{" vm.overcommit_memory", "one kernel serves all hosts here; tested with simulated hosts"},
 	{" /root/.kube", "kubectl's cache, of this test"},
 }
 
-// wantNothingLeft wants bare hosts to be bare again.
+// wantNothingLeft checks that bare hosts are bare again.
 func (s *site) wantNothingLeft(before map[string]string, also ...leftover) {
 	s.t.Helper()
 	left := slices.Concat(left, also)
@@ -139,13 +139,13 @@ func (s *site) wantNothingLeft(before map[string]string, also ...leftover) {
 	}
 }
 
-// newBareSite brings up a lab of hosts with nothing on them.
+// newBareSite starts a lab of hosts without any software.
 func newBareSite(t *testing.T, o lab.Options) *site {
 	t.Helper()
 	o.Bare, o.Log = true, os.Stderr
 	l, err := lab.Up(context.Background(), o)
 	if err != nil {
-		t.Fatalf("cannot bring up the lab: %v", err)
+		t.Fatalf("cannot start the lab: %v", err)
 	}
 	downWith(t, l)
 	s := &site{Lab: l, t: reporter{t}, dir: t.TempDir()}

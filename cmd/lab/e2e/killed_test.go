@@ -13,8 +13,8 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
-// TestKilledUpgrade upgrades a small cluster by commands that are killed with
-// SIGKILL in the middle of steps; the same command again converges.
+// TestKilledUpgrade upgrades a small cluster with commands that are killed with SIGKILL in the
+// middle of steps; running the same command again converges.
 func TestKilledUpgrade(t *testing.T) {
 	long(t)
 	beside(t, 7*time.Minute)
@@ -31,7 +31,7 @@ func TestKilledUpgrade(t *testing.T) {
 	t.Run("while the API server is stopped", func(t *testing.T) {
 		s.within(t, func() {
 			s.killedOnce("apply", s.planes[0].Name, "! test -e "+apiServerFile)
-			// The only control plane comes back first; the rest is for the next apply.
+			// The first apply only repairs the only control plane; the next one does the rest.
 			r := s.must("apply", "-auto-approve", "-no-color")
 			wantContains(t, r.out, "Some changes are pending", "Run kubewright apply again")
 		})
@@ -46,8 +46,8 @@ func TestKilledUpgrade(t *testing.T) {
 	s.wantNoChanges()
 }
 
-// TestKilledCare kills the rotation of a CA and the restore of etcd, each at some
-// moments. While the CA is rotated the API takes writes all the while.
+// TestKilledCare kills the rotation of a CA and the restore of etcd, each in several steps.
+// During the rotation the API accepts writes at all times.
 func TestKilledCare(t *testing.T) {
 	long(t)
 	beside(t, 9*time.Minute)
@@ -62,8 +62,8 @@ func TestKilledCare(t *testing.T) {
 	}
 }
 
-// killedInEach kills a command in one step after the other. Where it could not be,
-// what follows is tried all the same.
+// killedInEach kills a command in one step after another. If one kill fails, the remaining steps
+// are tested nevertheless.
 func (s *site) killedInEach(steps []string, command string, more ...string) {
 	s.t.Helper()
 	for _, step := range steps {
@@ -73,7 +73,7 @@ func (s *site) killedInEach(steps []string, command string, more ...string) {
 	}
 }
 
-// killedOnce runs a command and kills it as soon as a test is true on a host.
+// killedOnce starts a command and kills it as soon as a test succeeds on a host.
 func (s *site) killedOnce(command, host, test string) {
 	s.t.Helper()
 	r := s.start(command, "-auto-approve", "-no-color")
@@ -85,23 +85,23 @@ func (s *site) killedOnce(command, host, test string) {
 		s.t.Fatal(err)
 	}
 	if err := <-r.ended; err == nil {
-		s.t.Fatalf("kubewright %s was done before it could be killed", command)
+		s.t.Fatalf("kubewright %s ended before it could be killed", command)
 	}
 }
 
-// killedRotation replaces the CA of the cluster.
+// killedRotation rotates the cluster's CA.
 func (s *site) killedRotation() {
 	old := s.onPlanes(casOf)
 	s.sh(s.planes[0].Name, "cp /etc/kubernetes/admin.conf /root/old.conf")
 	written := s.watchWrites()
-	// Which control plane comes first is another one in each plan that goes on.
+	// Which control plane comes first differs between the plans that continue the rotation.
 	s.killedInEach([]string{
 		"node.cp/certs@trust-both", "node.cp/control-plane@trust-both", `node.worker["w1"]/kubelet-start@trust-both`,
 		"cluster.prod/addon@trust-both", "node.cp/certs@reissue", "node.cp/control-plane@reissue",
 		`node.worker["w1"]/kubelet-start@reissue`, "node.cp/certs@drop-old", "cluster.prod/bootstrap-token@drop-old",
 	}, "apply", "-replace=cluster.prod/ca")
-	// It is known to have begun, and asking for it once more when it is done would
-	// be another one.
+	// The rotation has begun, so -replace is not needed; given again after its end, it would
+	// start another rotation.
 	s.must("apply", "-auto-approve", "-no-color")
 	written()
 	s.wantNoChanges()
@@ -110,7 +110,7 @@ func (s *site) killedRotation() {
 	s.wantWorkload()
 }
 
-// killedRestore makes etcd again when two of three members have lost their data.
+// killedRestore restores etcd after two of three members have lost their data.
 func (s *site) killedRestore() {
 	s.kubectl("create", "configmap", "before")
 	file := filepath.Join(s.dir, "good.db")

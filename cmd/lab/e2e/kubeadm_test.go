@@ -14,11 +14,11 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
-// TestKubeadmKnowsTheCluster runs kubeadm's own commands on a cluster that
-// kubewright made, and joins a worker by the very command that kubeadm prints.
+// TestKubeadmKnowsTheCluster runs kubeadm's own commands on a cluster that kubewright created,
+// and joins a worker with the command that kubeadm prints.
 //
-// Before, kubeadm makes a cluster of the same configuration on the same hosts,
-// new: what is in its API must be what is in that of ours.
+// Before that, kubeadm creates a cluster of the same configuration on fresh copies of the same
+// hosts: the objects in both APIs must be equal.
 func TestKubeadmKnowsTheCluster(t *testing.T) {
 	beside(t, time.Minute)
 	theirs := kubeadmObjects(t)
@@ -34,11 +34,11 @@ func TestKubeadmKnowsTheCluster(t *testing.T) {
 	out := s.sh(cp, "kubeadm certs check-expiration 2>&1")
 	wantContains(t, out, "admin.conf", "apiserver-kubelet-client", "etcd-healthcheck-client", "front-proxy-ca")
 	if strings.Contains(out, "MISSING") {
-		t.Errorf("kubeadm misses certificates:\n%s", out)
+		t.Errorf("kubeadm reports missing certificates:\n%s", out)
 	}
 	version := s.Release().Kubernetes
-	// It ends with an error when it cannot read the cluster's configuration, its
-	// components or their health.
+	// The command fails if it cannot read the cluster's configuration, its components or their
+	// health.
 	out = s.sh(cp, "kubeadm upgrade plan "+version+" --ignore-preflight-errors=SystemVerification 2>&1")
 	t.Logf("kubeadm upgrade plan %s:\n%s", version, out)
 	wantContains(t, out, "[upgrade/config]", "[upgrade/versions] Cluster version: "+strings.TrimPrefix(version, "v"))
@@ -48,12 +48,12 @@ func TestKubeadmKnowsTheCluster(t *testing.T) {
 	s.workers = append(s.workers, guest)
 	s.wantCluster()
 	s.wantWorkload()
-	// Somebody else's worker is nobody's business.
+	// Kubewright ignores a worker that it does not manage.
 	s.wantNoChanges()
 }
 
-// kubeadmObjects returns the objects of a cluster of one control plane and one
-// worker that kubeadm has made.
+// kubeadmObjects returns the objects of a cluster of one control plane and one worker that
+// kubeadm created.
 func kubeadmObjects(t *testing.T) map[string]tree {
 	t.Helper()
 	s := newSite(t, "e2ek", 1, 2)
@@ -70,16 +70,16 @@ func kubeadmObjects(t *testing.T) map[string]tree {
 	return s.liveObjects()
 }
 
-// TestTimeBesideKubeadm makes a 3+2 cluster by kubeadm and by kubewright, in
-// turn, three times each on fresh prepared hosts, and prints the medians. How
-// often, KUBEWRIGHT_E2E_RUNS may say otherwise.
+// TestTimeBesideKubeadm creates a 3+2 cluster with kubeadm and with kubewright, alternately,
+// three times each on fresh prepared hosts, and prints the medians. KUBEWRIGHT_E2E_RUNS sets
+// another number of runs.
 func TestTimeBesideKubeadm(t *testing.T) {
 	long(t)
 	runs := 3
 	if text := os.Getenv("KUBEWRIGHT_E2E_RUNS"); text != "" {
 		var err error
 		if runs, err = strconv.Atoi(text); err != nil || runs < 1 {
-			t.Fatalf("KUBEWRIGHT_E2E_RUNS=%s is no number of runs", text)
+			t.Fatalf("KUBEWRIGHT_E2E_RUNS=%s is not a number of runs", text)
 		}
 	}
 	var theirs, ours []time.Duration
@@ -96,13 +96,13 @@ func TestTimeBesideKubeadm(t *testing.T) {
 		runs, a.Round(100*time.Millisecond), theirs, b.Round(100*time.Millisecond), ours, float64(b)/float64(a))
 }
 
-// median returns the one in the middle; the times stay as they are.
+// median returns the median of the times and does not change their order.
 func median(times []time.Duration) time.Duration {
 	return slices.Sorted(slices.Values(times))[len(times)/2]
 }
 
-// timed returns how long it takes to make a cluster of fresh hosts, until all of it
-// runs, for both in the same way.
+// timed returns how long it takes to create a cluster on fresh hosts until everything runs,
+// measured the same way for both tools.
 func timed(t *testing.T, cluster func(*site)) time.Duration {
 	t.Helper()
 	s := newSite(t, "e2et", 3, 2)

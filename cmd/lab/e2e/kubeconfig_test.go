@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// elsewhere is somebody's kubeconfig for another cluster.
+// elsewhere is a user's kubeconfig for another cluster.
 const elsewhere = `apiVersion: v1
 kind: Config
 clusters: [{name: elsewhere, cluster: {server: "https://192.0.2.1:6443"}}]
@@ -21,11 +21,11 @@ contexts: [{name: elsewhere, context: {cluster: elsewhere, user: me}}]
 current-context: elsewhere
 `
 
-// kubeconfigFiles has kubectl, on the operator's machine, work with the files that
-// kubewright kubeconfig writes: the administrator's, a user's of a group, and one
-// that was there and has both merged into it.
+// kubeconfigFiles runs kubectl, on the operator's machine, with the files that kubewright
+// kubeconfig writes: the administrator's, a user's with a group, and an existing one into which
+// both are merged.
 func (s *site) kubeconfigFiles() {
-	// Nobody here knows the endpoint's name.
+	// The endpoint's name does not resolve on this machine.
 	server := "-server=https://" + s.planes[0].Address().String() + ":6443"
 	jane := []string{"-user=jane", "-group=viewers", "-validity=10m", server}
 	admin, user, merged := filepath.Join(s.dir, "admin.kubeconfig"), filepath.Join(s.dir, "jane.kubeconfig"), filepath.Join(s.dir, "config")
@@ -57,14 +57,14 @@ func (s *site) kubeconfigFiles() {
 	}
 	for _, file := range [][]string{{user}, {merged, "--context=jane@prod"}} {
 		if out, err := s.kubectlHere(file[0], append(file[1:], "get", "nodes")...); err == nil || !strings.Contains(out, `nodes is forbidden: User "jane" cannot list resource "nodes"`) {
-			s.t.Errorf("kubectl get nodes with %v, whose group may not: %v\n%s", file, err, out)
+			s.t.Errorf("kubectl get nodes with %v, whose group has no permission: %v\n%s", file, err, out)
 		}
 	}
 	if out, err := s.kubectlHere(merged, "config", "get-contexts", "-o", "name"); err != nil || strings.Join(strings.Fields(out), " ") != "elsewhere jane@prod kubernetes-admin@prod" {
-		s.t.Errorf("contexts of the file into which others were merged: %v\n%s", err, out)
+		s.t.Errorf("contexts of the merged file: %v\n%s", err, out)
 	}
 	if out, err := s.kubectlHere(merged, "--context=elsewhere", "config", "view", "--raw", "--minify"); err != nil || !strings.Contains(out, "https://192.0.2.1:6443") || !strings.Contains(out, "token: mine") {
-		s.t.Errorf("what was in the file before: %v\n%s", err, out)
+		s.t.Errorf("context that the file had before the merge: %v\n%s", err, out)
 	}
 
 	s.kubectl("create", "clusterrole", "nodes", "--verb=list", "--resource=nodes")
@@ -76,7 +76,7 @@ func (s *site) kubeconfigFiles() {
 	s.kubectl("delete", "clusterrolebinding,clusterrole", "nodes")
 }
 
-// kubectlHere runs kubectl on this machine with a kubeconfig.
+// kubectlHere runs kubectl on this machine with a given kubeconfig.
 func (s *site) kubectlHere(kubeconfig string, args ...string) (string, error) {
 	s.t.Helper()
 	cmd := exec.Command(s.Artifacts().Kubectl(), append([]string{"--kubeconfig=" + kubeconfig, "--cache-dir=" + s.t.TempDir()}, args...)...)

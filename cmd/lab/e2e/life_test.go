@@ -16,11 +16,10 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
-// TestChangesOfNodes takes a cluster of three control planes and two workers
-// through what happens to nodes over the years: a host is reinstalled, a
-// worker becomes a control plane and a worker again, the endpoint moves, a host
-// is gone for good. After each the plan finds nothing to do. The operator has no
-// keys of the hosts: those that they show at first contact are the only ones after it.
+// TestChangesOfNodes takes a cluster of three control planes and two workers through changes of
+// nodes over the years: a host is reinstalled, a worker becomes a control plane and a worker
+// again, the endpoint moves, a host is gone for good. After each of them the plan has no changes.
+// The operator has no host keys: keys are pinned at first contact.
 func TestChangesOfNodes(t *testing.T) {
 	long(t)
 	beside(t, 6*time.Minute)
@@ -34,7 +33,7 @@ func TestChangesOfNodes(t *testing.T) {
 		name string
 		do   func()
 	}{
-		{"host installed anew", s.reinstalled},
+		{"host reinstalled", s.reinstalled},
 		{"worker becomes control plane", s.promoted},
 		{"and a worker again", s.demoted},
 		{"endpoint moves", s.endpointMoved},
@@ -47,15 +46,15 @@ func TestChangesOfNodes(t *testing.T) {
 	s.must("destroy", "-auto-approve", "-no-color")
 }
 
-// applied applies and wants the cluster to be well and the plan to be empty.
+// applied runs apply and checks that the cluster is healthy and the plan is empty.
 func (s *site) applied(args ...string) result {
 	s.t.Helper()
 	r := s.must(append([]string{"apply", "-auto-approve", "-no-color"}, args...)...)
 	s.t.Logf("applied within %s", r.took.Round(100*time.Millisecond))
 	s.wantCluster()
 	s.wantMembers(len(s.planes))
-	// A node's pods of DaemonSets outlive a change of its role: the taint of a
-	// control plane keeps new ones out.
+	// A node's DaemonSet pods survive a change of its role: the taint of a control plane only
+	// keeps new ones out.
 	s.kubectl("delete", "daemonset", "web", "--ignore-not-found", "--cascade=foreground")
 	s.wantWorkload()
 	s.settled()
@@ -63,9 +62,9 @@ func (s *site) applied(args ...string) result {
 	return r
 }
 
-// reinstalled wants a host that came back as another machine to be refused until
-// that is accepted, and then to take its place again: for its new key, and where
-// somebody has put that into known_hosts, for what it is.
+// reinstalled checks that a reinstalled host is refused until the operator accepts it, and then
+// takes its place again. It is refused because of its new key or, where known_hosts has that key,
+// because it is another machine.
 func (s *site) reinstalled() {
 	h := s.planes[1]
 	node := fmt.Sprintf("node.cp[%q]", h.Name)
@@ -77,7 +76,7 @@ func (s *site) reinstalled() {
 	refused := func(says string, args ...string) {
 		r := s.run(append([]string{"plan", "-no-color"}, args...)...)
 		if r.code != 1 {
-			s.t.Errorf("plan %v with another machine: exit code %d, want 1", args, r.code)
+			s.t.Errorf("plan %v with a reinstalled host: exit code %d, want 1", args, r.code)
 		}
 		wantContains(s.t, words(r.out), says, fmt.Sprintf("-replace='%[1]s' -accept-new-host='%[1]s'", node))
 	}
@@ -97,11 +96,11 @@ func (s *site) reinstalled() {
 	wantContains(s.t, r.out, "its old host is not changed", h.Name+" leaves: 2, quorum 2", "1 added", "1 destroyed")
 	after := s.hostKey(node)
 	if known := contents(s.t, s.KnownHosts()); after == before || !strings.Contains(known, after) {
-		s.t.Errorf("the state knows %s by %s, before by %s; the host has\n%s", node, after, before, known)
+		s.t.Errorf("the state has for %s the host key %s, before %s; the host has\n%s", node, after, before, known)
 	}
 }
 
-// hostKey returns the key by which the state knows a node's host.
+// hostKey returns the host key that the state has for a node.
 func (s *site) hostKey(node string) string {
 	s.t.Helper()
 	out, err := s.command("state", "pull").Output()
@@ -118,12 +117,12 @@ func (s *site) hostKey(node string) string {
 	}
 	key := pulled.Nodes[node].HostKey
 	if key == "" {
-		s.t.Fatalf("the state has no key of the host of %s", node)
+		s.t.Fatalf("the state has no host key for %s", node)
 	}
 	return key
 }
 
-// fingerprint returns a key as ssh-keygen -l names it.
+// fingerprint returns the fingerprint of a key in the format of ssh-keygen -l.
 func fingerprint(t testing.TB, key string) string {
 	t.Helper()
 	public, _, _, _, err := ssh.ParseAuthorizedKey([]byte(key))
@@ -133,7 +132,7 @@ func fingerprint(t testing.TB, key string) string {
 	return public.Type() + " " + ssh.FingerprintSHA256(public)
 }
 
-// promoted makes a worker a control plane, under another address.
+// promoted makes a worker a control plane, with another address in the configuration.
 func (s *site) promoted() {
 	w := s.workers[0]
 	s.top = fmt.Sprintf("moved {\n  from = node.worker[%[1]q]\n  to   = node.cp[%[1]q]\n}\n", w.Name)
@@ -143,7 +142,7 @@ func (s *site) promoted() {
 	wantContains(s.t, r.out, "role worker -> control-plane", w.Name+" joins: 4, quorum 3")
 }
 
-// demoted makes it a worker again.
+// demoted makes that control plane a worker again.
 func (s *site) demoted() {
 	last := len(s.planes) - 1
 	w := s.planes[last]
@@ -157,8 +156,8 @@ func (s *site) demoted() {
 	s.wantNoChanges()
 }
 
-// endpointMoved gives the balancer another name, while requests go to the API
-// by its address.
+// endpointMoved gives the load balancer another name, while requests reach the API by its
+// address.
 func (s *site) endpointMoved() {
 	name, address := s.Endpoint()
 	s.endpoint = "moved-" + name
@@ -171,13 +170,12 @@ func (s *site) endpointMoved() {
 	answered()
 	for _, h := range s.hosts() {
 		if left := s.sh(h.Name, "grep -rl '[/:]"+name+"' /etc/kubernetes /var/lib/kubelet/*.yaml || true"); left != "" {
-			s.t.Errorf("%s has the old endpoint still in:\n%s", h.Name, left)
+			s.t.Errorf("%s still has the old endpoint in:\n%s", h.Name, left)
 		}
 	}
 }
 
-// goneForGood takes a control plane out that has no power, once somebody said
-// that it will not come back.
+// goneForGood removes a powered-off control plane after it was declared gone.
 func (s *site) goneForGood() {
 	last := len(s.planes) - 1
 	gone := s.planes[last]
@@ -187,7 +185,7 @@ func (s *site) goneForGood() {
 	s.planes = s.planes[:last]
 	s.configure()
 	if r := s.run("plan", "-no-color"); r.code != 1 || !strings.Contains(r.out, "-forget-unreachable") {
-		s.t.Errorf("plan without the host: exit code %d, want 1 and how to go on without it", r.code)
+		s.t.Errorf("plan without the host: exit code %d, want 1 and a hint at -forget-unreachable", r.code)
 	}
 	s.wantUnheard(gone)
 	r := s.applied(fmt.Sprintf("-forget-unreachable=node.cp[%q]", gone.Name))
@@ -197,8 +195,8 @@ func (s *site) goneForGood() {
 	}
 }
 
-// TestHops brings three control planes and two workers over two minor versions in one
-// plan, and disturbs nobody.
+// TestHops upgrades three control planes and two workers over two minor versions in one plan,
+// without disturbing users.
 func TestHops(t *testing.T) {
 	long(t)
 	const from, through, to = "v1.34.9", "v1.35.8", "v1.36.3"

@@ -14,10 +14,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestMembership takes a cluster of three control planes through changes of
-// membership: the first is replaced, then it goes down to the first alone, and
-// up again. After each the plan finds nothing to do and pods answer. While it is made,
-// and whatever is printed of it, none of its keys shows.
+// TestMembership takes a cluster of three control planes through changes of membership: the first
+// is replaced, then all others leave, and join again. After each of them the plan has no changes
+// and pods answer. While the cluster is created, no output contains any of its keys.
 func TestMembership(t *testing.T) {
 	beside(t, 4*time.Minute)
 	s := newSite(t, "members", 3, 1)
@@ -35,14 +34,14 @@ func TestMembership(t *testing.T) {
 	r := s.must("apply", "-auto-approve", "-no-color", "-replace="+first)
 	t.Logf("the first control plane was replaced within %s", r.took.Round(100*time.Millisecond))
 	wantContains(t, r.out, first+" will be replaced, as requested", "1 added", "1 destroyed", "held at")
-	// Which of those that stay is first in etcd's list depends on their random IDs.
+	// Which remaining member is first in etcd's list depends on their random IDs.
 	if !slices.ContainsFunc(all[1:], func(p lab.Host) bool { return strings.Contains(r.out, "/reset: etcd's leader is "+p.Name+" now") }) {
-		t.Errorf("nobody was made leader in the place of %s:\n%s", all[0].Name, r.out)
+		t.Errorf("no member became leader in place of %s:\n%s", all[0].Name, r.out)
 	}
 	s.wantCluster()
 	s.wantMembers(3)
 	if is := s.sh(all[1].Name, memberList); was == is {
-		t.Errorf("the member of the first control plane is the one that it was:\n%s", is)
+		t.Errorf("the member of the first control plane was not replaced:\n%s", is)
 	}
 	s.settled()
 	s.wantNoChanges()
@@ -68,8 +67,8 @@ func TestMembership(t *testing.T) {
 	s.wantGone(before)
 }
 
-// wantServing waits until each API server says itself that it is ready, whatever its kubelet
-// shows: from then on control planes may leave.
+// wantServing waits until each API server itself reports that it is ready, regardless of its
+// kubelet: from then on control planes may leave.
 func (s *site) wantServing() {
 	s.t.Helper()
 	for _, h := range s.planes {
@@ -80,10 +79,9 @@ func (s *site) wantServing() {
 	}
 }
 
-// TestFiveControlPlanes takes a cluster from one control plane over three to five,
-// and down again to one on which it was not founded. Where three of them are or
-// more, the API takes writes all the while. One of the plans adds a worker too and
-// takes another one out.
+// TestFiveControlPlanes grows a cluster from one control plane over three to five, and shrinks it
+// to one that did not found it. With three or more, the API accepts writes at all times. One of
+// the plans also adds a worker and removes another.
 func TestFiveControlPlanes(t *testing.T) {
 	long(t)
 	s := newSite(t, "e2efive", 5, 2)
@@ -133,11 +131,11 @@ func (s *site) become(planes, workers []lab.Host) {
 	s.configure()
 }
 
-// memberList asks etcd for its members on a control plane.
+// memberList lists etcd's members, on a control plane.
 const memberList = `crictl --timeout 30s exec "$(crictl --timeout 30s ps -q --name '^etcd$')" etcdctl --dial-timeout=30s --command-timeout=30s --endpoints=https://127.0.0.1:2379 ` +
 	`--cacert=/etc/kubernetes/pki/etcd/ca.crt --cert=/etc/kubernetes/pki/etcd/server.crt --key=/etc/kubernetes/pki/etcd/server.key member list`
 
-// lead has etcd led by the member of a control plane.
+// lead makes the member of a control plane the leader of etcd.
 func (s *site) lead(name string) {
 	s.t.Helper()
 	var id, leader string
@@ -154,7 +152,7 @@ func (s *site) lead(name string) {
 	}
 }
 
-// members are etcd's, as kubewright tells of them: one of each control plane.
+// members returns etcd's members as kubewright reports them: one per control plane.
 func (s *site) members() []state.EtcdMember {
 	s.t.Helper()
 	var told struct{ Members []state.EtcdMember }
@@ -165,11 +163,11 @@ func (s *site) members() []state.EtcdMember {
 	return told.Members
 }
 
-// wantMembers wants etcd to have so many members, all voters.
+// wantMembers checks that etcd has this number of members, all voters.
 func (s *site) wantMembers(count int) {
 	s.t.Helper()
 	list := s.sh(s.planes[0].Name, memberList)
 	if n := len(strings.Split(list, "\n")); n != count || strings.Contains(list, ", true") {
-		s.t.Errorf("etcd has other members than %d voters:\n%s", count, list)
+		s.t.Errorf("etcd does not have exactly %d voters:\n%s", count, list)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// comparedKinds are all kinds of objects that kubeadm makes, but for Secrets.
-// All objects of these kinds are compared, whoever made them.
+// comparedKinds are all kinds of objects that kubeadm creates, except Secrets. All objects of
+// these kinds are compared, regardless of their creator.
 const comparedKinds = "configmaps,daemonsets,deployments,services,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings,nodes"
 
 // notComparedLive is what differs between any two clusters.
@@ -32,11 +32,11 @@ var notComparedLive = []struct{ what, why string }{
 // tree is a parsed object.
 type tree = map[string]any
 
-// liveObjects returns the objects of a running cluster by kind and name, reduced to
-// what is compared.
+// liveObjects returns the objects of a running cluster by kind and name, reduced to the compared
+// content.
 func (s *site) liveObjects() map[string]tree {
 	s.t.Helper()
-	s.eventually("controllers have taken their taints off the nodes", func() (string, bool) {
+	s.eventually("controllers have removed their taints from the nodes", func() (string, bool) {
 		taints := s.kubectl("get", "nodes", "-o", "jsonpath={.items[*].spec.taints[*].key}")
 		return taints, !strings.Contains(taints, "node.kubernetes.io/")
 	})
@@ -62,8 +62,7 @@ var (
 	inlineCA = regexp.MustCompile(`certificate-authority-data: \S+`)
 )
 
-// reduce takes out of an object what notComparedLive names, and parses what a
-// ConfigMap holds.
+// reduce removes from an object what notComparedLive names, and parses the values of a ConfigMap.
 func reduce(o tree) tree {
 	metadata := o["metadata"].(tree)
 	for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"} {
@@ -94,7 +93,7 @@ func reduce(o tree) tree {
 	return o
 }
 
-// leaves lists the leaves of a tree, as PATH = VALUE.
+// leaves returns the leaves of a tree, as PATH = VALUE.
 func leaves(prefix string, x any) []string {
 	var out []string
 	switch x := x.(type) {
@@ -112,8 +111,7 @@ func leaves(prefix string, x any) []string {
 	return out
 }
 
-// wantSameObjects compares two clusters object by object, and prints how many
-// are equal.
+// wantSameObjects compares two clusters object by object, and logs how many objects are equal.
 func wantSameObjects(t *testing.T, ours, theirs map[string]tree) {
 	t.Helper()
 	all := maps.Clone(theirs)
@@ -124,10 +122,10 @@ func wantSameObjects(t *testing.T, ours, theirs map[string]tree) {
 		k, known := theirs[key]
 		switch {
 		case !ok:
-			t.Errorf("%s: kubeadm makes it and kubewright does not", key)
+			t.Errorf("%s: kubeadm creates it and kubewright does not", key)
 			continue
 		case !known:
-			t.Errorf("%s: kubewright makes it and kubeadm does not", key)
+			t.Errorf("%s: kubewright creates it and kubeadm does not", key)
 			continue
 		}
 		mine, other := leaves("", o), leaves("", k)
@@ -144,7 +142,7 @@ func wantSameObjects(t *testing.T, ours, theirs map[string]tree) {
 	}
 }
 
-// onlyIn prints what the one has and the other has not.
+// onlyIn prints the lines of a that b does not have.
 func onlyIn(a, b []string, prefix string) string {
 	var out strings.Builder
 	for _, l := range a {

@@ -29,10 +29,9 @@ import (
 	"github.com/kubewright/kubewright/state/backend/kubernetes"
 )
 
-// TestTwoOperators: two operators on machines of their own change one cluster,
-// whose state and lock are objects of a real API. They are never two at once:
-// not when they begin together, and not when one stands still while the other
-// takes over.
+// TestTwoOperators has two operators on separate machines change one cluster, whose state and
+// lock are objects of a real API. It checks that they never change it at the same time: not when
+// they start together, and not when one is paused while the other takes over.
 func TestTwoOperators(t *testing.T) {
 	beside(t, 3*time.Minute)
 	s := newSite(t, "e2eto", 1, 3)
@@ -51,12 +50,12 @@ func TestTwoOperators(t *testing.T) {
 	s.wantWorkload()
 }
 
-// access is the kubeconfig of the operators, in their folders, and team the
-// namespace in which it lets them do something.
+// access is the operators' kubeconfig, in their folders; team is the namespace in which it grants
+// permissions.
 const access, team = "team.kubeconfig", "team"
 
-// shareState moves the state into the cluster, and lets a group reach it that
-// may do nothing else there.
+// shareState moves the state into the cluster, and gives a group access to it and to nothing else
+// there.
 func (s *site) shareState() {
 	s.t.Helper()
 	s.kubectl("create", "namespace", team)
@@ -73,7 +72,7 @@ func (s *site) shareState() {
 	s.wantNoChanges()
 }
 
-// conforms runs what every backend must do over the cluster's API.
+// conforms runs the backend conformance tests over the cluster's API.
 func (s *site) conforms(t *testing.T) {
 	var places atomic.Int32
 	backendtest.Test(t, backendtest.Options{Most: corev1.MaxSecretSize + 1, New: func(t *testing.T) func() backend.Backend {
@@ -90,14 +89,14 @@ func (s *site) conforms(t *testing.T) {
 	}})
 }
 
-// operator is somebody with a copy of the configuration on a machine of their own.
+// operator returns an operator with a copy of the configuration on a separate machine.
 func (s *site) operator(desk lab.Host) *site {
 	s.t.Helper()
 	o := *s
 	o.dir, o.on = s.t.TempDir(), desk.Name
 	o.bring(binary(s.t), operatorFolder+"/kubewright", "755")
 	o.bring(filepath.Join(s.dir, access), operatorFolder+"/"+access, "600")
-	for _, file := range []string{s.PrivateKey(), s.KnownHosts()} { // where the configuration says
+	for _, file := range []string{s.PrivateKey(), s.KnownHosts()} { // at the paths in the configuration
 		o.bring(file, file, "600")
 	}
 	return &o
@@ -110,7 +109,7 @@ func (s *site) bring(from, to, mode string) {
 	}
 }
 
-// edits writes the configuration of an operator on their machine.
+// edits writes an operator's configuration to that operator's machine.
 func (s *site) edits(kubelet, label string) {
 	s.t.Helper()
 	s.kubelet = "\n" + kubelet
@@ -119,14 +118,14 @@ func (s *site) edits(kubelet, label string) {
 	s.bring(filepath.Join(s.dir, "cluster.hcl"), operatorFolder+"/cluster.hcl", "600")
 }
 
-// revision is a value of an object, since a change of this number. One etcd
-// counts the changes of all objects of a cluster.
+// A revision is a value of an object, valid since the change with this number. One etcd counts
+// the changes of all objects of a cluster.
 type revision struct {
 	number int64
 	value  string
 }
 
-// history watches a value of an object until its answer is called.
+// history watches a value of an object until the returned function is called.
 func (s *site) history(jsonpath string, object ...string) func() []revision {
 	s.t.Helper()
 	so, end := s.watch(jsonpath, object...)
@@ -150,8 +149,8 @@ func (s *site) history(jsonpath string, object ...string) func() []revision {
 	}
 }
 
-// watch watches a value of an object, which may go: the first answer is its revisions so
-// far, the second ends it.
+// watch watches a value of an object, which may be deleted: the first result returns its
+// revisions so far, the second stops the watch.
 func (s *site) watch(jsonpath string, object ...string) (so func() []revision, end func()) {
 	s.t.Helper()
 	file, err := os.Create(filepath.Join(s.t.TempDir(), "history"))
@@ -175,7 +174,7 @@ func (s *site) watch(jsonpath string, object ...string) (so func() []revision, e
 		for line := range strings.Lines(contents(s.t, file.Name())) {
 			line, whole := strings.CutSuffix(line, "\n")
 			if !whole {
-				break // it is just being written
+				break // the line is still being written
 			}
 			number, value, _ := strings.Cut(line, " ")
 			n, err := strconv.ParseInt(number, 10, 64)
@@ -188,9 +187,9 @@ func (s *site) watch(jsonpath string, object ...string) (so func() []revision, e
 	}, end
 }
 
-// race has both operators apply at once, each a label with their name. Who does
-// not get the lock waits, and undoes what the other has done, for the one does
-// not want what the other does.
+// race has both operators apply at once, each with a label of its own. The one that does not get
+// the lock waits, and then undoes the change of the other, because each configuration wants a
+// different label.
 func (s *site) race(ada, grace *site) {
 	const rounds = 3
 	w := s.workers[0].Name
@@ -204,7 +203,7 @@ func (s *site) race(ada, grace *site) {
 		for _, o := range []*site{ada, grace} {
 			both.Go(func() {
 				if r := o.run("apply", "-auto-approve", "-no-color", "-lock-timeout=5m"); r.code != 0 {
-					s.t.Errorf("apply on %s beside another one: exit code %d", o.on, r.code)
+					s.t.Errorf("apply on %s during another apply: exit code %d", o.on, r.code)
 				}
 			})
 		}
@@ -220,21 +219,21 @@ func (s *site) race(ada, grace *site) {
 	last.wantNoChanges()
 }
 
-// wantOneAtOnce wants every label to be written by who held the lock, and the
-// lock to be given back before another one gets it.
+// wantOneAtOnce checks that every label was written by the holder of the lock, and that the lock
+// was released before another run got it.
 func (s *site) wantOneAtOnce(held, changes []revision) {
 	s.t.Helper()
 	s.t.Logf("the lock: %v\nthe label: %v", held, changes)
 	for i := 1; i < len(held); i++ {
 		if held[i-1].value != "" && held[i].value != "" {
-			s.t.Errorf("revision %d: the lock went from %s to %s and was not free between", held[i].number, held[i-1].value, held[i].value)
+			s.t.Errorf("revision %d: the lock went from %s to %s without being free in between", held[i].number, held[i-1].value, held[i].value)
 		}
 	}
 	for _, c := range changes[1:] {
 		at, _ := slices.BinarySearchFunc(held, c.number, func(r revision, n int64) int { return cmp.Compare(r.number, n) })
 		var holder backend.LockInfo
 		if err := json.Unmarshal([]byte(held[max(at-1, 0)].value), &holder); err != nil {
-			s.t.Errorf("revision %d: the label %q was written while nobody held the lock: %v", c.number, c.value, err)
+			s.t.Errorf("revision %d: the label %q was written while the lock was free: %v", c.number, c.value, err)
 			continue
 		}
 		if desk, _, _ := strings.Cut(c.value, "."); holder.Who != "root@"+desk {
@@ -243,7 +242,7 @@ func (s *site) wantOneAtOnce(held, changes []revision) {
 	}
 }
 
-// wantNothingLost wants a state's serials to be without a gap, of one lineage.
+// wantNothingLost checks that a state's serials have no gap and one lineage.
 func (s *site) wantNothingLost(states []revision, writes int) {
 	s.t.Helper()
 	var lineage string
@@ -268,12 +267,12 @@ func (s *site) wantNothingLost(states []revision, writes int) {
 	}
 }
 
-// operatorSession is the process of sshd that serves an operator, as pkill knows it.
+// operatorSession matches, for pkill, the process of sshd that serves an operator.
 const operatorSession = "-f '[s]shd.*: root@'"
 
-// standStill stops Ada's apply with SIGSTOP when one host has her change and the
-// other's is on its way: sshd there stands still too. Grace takes over. Then both
-// go on, and neither what was on its way nor Ada's run changes anything.
+// standStill pauses Ada's apply with SIGSTOP when one host has her change and the other's is on
+// its way; sshd there is paused too. Grace takes over. Then both continue, and neither the change
+// on its way nor Ada's run changes anything.
 func (s *site) standStill(ada, grace *site) {
 	cp, w := s.planes[0].Name, s.workers[0].Name
 	ada.edits("maxPods = 121", "everybody")
@@ -292,19 +291,20 @@ func (s *site) standStill(ada, grace *site) {
 	stopped.resume()
 	out, code := stopped.wait()
 	if code != 5 { // locked
-		s.t.Errorf("the run that stood still: exit code %d, want 5", code)
+		s.t.Errorf("the paused run: exit code %d, want 5", code)
 	}
 	wantContains(s.t, out, "this run's lock was ended", "The state was written to", "kubewright.errored.state.json")
-	// The host refuses the older token, unless the take-over outlasted the patience with a silent host.
+	// The host refuses the older token, unless the take-over lasted longer than the limit for a
+	// silent host.
 	if !strings.Contains(out, "has begun there, this is run") && !strings.Contains(out, "the host has not answered the request to open a session for 2m0s") {
-		s.t.Errorf("the step was not refused by its host:\n%s", out)
+		s.t.Errorf("the host did not refuse the step:\n%s", out)
 	}
-	s.eventually("sshd has done what was on its way", func() (string, bool) {
+	s.eventually("sshd has processed the change on its way", func() (string, bool) {
 		out := s.sh(w, "pgrep -a "+operatorSession+" || true")
 		return out, out == ""
 	})
 	if after := s.seen(); after != before {
-		s.t.Errorf("the run that stood still has changed something:\nbefore %s\nafter  %s", before, after)
+		s.t.Errorf("the paused run has changed something:\nbefore %s\nafter  %s", before, after)
 	}
 	grace.wantNoChanges()
 
@@ -314,14 +314,14 @@ func (s *site) standStill(ada, grace *site) {
 	ada.wantNoChanges()
 }
 
-// takeOver ends the lock of another operator's run, and applies when the run's
-// claim on the cluster has ended, which outlives it by a minute.
+// takeOver ends the lock of another operator's run, and applies after the run's claim on the
+// cluster has expired, one minute after its last renewal.
 func (s *site) takeOver(from string) {
 	s.t.Helper()
 	apply := []string{"apply", "-auto-approve", "-no-color", "-detailed-exitcode"}
 	r := s.run(apply...)
 	if r.code != 5 {
-		s.t.Fatalf("apply beside a run that stands still: exit code %d, want 5", r.code)
+		s.t.Fatalf("apply during a paused run: exit code %d, want 5", r.code)
 	}
 	var lock struct{ Holder backend.LockInfo }
 	if err := json.Unmarshal([]byte(s.must("lock", "status", "-json").out), &lock); err != nil || lock.Holder.Who != from {
@@ -333,9 +333,9 @@ func (s *site) takeOver(from string) {
 	_, lease, _ := strings.Cut(words(r.out), "kubectl -n kube-system delete lease ")
 	lease, _, _ = strings.Cut(lease, " ")
 	if r.code != 5 || lease == "" {
-		s.t.Fatalf("apply beside a claim on the cluster: exit code %d, want 5", r.code)
+		s.t.Fatalf("apply during a claim on the cluster: exit code %d, want 5", r.code)
 	}
-	s.eventually("the claim of a run that stands still has no sign of life for its minute", func() (string, bool) {
+	s.eventually("the paused run's claim has not been renewed for a minute", func() (string, bool) {
 		renewed := s.kubectl("get", "-n", "kube-system", "lease", lease, "-o", "jsonpath={.spec.renewTime}")
 		at, err := time.Parse(time.RFC3339, renewed)
 		return renewed, err == nil && time.Since(at) > time.Minute
@@ -344,10 +344,11 @@ func (s *site) takeOver(from string) {
 	s.wantNoChanges()
 }
 
-// words returns a text without its line breaks.
+// words returns a text with all whitespace, line breaks included, replaced by single spaces.
 func words(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// seen returns what an operator could have changed on hosts, in the cluster and of the state.
+// seen returns everything that an operator could have changed on hosts, in the cluster and in the
+// state.
 func (s *site) seen() string {
 	s.t.Helper()
 	out := s.processes()
@@ -360,7 +361,7 @@ func (s *site) seen() string {
 	return out
 }
 
-// running is a kubewright that is watched through its journal.
+// running is a kubewright process whose journal is watched.
 type running struct {
 	*site
 	cmd     *exec.Cmd
@@ -370,11 +371,11 @@ type running struct {
 	before  []byte
 }
 
-// start begins a command of the operator's, here or on a host.
+// start starts a kubewright command, here or on a host.
 func (s *site) start(args ...string) *running {
 	s.t.Helper()
 	r := &running{site: s, cmd: s.command(args...), ended: make(chan error, 1), journal: filepath.Join(s.dir, "kubewright.journal")}
-	if s.on != "" { // the files of a host that are not those of every host
+	if s.on != "" { // the host's own files, over those that all hosts share
 		r.journal = filepath.Join(s.Dir(), "hosts", s.on, "upper", operatorFolder, "kubewright.journal")
 	}
 	r.before, _ = os.ReadFile(r.journal)
@@ -384,12 +385,12 @@ func (s *site) start(args ...string) *running {
 	if err := r.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(func() { _ = r.cmd.Process.Kill() }) // one that is stopped too
+	s.t.Cleanup(func() { _ = r.cmd.Process.Kill() }) // even a stopped one
 	go func() { r.ended <- r.cmd.Wait() }()
 	return r
 }
 
-// begins waits until the journal says that an operation of the step has begun.
+// begins waits until the journal records that an operation of the step has begun.
 func (r *running) begins(step string) {
 	r.t.Helper()
 	look := time.NewTicker(5 * time.Millisecond)
@@ -407,21 +408,20 @@ func (r *running) begins(step string) {
 	}
 }
 
-// pause stops kubewright on its host with SIGSTOP. nsenter, of which it is the
-// child, stops with it.
+// pause stops kubewright on its host with SIGSTOP. nsenter, its parent, stops too.
 func (r *running) pause() {
 	r.t.Helper()
 	pid := strconv.Itoa(r.cmd.Process.Pid)
 	if out, err := exec.Command("pkill", "-STOP", "-P", pid).CombinedOutput(); err != nil {
 		r.t.Fatalf("cannot stop kubewright: %v\n%s", err, out)
 	}
-	r.eventually("kubewright stands still", func() (string, bool) {
+	r.eventually("kubewright is stopped", func() (string, bool) {
 		stat := contents(r.t, "/proc/"+pid+"/stat")
 		return stat, strings.Contains(stat, ") T ")
 	})
 }
 
-// resume lets nsenter go on, and that its child.
+// resume continues nsenter, which continues its child.
 func (r *running) resume() {
 	r.t.Helper()
 	if err := r.cmd.Process.Signal(syscall.SIGCONT); err != nil {
@@ -429,7 +429,7 @@ func (r *running) resume() {
 	}
 }
 
-// wait returns what it printed, without line breaks, and its exit code.
+// wait returns the output, without line breaks, and the exit code.
 func (r *running) wait() (string, int) {
 	r.t.Helper()
 	<-r.ended

@@ -15,14 +15,13 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
-// TestOracle runs real kubeadm over all configurations of package kubeadmtest,
-// and wants the goldens, to which make test compares what kubewright renders,
-// to be what kubeadm writes now.
+// TestOracle runs real kubeadm over all configurations of package kubeadmtest, and checks that
+// kubeadm still writes the goldens, with which make test compares what kubewright renders.
 func TestOracle(t *testing.T) {
 	beside(t, 3*time.Minute)
 	oracle := filepath.Join(t.TempDir(), "oracle")
 	compile := exec.Command("go", "build", "-trimpath", "-o", oracle, "../oracle")
-	compile.Env = append(os.Environ(), "CGO_ENABLED=0") // it stands in for systemctl in an empty root
+	compile.Env = append(os.Environ(), "CGO_ENABLED=0") // it acts as systemctl in an empty root
 	if out, err := compile.CombinedOutput(); err != nil {
 		t.Fatalf("cannot build the oracle: %v\n%s", err, out)
 	}
@@ -46,7 +45,7 @@ func TestOracle(t *testing.T) {
 			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 			t.Logf("kubeadm %s: %s", release.Kubernetes, lines[len(lines)-1])
 			if err != nil {
-				t.Errorf("the goldens are not what kubeadm writes: %v", err)
+				t.Errorf("the goldens differ from what kubeadm writes: %v", err)
 			}
 		})
 	}

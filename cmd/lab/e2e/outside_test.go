@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestOutside changes a label, a kubelet and an API server by hand. It is shown,
-// accepted by the words that are offered for it, and left to others, on a cluster
-// that runs; what is nobody's business but the users' is neither shown nor touched.
+// TestOutside changes a label, a kubelet and an API server by hand, on a running cluster. It
+// checks that the changes are shown, can be accepted with the offered HCL, and can be ignored;
+// changes that concern only users are neither shown nor touched.
 func TestOutside(t *testing.T) {
 	long(t)
 	beside(t, 5*time.Minute)
@@ -36,57 +36,57 @@ func TestOutside(t *testing.T) {
 	t.Run("ignored", func(t *testing.T) { s.within(t, s.ignoredOutside) })
 }
 
-// poolLabel is HCL of a worker's label.
+// poolLabel returns the HCL of a worker's label.
 func poolLabel(pool string) string {
 	return fmt.Sprintf("  labels = { \"node.example.com/pool\" = %q }\n", pool)
 }
 
-// byHand are values that somebody sets by hand, each in a place of its own.
+// byHand are values that a user sets by hand, each in a different place.
 type byHand struct {
 	maxPods         int
 	profiling, pool string
 }
 
-// setByHand sets them, and waits until they are in force.
+// setByHand sets the values, and waits until they are in effect.
 func (s *site) setByHand(v byHand) {
 	s.t.Helper()
 	cp, w := s.planes[0].Name, s.workers[0].Name
 	s.kubectl("label", "node", w, "node.example.com/pool="+v.pool, "--overwrite")
 	s.sh(w, fmt.Sprintf("sed -i -e '/^maxPods:/d' -e 's/^rotateCertificates: true/&\\nmaxPods: %d/' %s && systemctl restart kubelet", v.maxPods, kubeletFile))
 	s.sh(cp, fmt.Sprintf("sed -i -e '/--profiling=/d' -e 's/- --secure-port=6443/&\\n    - --profiling=%s/' %s", v.profiling, apiServerFile))
-	s.eventually("the API server serves as somebody wants", func() (string, bool) {
+	s.eventually("the API server runs with the setting made by hand", func() (string, bool) {
 		out, err := s.Exec(context.Background(), cp, "sh", "-c",
 			"pgrep -f '[k]ube-apiserver .*--profiling="+v.profiling+"' && kubectl --kubeconfig /etc/kubernetes/admin.conf get --raw /readyz")
 		return fmt.Sprint(string(out), err), err == nil
 	})
-	s.eventually("the kubelet takes as many pods as somebody wants", func() (string, bool) {
+	s.eventually("the kubelet uses the maxPods set by hand", func() (string, bool) {
 		out := s.podsOf(w)
 		return out, out == fmt.Sprint(v.maxPods)
 	})
 	s.wantCluster()
 }
 
-// kubeletFile is the kubelet's configuration on a host, apiServerFile the manifest of
-// its API server.
+// kubeletFile is the kubelet's configuration on a host; apiServerFile is the manifest of its API
+// server.
 const (
 	kubeletFile   = "/var/lib/kubelet/config.yaml"
 	apiServerFile = "/etc/kubernetes/manifests/kube-apiserver.yaml"
 )
 
-// podsOf returns how many pods a node takes.
+// podsOf returns the pod capacity of a node.
 func (s *site) podsOf(node string) string {
 	s.t.Helper()
 	return s.kubectl("get", "node", node, "-o", "jsonpath={.status.capacity.pods}")
 }
 
-// standing is what somebody could have changed on hosts and in the cluster.
+// standing is everything that a run could have changed on hosts and in the cluster.
 type standing struct {
 	hosts            map[string]string
 	objects, running string
 }
 
-// versions are those of objects on which nobody writes who is not asked to; of
-// what has a status that of the rest.
+// versions is the start of a jsonpath that prints versions of objects. No component changes these
+// on its own; for objects with a status only the version of the rest is printed.
 const versions = `jsonpath={range .items[*]}{.kind} {.metadata.namespace}/{.metadata.name} `
 
 func (s *site) stands() standing {
@@ -95,12 +95,12 @@ func (s *site) stands() standing {
 		"-o", versions+`{.metadata.resourceVersion}{"\n"}{end}`)
 	objects += "\n" + s.kubectl("get", "daemonsets,deployments", "--all-namespaces", "-o", versions+`{.metadata.generation}{"\n"}{end}`)
 	objects += "\n" + s.kubectl("get", "nodes", "-o", versions+`{.metadata.labels}{.metadata.annotations}{.spec.taints}{"\n"}{end}`)
-	// Names of processes are cut off at 15 characters.
+	// Names of processes are truncated to 15 characters.
 	return standing{s.configured(), objects, s.processesOf("kubelet|etcd|kube-apiserver|kube-controller|kube-scheduler|kube-proxy|coredns|containerd|containerd-shim|pause|workload")}
 }
 
-// wantUntouched wants nothing to be changed or restarted since, but for objects and
-// files whose lines have these words.
+// wantUntouched checks that nothing was changed or restarted since, except objects and files
+// whose lines contain these words.
 func (s *site) wantUntouched(since standing, but ...string) {
 	s.t.Helper()
 	now := s.stands()
@@ -113,7 +113,7 @@ func (s *site) wantUntouched(since standing, but ...string) {
 		st.hosts = hosts
 	}
 	if !same(since.hosts, now.hosts) {
-		s.t.Error("something was written on a host")
+		s.t.Error("files on a host were changed")
 	}
 	if now.objects != since.objects {
 		s.t.Errorf("objects were changed:\n%s\nbefore:\n%s", now.objects, since.objects)
@@ -123,7 +123,7 @@ func (s *site) wantUntouched(since standing, but ...string) {
 	}
 }
 
-// withoutLines drops the lines that have one of the words.
+// withoutLines removes the lines that contain one of the words.
 func withoutLines(text string, words []string) string {
 	lines := slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(line, w) })
@@ -131,8 +131,8 @@ func withoutLines(text string, words []string) string {
 	return strings.Join(lines, "\n")
 }
 
-// shownOutside wants what somebody has changed to be shown, that alone, and to be
-// written into the state alone. It returns what was printed.
+// shownOutside checks that exactly the manual changes are shown, and written only to the state.
+// It returns the output.
 func (s *site) shownOutside() string {
 	w := s.workers[0].Name
 	s.kubectl("label", "node", w, "team.example.com/owner=ada")
@@ -150,7 +150,7 @@ func (s *site) shownOutside() string {
 		fmt.Sprintf("# node.worker[%q]/kubelet-start has changed", w), "+ maxPods = 50",
 		fmt.Sprintf("# node.worker[%q]/mark-worker has changed", w), `~ "node.example.com/pool" = "batch" -> "other"`)
 	if n := strings.Count(shown.out, " has changed\n"); n != 3 || strings.Contains(shown.out, "team.example.com") || strings.Contains(shown.out, "theirs") {
-		s.t.Errorf("%d changes are shown, want three", n)
+		s.t.Errorf("%d changes are shown, or changes of others; want only the three", n)
 	}
 	if r := s.run("plan", "-detailed-exitcode", "-no-color"); r.code != 3 {
 		s.t.Errorf("plan: exit code %d, want 3", r.code)
@@ -162,8 +162,8 @@ func (s *site) shownOutside() string {
 	return shown.out
 }
 
-// offered returns what to write into a block to keep what was changed there. The words in
-// front of it may say more of the block.
+// offered returns the HCL that the output offers for a block to keep changes made outside. In the
+// output, more text may follow the block's name.
 func offered(printed, block string) string {
 	var b strings.Builder
 	for _, part := range strings.Split(printed, "To keep it, write into ")[1:] {
@@ -175,9 +175,8 @@ func offered(printed, block string) string {
 	return b.String()
 }
 
-// acceptedOutside writes what is offered where it is to be written, and wants that
-// to be how the cluster is. What kubeadm is told of the cluster knows nothing of
-// an argument that somebody has given to an API server, and learns it.
+// acceptedOutside writes the offered HCL into its blocks and checks that it matches the cluster.
+// Only kubeadm-config lacks the API server argument that was set by hand, and gets it.
 func (s *site) acceptedOutside(offers string) {
 	before := s.stands()
 	s.extra = offered(offers, "the block of its cluster, for all control planes")
@@ -187,14 +186,14 @@ func (s *site) acceptedOutside(offers string) {
 	r := s.must("apply", "-auto-approve", "-no-color")
 	wantContains(s.t, r.out, "kubeadm-config", "Resources: 0 added, 1 changed, 0 destroyed.")
 	if strings.Contains(r.out, "# node.") {
-		s.t.Error("a node is changed to what it is")
+		s.t.Error("a node is changed although it already matches")
 	}
 	s.wantNoChanges()
 	s.wantUntouched(before, "ConfigMap kube-system/kubeadm-config ", " /var/lib/kubewright/token ")
 }
 
-// ignoredOutside leaves the three values to others: who changes them changes
-// nothing for us, also where the same files are written for another reason.
+// ignoredOutside ignores changes to the three values: a change to them leads to no plan, and is
+// kept when the same files are written for another reason.
 func (s *site) ignoredOutside() {
 	cp, w := s.planes[0].Name, s.workers[0].Name
 	s.extra += "  lifecycle {\n    ignore_changes = [api_server.arg[\"profiling\"]]\n  }\n"
@@ -203,10 +202,10 @@ func (s *site) ignoredOutside() {
 	s.wantNoChanges()
 	s.setByHand(byHand{maxPods: 60, profiling: "true", pool: "third"})
 	if r := s.wantNoChanges(); strings.Contains(r.out, "outside of kubewright") {
-		s.t.Error("what is left to others is shown as changed outside")
+		s.t.Error("an ignored value is shown as changed outside")
 	}
 	if r := s.run("plan", "-refresh-only", "-detailed-exitcode", "-no-color"); r.code != 0 {
-		s.t.Errorf("plan -refresh-only of what is left to others: exit code %d, want 0", r.code)
+		s.t.Errorf("plan -refresh-only of ignored values: exit code %d, want 0", r.code)
 	}
 
 	s.kubelet = "\n      serializeImagePulls = false"
@@ -217,16 +216,16 @@ func (s *site) ignoredOutside() {
 	wantContains(s.t, r.out, "audit-log-maxage", "serializeImagePulls")
 	for _, value := range []string{"profiling", "maxPods", "third", "fourth"} {
 		if strings.Contains(r.out, value) {
-			s.t.Errorf("the plan speaks of %s, which is left to others", value)
+			s.t.Errorf("the plan mentions %s, which is ignored", value)
 		}
 	}
 	s.wantCluster()
 	s.wantNoChanges()
 	s.sh(cp, "pgrep -f '[k]ube-apiserver .*--profiling=true'")
 	if pods := s.podsOf(w); pods != "60" {
-		s.t.Errorf("the kubelet takes %s pods, want 60 as somebody set it", pods)
+		s.t.Errorf("the kubelet takes %s pods, want 60 as set by hand", pods)
 	}
 	if pool := s.kubectl("get", "node", w, "-o", `jsonpath={.metadata.labels.node\.example\.com/pool}`); pool != "third" {
-		s.t.Errorf("the label is %q, want third as somebody set it", pool)
+		s.t.Errorf("the label is %q, want third as set by hand", pool)
 	}
 }

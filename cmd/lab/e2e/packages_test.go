@@ -19,10 +19,9 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
-// TestPackages makes a cluster of bare Debian hosts from a package repository,
-// with apt itself and packages that the lab makes of real programs, brings it to
-// the next minor version from the repository of that one, and wants the hosts back
-// as they were.
+// TestPackages creates a cluster on bare Debian hosts from a package repository, with apt itself
+// and packages that the lab builds from real programs, upgrades it to the next minor version from
+// that version's repository, and checks that destroy restores the hosts.
 func TestPackages(t *testing.T) {
 	long(t)
 	beside(t, 4*time.Minute)
@@ -49,17 +48,17 @@ func TestPackages(t *testing.T) {
 	wantContains(t, s.sh(w, "apt-mark showhold"), "containerd", "kubeadm", "kubectl", "kubelet")
 	wantContains(t, s.sh(w, "dpkg --verify kubelet containerd 2>&1; command -v kubelet"), "/usr/bin/kubelet")
 
-	// Somebody lets a package go and cuts an installation short.
+	// A user removes the hold of a package and interrupts an installation.
 	s.sh(w, "apt-mark unhold kubelet && sed -i '/^Package: kubectl$/,/^$/s/^Status: .*/Status: hold ok half-configured/' /var/lib/dpkg/status")
 	r = s.must("apply", "-auto-approve", "-no-color")
 	wantContains(t, r.out, "~ held = false -> true", `- status = "`, "Plan: 0 to add, 1 to change, 0 to destroy.")
 	s.wantNoChanges()
 
-	// A version that the repository does not have is known before anything starts.
+	// A version that the repository does not have is detected before anything starts.
 	s.version = upgradeFrom[:strings.LastIndexByte(upgradeFrom, '.')] + ".99"
 	s.configure()
 	if r := s.run("plan", "-no-color"); r.code != 1 || !strings.Contains(strings.Join(strings.Fields(r.out), " "), "does not have version "+strings.TrimPrefix(s.version, "v")) {
-		t.Errorf("a version that the repository does not have: %d\n%s", r.code, r.out)
+		t.Errorf("a version that the repository does not have: exit code %d\n%s", r.code, r.out)
 	}
 
 	s.version = upgradeTo
@@ -78,7 +77,7 @@ func TestPackages(t *testing.T) {
 		leftover{" /var/cache/debconf", managers}, leftover{" /etc/systemd/system/multi-user.target.wants ", "systemd changes links in it"})
 	for _, h := range s.hosts() {
 		if lists := s.sh(h.Name, "ls /var/lib/apt/lists"); strings.Contains(lists, "Packages") {
-			t.Errorf("%s still has what it read of the repository: %s", h.Name, lists)
+			t.Errorf("%s still has the repository's package lists: %s", h.Name, lists)
 		}
 		if got := s.sh(h.Name, "dpkg-query -W -f '${db:Status-Status} ${Package}\\n' | grep -v '^installed ' || true"); strings.TrimSpace(got) != "" {
 			t.Errorf("%s has traces of packages: %s", h.Name, got)
@@ -86,8 +85,8 @@ func TestPackages(t *testing.T) {
 	}
 }
 
-// servePackages serves repositories of the lab's packages, and of those of another
-// release, to its hosts, and puts their key into the operator's folder.
+// servePackages serves repositories of the lab's packages, for its own and another release, to
+// its hosts, and writes their key into the operator's folder.
 func (s *site) servePackages(next build.Artifacts) string {
 	s.t.Helper()
 	dir := s.t.TempDir()
@@ -112,8 +111,8 @@ func (s *site) servePackages(next build.Artifacts) string {
 	return "http://" + l.Addr().String()
 }
 
-// imagesOnly makes a folder of artifacts with images, those of another release as
-// well, and containerd's settings.
+// imagesOnly writes a folder of artifacts with images, also those of another release, and
+// containerd's settings.
 func (s *site) imagesOnly(next build.Artifacts) {
 	s.t.Helper()
 	folder := filepath.Join(s.dir, "artifacts")

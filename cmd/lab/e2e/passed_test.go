@@ -15,12 +15,12 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/build"
 )
 
-// resumeVariable asks to leave out the tests that have passed on this machine with the
-// very same code. All of them take hours: a run that was cut short goes on with it.
+// resumeVariable asks to skip the tests that have passed on this machine with exactly the same
+// code. All tests take hours: this continues a run that was interrupted.
 const resumeVariable = "KUBEWRIGHT_E2E_RESUME"
 
-// resumes skips a test that has passed with this code, where that is asked for, and
-// otherwise remembers it once it has.
+// resumes skips a test that has passed with this code, if requested, and otherwise records when
+// it passes.
 func resumes(t *testing.T) {
 	t.Helper()
 	folder, err := passed()
@@ -30,7 +30,7 @@ func resumes(t *testing.T) {
 	file := filepath.Join(folder, t.Name())
 	when, err := os.ReadFile(file)
 	if err == nil && os.Getenv(resumeVariable) != "" {
-		t.Skipf("passed with this very code, %s; without %s it runs again", when, resumeVariable)
+		t.Skipf("passed with the same code, %s; without %s it runs again", when, resumeVariable)
 	}
 	t.Cleanup(func() {
 		if t.Failed() || t.Skipped() {
@@ -46,8 +46,8 @@ func resumes(t *testing.T) {
 	})
 }
 
-// passed is the folder for the tests that have passed with this code: with this program
-// of tests, and the tool that it runs.
+// passed is the folder that records the tests that have passed with this code: this test binary
+// and the tool that it runs.
 var passed = sync.OnceValues(func() (string, error) {
 	cache, err := build.DefaultCache()
 	if err != nil {

@@ -26,8 +26,8 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
-// meanwhile does something every 200 ms until end is called, which returns when the
-// last of it is done. The context that it gets ends with the call.
+// meanwhile calls a function every 200 ms until end is called, which returns after the last call
+// is done. The context that it gets is cancelled by end.
 func meanwhile(do func(ctx context.Context)) (end func()) { return each(200*time.Millisecond, do) }
 
 // each is meanwhile with another interval.
@@ -52,10 +52,10 @@ func each(interval time.Duration, do func(ctx context.Context)) (end func()) {
 	}
 }
 
-// requests are those of a client in a time: how many there were, how many failed, and
-// of those that did not, how many etcd's leaders lost between them and how many
-// stalled; how often one was repeated, how long the longest took, and what became of
-// each that failed, was repeated or took over a second.
+// requests are a client's requests in a period: how many there were, how many failed, and of the
+// others, how many were lost between two leaders of etcd and how many stalled; how many retries
+// there were, how long the longest took, and details of each request that failed, was retried or
+// took over a second.
 type requests struct {
 	total, failed, lost, stalled, repeated int
 
@@ -63,18 +63,18 @@ type requests struct {
 	unusual, failures []string
 }
 
-// stall is how long an answer may take: kube-controller-manager and kube-scheduler give a
-// request up after half of the ten seconds within which they have to renew their leases
-// (client-go, resourcelock.NewFromKubeconfig). How many took longer is printed, and fails
-// nothing: on a machine that is three times slower an API server that starts keeps single
-// requests for ten seconds.
+// stall is how long an answer may take: kube-controller-manager and kube-scheduler give up a
+// request after half of the ten seconds within which they have to renew their leases (client-go,
+// resourcelock.NewFromKubeconfig). The number of slower answers is logged and is not a failure:
+// on a machine that is three times slower, an API server that is starting delays single requests
+// for ten seconds.
 const stall = 5 * time.Second
 
-// patience is when a request counts as failed that has not been answered.
+// patience is the time after which a request without an answer counts as failed.
 const patience = time.Minute
 
-// add counts a request: when it began, how long it took, repeats with it, why it was
-// repeated each time, how it ended, and whether etcd's leaders lost it.
+// add counts a request: when it began, how long it took, the reason for each retry, its error,
+// and whether it was lost between two leaders of etcd.
 func (r *requests) add(began time.Time, took time.Duration, repeats []string, err error, lost bool) {
 	took = took.Round(time.Millisecond)
 	r.total++
@@ -95,23 +95,23 @@ func (r *requests) add(began time.Time, took time.Duration, repeats []string, er
 	}
 }
 
-// wantServed prints how requests went, and wants that none of them failed.
+// wantServed logs how requests went, and checks that none of them failed.
 func (s *site) wantServed(what string, r requests) {
 	s.t.Helper()
-	s.t.Logf("%s, every 200 ms meanwhile: %d, %d failed, %d lost between two leaders of etcd, %d repeated as client-go does, %d took longer than %s, the longest %s\n%s",
+	s.t.Logf("%s, every 200 ms: %d, %d failed, %d lost between two leaders of etcd, %d retried as client-go does, %d took longer than %s, the longest %s\n%s",
 		what, r.total, r.failed, r.lost, r.repeated, r.stalled, stall, r.longest, strings.Join(r.unusual, "\n"))
 	if r.failed > 0 || r.total == 0 {
-		s.t.Errorf("%d of %d %s failed, the first of them\n%s", r.failed, r.total, what, strings.Join(r.failures[:min(len(r.failures), 10)], "\n"))
+		s.t.Errorf("%d of %d %s failed, the first ones:\n%s", r.failed, r.total, what, strings.Join(r.failures[:min(len(r.failures), 10)], "\n"))
 	}
 }
 
-// watchReads asks the API through the balancer every 200 ms, each time on a new
-// connection, until the answer is called, and wants it to be served.
+// watchReads reads from the API through the load balancer every 200 ms, each time on a new
+// connection, until the result is called, and checks that no read fails.
 func (s *site) watchReads() func() {
 	_, address := s.Endpoint()
 	client := &http.Client{Timeout: patience, Transport: &http.Transport{
 		DisableKeepAlives: true,
-		// Whose certificate it is has been proved elsewhere; here only the answer counts.
+		// Other tests check the certificate; here only the answer counts.
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
 	var r requests
@@ -123,43 +123,43 @@ func (s *site) watchReads() func() {
 	return func() {
 		s.t.Helper()
 		end()
-		s.wantServed("reads through the balancer", r)
+		s.wantServed("reads through the load balancer", r)
 	}
 }
 
-// lostByLeaders are etcd's answers to a write that was under way to the leader
-// when another one took over, as at the restart of the leader's member, which
-// hands over first: a leader drops what comes while it does. etcd does not try
-// again, and neither does who asked.
+// lostByLeaders are etcd's answers to a write that was on its way to the leader when another
+// member became leader, for example when the leader's member restarts, which hands over the
+// leadership first: a leader drops requests during the hand-over. Neither etcd nor its client
+// retries.
 var lostByLeaders = []string{"etcdserver: leader changed", "etcdserver: request timed out, possibly due to previous leader failure"}
 
-// perhapsByLeaders are answers to such a write as well, of the member that gave the
-// leadership away and of those that have not got it, and to others.
+// perhapsByLeaders are answers to such a write as well, from the member that gave up the
+// leadership and from the other followers, but also to other requests.
 var perhapsByLeaders = []string{"raft proposal dropped", "etcdserver: request timed out"}
 
-// lostByLeaders reports whether a write was lost between two leaders: it ended with such an
-// answer, and if others get it as well, a member got another leader meanwhile.
+// lostByLeaders reports whether a write was lost between two leaders: it got such an answer and,
+// if other requests can get the same answer, a member also got another leader in that time.
 func (s *site) lostByLeaders(err error, began time.Time, took time.Duration) bool {
 	said := func(text string) bool { return strings.Contains(err.Error(), text) }
 	return slices.ContainsFunc(lostByLeaders, said) || slices.ContainsFunc(perhapsByLeaders, said) && s.handedOver(began, began.Add(took))
 }
 
-// handedOver reports whether one of etcd's members got another leader between two moments,
-// by the members' logs.
+// handedOver reports whether one of etcd's members got another leader in a period, according to
+// the members' logs.
 func (s *site) handedOver(from, to time.Time) bool {
 	return slices.ContainsFunc(s.etcdLog(from, to), func(line string) bool {
 		return strings.Contains(line, " elected leader ") || strings.Contains(line, " changed leader ")
 	})
 }
 
-// etcdLog returns what the members of etcd logged between two moments, or within a second
-// of them. What the kubelet has removed with a pod it does not have.
+// etcdLog returns what the members of etcd logged in a period, extended by a second on both
+// sides. It does not include logs that the kubelet has removed with a pod.
 func (s *site) etcdLog(from, to time.Time) (lines []string) {
 	from, to = from.Add(-time.Second), to.Add(time.Second)
 	for _, h := range s.planes {
 		log, err := s.Exec(context.Background(), h.Name, "sh", "-c", "cat /var/log/pods/kube-system_etcd-*/etcd/*.log")
 		if err != nil {
-			continue // its member is just being restarted, and the others tell as well
+			continue // its member is being restarted; the others' logs are enough
 		}
 		for line := range strings.Lines(string(log)) {
 			when, _, _ := strings.Cut(line, " ")
@@ -171,7 +171,7 @@ func (s *site) etcdLog(from, to time.Time) (lines []string) {
 	return lines
 }
 
-// api is access to the API through the balancer, by admin.conf as it is now.
+// api returns a client of the API through the load balancer, with the current admin.conf.
 func (s *site) api(ctx context.Context) (kubernetes.Interface, error) {
 	content, err := s.Exec(ctx, s.planes[0].Name, "cat", "/etc/kubernetes/admin.conf")
 	if err != nil {
@@ -186,7 +186,7 @@ func (s *site) api(ctx context.Context) (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(config)
 }
 
-// writer is access to the ConfigMaps that are written.
+// writer returns a client for the ConfigMaps that the test writes.
 func (s *site) writer(ctx context.Context) (typed.ConfigMapInterface, error) {
 	api, err := s.api(ctx)
 	if err != nil {
@@ -195,19 +195,19 @@ func (s *site) writer(ctx context.Context) (typed.ConfigMapInterface, error) {
 	return api.CoreV1().ConfigMaps("default"), nil
 }
 
-// distrusts reports whether server and client do not trust each other, as where a CA was
-// replaced since the client has read its kubeconfig.
+// distrusts reports whether server and client do not trust each other, for example because a CA
+// was replaced after the client read its kubeconfig.
 func distrusts(err error) bool {
 	return errors.As(err, new(*tls.CertificateVerificationError)) || apierrors.IsUnauthorized(err)
 }
 
-// pollWrites changes a ConfigMap through the balancer every 200 ms, as a
-// controller does with client-go, until the answer is called. Unlike what is read
-// of an API server alone, each has to get through etcd. Who is not trusted any
-// more reads its kubeconfig again, once.
+// pollWrites changes a ConfigMap through the load balancer every 200 ms, as a controller does
+// with client-go, until the result is called. Unlike some reads, which an API server answers
+// alone, each write has to pass through etcd. A client that is no longer trusted reads its
+// kubeconfig again, once.
 func (s *site) pollWrites() func() requests {
 	s.t.Helper()
-	ctx := context.Background() // what was begun is ended: an answer that is not waited for is no failure
+	ctx := context.Background() // not meanwhile's context: cancelling the last write would look like a failure
 	maps, err := s.writer(ctx)
 	if err == nil {
 		_, err = maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "written"}}, metav1.CreateOptions{})
@@ -233,7 +233,7 @@ func (s *site) pollWrites() func() requests {
 		lost := err != nil && s.lostByLeaders(err, began, took)
 		w.add(began, took, nil, err, lost)
 		if err != nil && !lost {
-			s.t.Logf("a write failed: %v; etcd's members logged meanwhile:\n%s", err, strings.Join(s.etcdLog(began, began.Add(took)), ""))
+			s.t.Logf("a write failed: %v; etcd's logs of that time:\n%s", err, strings.Join(s.etcdLog(began, began.Add(took)), ""))
 		}
 	})
 	return func() requests {
@@ -244,23 +244,23 @@ func (s *site) pollWrites() func() requests {
 	}
 }
 
-// watchWrites writes to the API until the answer is called, and wants it to be served.
+// watchWrites writes to the API until the result is called, and checks that no write fails.
 func (s *site) watchWrites() func() {
 	s.t.Helper()
 	written := s.pollWrites()
 	return func() {
 		s.t.Helper()
 		w := written()
-		s.wantServed("writes through the balancer", w)
-		if most := 2 * len(s.planes); w.lost > most { // one is under way at a time, and few come at that moment
+		s.wantServed("writes through the load balancer", w)
+		if most := 2 * len(s.planes); w.lost > most { // only one write is on its way at a time, and few meet a change of leader
 			s.t.Errorf("%d writes were lost between two leaders of etcd, want %d at most", w.lost, most)
 		}
 	}
 }
 
-// watchUsers asks the API through the balancer and the Service from every node,
-// writes to the API, and looks at etcd's quorum, until the answer is called: it
-// prints how often, and wants that nobody was disturbed.
+// watchUsers reads from and writes to the API through the load balancer, calls the Service from
+// every node, and checks etcd's quorum, until the result is called: it logs the numbers, and
+// checks that no user was disturbed.
 func (s *site) watchUsers(service string) func() {
 	s.t.Helper()
 	pods, read, quorum, written := s.pollService(service), s.watchReads(), s.watchQuorum(), s.watchWrites()
@@ -275,11 +275,10 @@ func (s *site) watchUsers(service string) func() {
 	}
 }
 
-// ask gets the URL as every Kubernetes client does (client-go, rest/with_retry.go):
-// an API server that starts or stops may answer that one should come back, and
-// says so with Retry-After; one that stops may also close a connection that it
-// has accepted, without an answer. It tells why it asked again each time, without
-// waiting for a second before it as they do.
+// ask gets the URL with the retries of every Kubernetes client (client-go, rest/with_retry.go):
+// an API server that starts or stops may ask the client to retry, with Retry-After; one that
+// stops may also close an accepted connection without an answer. It returns the reason of each
+// retry. Unlike the clients it does not wait a second before a retry.
 func ask(client *http.Client, url string) (repeats []string, err error) {
 	for range 10 {
 		resp, err := client.Get(url)
@@ -314,10 +313,9 @@ spec:
   - {name: poller, image: %q, imagePullPolicy: Never, args: [poll, "https://kubernetes.default/version", 200ms]}
 `
 
-// pollFromPod asks the API every 200 ms from a pod on a worker, as pods do:
-// through the Service kubernetes.default, where nothing retries. It returns when
-// the API has answered once; the answer to the call is how often it was asked
-// since, how often that failed, and how it failed last.
+// pollFromPod calls the API every 200 ms from a pod on a worker, as pods do: through the Service
+// kubernetes.default, without retries. It returns after the API has answered once; its result
+// returns how many calls there were since, how many failed, and the last failure.
 func (s *site) pollFromPod() func() (total, failed int, last string) {
 	s.t.Helper()
 	pod := fmt.Sprintf(poller, s.nodeName(s.workers[0]), lab.WorkloadImage)
@@ -332,11 +330,11 @@ func (s *site) pollFromPod() func() (total, failed int, last string) {
 		return strings.Split(strings.TrimSpace(string(out)), "\n")
 	}
 	before := 0
-	s.eventually("a pod is answered by kubernetes.default", func() (string, bool) {
+	s.eventually("kubernetes.default answers a pod", func() (string, bool) {
 		all := lines()
 		before = len(all)
 		last := all[before-1]
-		return last, strings.HasSuffix(last, "{") // the beginning of an answer
+		return last, strings.HasSuffix(last, "{") // the start of an answer
 	})
 	return func() (total, failed int, last string) {
 		s.t.Helper()

@@ -15,8 +15,8 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// pools are how workers take their turns: the canary of a pool, a pause, and then
-// those of no pool, of which no more than a half may be down.
+// pools is the order of upgrades of workers: the canary of a pool, a pause, and then the workers
+// without a pool, of which at most half may be down.
 const pools = `  install { artifacts = "./artifacts" }
   upgrade {
     max_unavailable = "50%"
@@ -28,13 +28,13 @@ const pools = `  install { artifacts = "./artifacts" }
   }
 `
 
-// beta is HCL that has the API servers serve what a later release does not.
+// beta is HCL that makes the API servers serve an API that a later release does not.
 const beta = `  api_server {
     arg "runtime-config" { value = "networking.k8s.io/v1beta1=true" }
   }
 `
 
-// addressRange is written in a version of its API that the next release does not serve.
+// addressRange uses an API version that the next release does not serve.
 const addressRange = `
 apiVersion: networking.k8s.io/v1beta1
 kind: ServiceCIDR
@@ -42,8 +42,8 @@ metadata: {name: extra}
 spec: {cidrs: [10.250.0.0/24]}
 `
 
-// TestPools upgrades three workers in batches, with a canary and a pause. The plan
-// tells who uses an API that goes with it.
+// TestPools upgrades three workers in batches, with a canary and a pause. It checks that the plan
+// names the users of an API that the upgrade removes.
 func TestPools(t *testing.T) {
 	long(t)
 	beside(t, 6*time.Minute)
@@ -79,16 +79,16 @@ func TestPools(t *testing.T) {
 	s.wantNoChanges()
 }
 
-// turns are how nodes were emptied: in which order they were first seen without
-// leave for new pods, when that was, and how many workers were so at once.
+// turns are the drains of nodes: the order in which they were first seen as unschedulable, when
+// that was, and how many workers were unschedulable at once.
 type turns struct {
 	order []string
 	at    map[string]time.Time
 	most  int
 }
 
-// watchTurns looks at the nodes every 200 ms until the answer is called. While the
-// only API server restarts nobody knows, and no worker has its turn.
+// watchTurns polls the nodes every 200 ms until the result is called. While the only API server
+// restarts there is no information, but then no worker is being drained.
 func (s *site) watchTurns() func() turns {
 	s.t.Helper()
 	api, err := s.api(context.Background())
@@ -121,32 +121,32 @@ func (s *site) watchTurns() func() turns {
 	}
 }
 
-// wantTurns wants the workers to have had their turns one after the other, and the
-// pause behind the canary to have been waited for.
+// wantTurns checks that the workers were drained one after the other, with the pause after the
+// canary.
 func (s *site) wantTurns(seen turns) {
 	s.t.Helper()
-	s.t.Logf("nodes were emptied in the order %v, %d workers at once at most", seen.order, seen.most)
+	s.t.Logf("nodes were drained in the order %v, at most %d workers at once", seen.order, seen.most)
 	if want := []string{"cp1", "w3", "w1", "w2"}; !slices.Equal(seen.order, want) || seen.most != 1 {
-		s.t.Errorf("nodes were emptied in the order %v, %d workers at once; want %v and one", seen.order, seen.most, want)
+		s.t.Errorf("nodes were drained in the order %v, %d workers at once; want %v and one", seen.order, seen.most, want)
 	}
 	annotation := strings.ReplaceAll(planner.LetInAnnotation, ".", `\.`)
 	letIn, _, _ := strings.Cut(s.kubectl("get", "node", "w3", "-o", "jsonpath={.metadata.annotations."+annotation+"}"), " ")
 	began, err := time.Parse(time.RFC3339, letIn)
 	if err != nil {
-		s.t.Fatalf("the canary does not know when it was let in again: %v", err)
+		s.t.Fatalf("the canary has no valid time of its uncordon: %v", err)
 	}
 	if pause := seen.at["w1"].Sub(began); pause < 25*time.Second {
-		s.t.Errorf("the worker behind the canary had its turn %s after that was let in, want a pause of 25s", pause)
+		s.t.Errorf("the worker after the canary was drained %s after the canary's uncordon, want a pause of 25s", pause)
 	}
 }
 
-// wantInOrder wants a text to have parts in their order.
+// wantInOrder checks that a text contains the parts in this order.
 func wantInOrder(t testing.TB, text string, parts ...string) {
 	t.Helper()
 	for i, p := range parts {
 		_, rest, found := strings.Cut(text, p)
 		if !found {
-			t.Errorf("%q is not printed behind %q", p, parts[:i])
+			t.Errorf("%q is not printed after %q", p, parts[:i])
 			return
 		}
 		text = rest

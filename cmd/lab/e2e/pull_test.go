@@ -24,9 +24,9 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
-// TestPull makes a cluster whose images are in a registry and nowhere else: they are
-// pulled by the hosts' own runtime, when it is founded and where one is missing
-// later. One that the registry does not have is told of before anything is disrupted.
+// TestPull creates a cluster whose images are only in a registry: the hosts' own runtime pulls
+// them, at creation and when one is missing later. An image that the registry does not have is
+// reported before anything is disrupted.
 func TestPull(t *testing.T) {
 	long(t)
 	beside(t, 3*time.Minute)
@@ -38,7 +38,7 @@ func TestPull(t *testing.T) {
 	before := s.listings()
 	s.wantServedCRI(s.workers[0])
 
-	// All images are there but one.
+	// The registry has all images but one.
 	scheduler := "kube-scheduler:" + s.Release().Kubernetes
 	for _, image := range s.Release().Images() {
 		if image := path.Base(image); image != scheduler && !strings.HasPrefix(image, "workload:") {
@@ -48,7 +48,7 @@ func TestPull(t *testing.T) {
 	s.wantNotPulled(s.planes[0], m.repository+"/"+scheduler)
 	for _, h := range s.hosts() {
 		if begun := s.sh(h.Name, "ls /etc/kubernetes/manifests/* /var/lib/kubelet/config.yaml 2>/dev/null; crictl pods --quiet"); begun != "" {
-			t.Errorf("something runs on %s, of which an image is missing:\n%s", h.Name, begun)
+			t.Errorf("something runs on %s although an image is missing:\n%s", h.Name, begun)
 		}
 	}
 
@@ -60,7 +60,7 @@ func TestPull(t *testing.T) {
 	s.wantNoOperation()
 	for _, image := range strings.Fields(s.kubectl("get", "pods", "-n", "kube-system", "-o", "jsonpath={.items[*].spec.containers[*].image}")) {
 		if !strings.HasPrefix(image, m.repository+"/") {
-			t.Errorf("a pod runs %s, want one of %s", image, m.repository)
+			t.Errorf("a pod runs image %s, want one from %s", image, m.repository)
 		}
 	}
 
@@ -80,29 +80,29 @@ func TestPull(t *testing.T) {
 	}
 }
 
-// wantServedCRI wants a host refused before anything is done whose containerd is
-// configured as Docker's package does it.
+// wantServedCRI checks that a host whose containerd is configured as in Docker's package is
+// refused before anything is changed.
 func (s *site) wantServedCRI(h lab.Host) {
 	s.t.Helper()
 	s.sh(h.Name, `cd /etc/containerd && mv config.toml /root && printf 'disabled_plugins = ["cri"]\n' >config.toml && systemctl restart containerd`)
 	r := s.run("plan", "-no-color")
 	s.sh(h.Name, "mv /root/config.toml /etc/containerd && systemctl restart containerd")
 	if r.code != 1 || !strings.Contains(strings.Join(strings.Fields(r.out), " "), "containerd is running but does not serve the CRI") {
-		s.t.Errorf("a host whose containerd does not serve the CRI: %d\n%s", r.code, r.out)
+		s.t.Errorf("a host whose containerd does not serve the CRI: exit code %d\n%s", r.code, r.out)
 	}
 }
 
-// wantNotPulled wants an apply to fail for an image of a host, and to say so.
+// wantNotPulled checks that apply fails and names the image that a host cannot pull.
 func (s *site) wantNotPulled(h lab.Host, image string) {
 	s.t.Helper()
 	r := s.run("apply", "-auto-approve", "-no-color")
 	if r.code != 1 {
-		s.t.Errorf("apply with an image that is nowhere: exit code %d, want 1", r.code)
+		s.t.Errorf("apply with an image that does not exist: exit code %d, want 1", r.code)
 	}
 	wantContains(s.t, words(r.out), fmt.Sprintf("node.cp[%q]/images (%s)", h.Name, h.Address()), "cannot pull image "+image, "not found", "To do: ")
 }
 
-// absentImage asks for an image that the registry does not have: nothing of the
+// absentImage configures an image that the registry does not have, and checks that nothing in the
 // running cluster changes.
 func (s *site) absentImage(m *mirror) {
 	extra := s.extra
@@ -116,13 +116,13 @@ func (s *site) absentImage(m *mirror) {
 	s.wantNoChanges()
 }
 
-// removedImage removes an image from a host, and has it pulled again by a client of
-// the runtime's.
+// removedImage removes an image from a host, and checks that the given client of the runtime
+// pulls it again.
 func (s *site) removedImage(m *mirror, client string) {
 	w := s.workers[0]
 	image := m.repository + "/kube-proxy:" + s.Release().Kubernetes
 	s.sh(w.Name, "ctr --namespace k8s.io images remove --sync "+image)
-	s.eventually("the runtime does not know "+image, func() (string, bool) {
+	s.eventually("the runtime no longer has "+image, func() (string, bool) {
 		out := s.sh(w.Name, "ctr --namespace k8s.io images list --quiet")
 		return out, !strings.Contains(out, image)
 	})
@@ -131,7 +131,7 @@ func (s *site) removedImage(m *mirror, client string) {
 	r := s.must("apply", "-auto-approve", "-no-color")
 	wantContains(s.t, r.out, fmt.Sprintf("+ image %q", image), "Plan: 0 to add, 1 to change, 0 to destroy.", "Apply complete!")
 	if n := m.asked(w); n == 0 {
-		s.t.Errorf("%s has not asked the registry for %s with %s", w.Name, image, client)
+		s.t.Errorf("%s has not pulled %s from the registry with %s", w.Name, image, client)
 	}
 	wantContains(s.t, s.sh(w.Name, "ctr --namespace k8s.io images list --quiet"), image)
 	s.wantNoChanges()
@@ -140,18 +140,18 @@ func (s *site) removedImage(m *mirror, client string) {
 	}
 }
 
-// mirror is a registry on the lab's network.
+// mirror is a registry in the lab's network.
 type mirror struct {
 	*site
-	// repository is where the images of Kubernetes are.
+	// repository is the repository with the images of Kubernetes.
 	repository string
 
 	mu       sync.Mutex
 	requests map[string]int // by address
 }
 
-// mirror serves an empty registry to the hosts, whose runtime knows that it speaks
-// plain HTTP.
+// mirror serves an empty registry to the hosts, whose runtime is configured to use plain HTTP for
+// it.
 func (s *site) mirror() *mirror {
 	s.t.Helper()
 	_, address := s.Endpoint()
@@ -176,13 +176,13 @@ func (s *site) mirror() *mirror {
 	settings := fmt.Sprintf("server = \"http://%[1]s\"\n[host.\"http://%[1]s\"]\n  capabilities = [\"pull\", \"resolve\"]\n", l.Addr())
 	for _, h := range s.hosts() {
 		s.sh(h.Name, "mkdir -p "+folder+" && cat >"+folder+"/hosts.toml <<'E'\n"+settings+"E\n")
-		// Its own default is a list of two folders, which it does not find anything in.
+		// The default is a list of two folders, in which the runtime finds nothing.
 		s.sh(h.Name, "printf '\\n[plugins.\"io.containerd.cri.v1.images\".registry]\\n  config_path = \"/etc/containerd/certs.d\"\\n' >>/etc/containerd/config.toml && systemctl restart containerd")
 	}
 	return m
 }
 
-// push puts one of the lab's images into the registry.
+// push pushes one of the lab's images to the registry.
 func (m *mirror) push(image string) {
 	m.t.Helper()
 	for i, file := range m.Artifacts().Images() {
@@ -206,7 +206,7 @@ func (m *mirror) push(image string) {
 	m.t.Fatalf("the lab has no image %s", image)
 }
 
-// asked returns how often a host has asked for an image since it was last counted.
+// asked returns how many manifests a host has requested since the last count.
 func (m *mirror) asked(h lab.Host) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// TestReboot founds a cluster on hosts whose fstab has swap, and reboots them: the
-// cluster is back by itself, swap is not, and there is nothing to plan. Destroy lets
-// the next boot turn swap on again. (That swap itself goes off and on is proved over
-// simulated hosts: it would be this machine's.)
+// TestReboot creates a cluster on hosts whose fstab has swap, and reboots them: the cluster comes
+// back by itself, swap stays off, and the plan has no changes. After destroy the next boot turns
+// swap on again. (Turning swap itself off and on is tested on simulated hosts: here it would be
+// this machine's swap.)
 func TestReboot(t *testing.T) {
 	long(t)
 	beside(t, 3*time.Minute)
@@ -46,7 +46,7 @@ func TestReboot(t *testing.T) {
 	s.wantSwapAtBoot("static")
 }
 
-// wantSwapAtBoot wants systemd to say so of what pulls swap in at a boot.
+// wantSwapAtBoot checks what systemctl is-enabled reports for swap.target.
 func (s *site) wantSwapAtBoot(want string) {
 	s.t.Helper()
 	for _, h := range s.hosts() {

@@ -18,9 +18,9 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
-// TestKilled founds, changes and destroys a small cluster with commands that
-// are killed with SIGKILL in the middle of steps; the same command again
-// converges. Then its state file is lost, and recreated.
+// TestKilled creates, changes and destroys a small cluster with commands that are killed with
+// SIGKILL in the middle of steps; running the same command again converges. Then its state file
+// is lost and recovered.
 func TestKilled(t *testing.T) {
 	long(t)
 	beside(t, 10*time.Minute)
@@ -52,9 +52,9 @@ func TestKilled(t *testing.T) {
 	s.wantGone(before)
 }
 
-// killedIn runs a command and kills it as soon as its journal says that an
-// operation of the step has begun. A step that an earlier command has done is
-// not run again; the command then ends by itself.
+// killedIn runs a command and kills it as soon as its journal records that an operation of the
+// step has begun. It fails if the command ends before that, as when an earlier command has
+// already completed the step.
 func (s *site) killedIn(command, step string, more ...string) {
 	s.t.Helper()
 	fmt.Fprintf(os.Stderr, "\n(killed in %s:)", step)
@@ -64,15 +64,15 @@ func (s *site) killedIn(command, step string, more ...string) {
 		s.t.Fatal(err)
 	}
 	if err := <-r.ended; err == nil {
-		s.t.Fatalf("kubewright %s was done before it could be killed in %s", command, step)
+		s.t.Fatalf("kubewright %s ended before it could be killed in %s", command, step)
 	}
 }
 
-// key is that of a node in an address.
+// key matches the key of a node in an address.
 var key = regexp.MustCompile(`\["[^"]*"\]`)
 
-// begun reports whether an operation of the step has begun in these lines. A step of a
-// node without a key is that of any node of the block.
+// begun reports whether an operation of the step has begun in these lines. A step of a node
+// without a key matches any node of the block.
 func begun(lines []byte, step string) bool {
 	for line := range bytes.Lines(lines) {
 		var entry struct{ Step, Event string }
@@ -83,8 +83,8 @@ func begun(lines []byte, step string) bool {
 	return false
 }
 
-// loseState removes the state: nothing is founded and nothing changed, the plan
-// says whose the hosts are and how to go on, and that works.
+// loseState removes the state and checks that nothing is created or changed, that the plan says
+// to which cluster the hosts belong and how to recover, and that this works.
 func (s *site) loseState() {
 	s.t.Helper()
 	files, err := filepath.Glob(filepath.Join(s.dir, "kubewright.state.json*"))
@@ -111,9 +111,9 @@ func (s *site) loseState() {
 	s.wantNoChanges()
 }
 
-// TestSeatIsDown: of three control planes the first, through which the cluster
-// is spoken to, has no API server. The plan sees the cluster through another
-// one and puts right exactly that.
+// TestSeatIsDown stops the API server of the first of three control planes, through which
+// kubewright accesses the cluster. It checks that the plan uses another one and repairs only the
+// stopped one.
 func TestSeatIsDown(t *testing.T) {
 	long(t)
 	beside(t, 4*time.Minute)
@@ -133,12 +133,12 @@ func TestSeatIsDown(t *testing.T) {
 	}
 	wantContains(t, r.out, apiServerFile, "Plan: 0 to add, 1 to change, 0 to destroy.")
 	if n := strings.Count(r.out, "  + file") + strings.Count(r.out, "  ~ file"); n != 1 {
-		t.Errorf("the plan has %d files, want the manifest alone", n)
+		t.Errorf("the plan has %d files, want only the manifest", n)
 	}
 	s.must("apply", "-auto-approve", "-no-color")
 	s.wantNoChanges()
 	if out := s.sh(s.planes[1].Name, "kubectl --kubeconfig /etc/kubernetes/admin.conf get leases -n kube-system -o name"); strings.Contains(out, "kubewright") {
-		t.Errorf("the lease was not given back:\n%s", out)
+		t.Errorf("the lease was not released:\n%s", out)
 	}
 	s.wantCluster()
 	s.wantWorkload()

@@ -11,21 +11,20 @@ import (
 	"time"
 )
 
-// TestRotation rotates the CA of the cluster and that of front proxies.
+// TestRotation rotates the cluster's CA and the front proxy CA.
 func TestRotation(t *testing.T) {
 	long(t)
 	testRotation(t, "e2er", 1, "ca", "front-proxy-ca")
 }
 
-// TestEtcdRotation rotates the CA of etcd.
+// TestEtcdRotation rotates etcd's CA.
 func TestEtcdRotation(t *testing.T) {
 	long(t)
 	testRotation(t, "e2ere", 1, "etcd-ca")
 }
 
-// testRotation rotates CAs on three control planes and workers. A Deployment
-// behind a Service, the API through the balancer and the quorum of etcd are looked
-// at all the while.
+// testRotation rotates CAs on three control planes and workers. It continuously checks a
+// Deployment behind a Service, the API through the load balancer, and etcd's quorum.
 func testRotation(t *testing.T, name string, workers int, cas ...string) {
 	s := newSite(t, name, 3, workers)
 	s.logIn()
@@ -58,15 +57,14 @@ func testRotation(t *testing.T, name string, workers int, cas ...string) {
 // casOf prints the files of the CAs with their digests.
 const casOf = "cd /etc/kubernetes/pki && find . -name 'ca[.-]*' -o -name 'front-proxy-ca*' | sort | xargs sha256sum"
 
-// wantRotated wants so many files of CAs to be others than before, all of them the
-// same on all control planes, and, where the cluster's was rotated, nobody to know
-// the old one.
+// wantRotated checks that this number of CA files has changed, that all control planes have the
+// same files, and, if the cluster's CA was rotated, that no component trusts the old one.
 func (s *site) wantRotated(old map[string]string, clusters bool, files int) {
 	s.t.Helper()
 	now := s.onPlanes(casOf)
 	for _, h := range s.planes {
 		if now[h.Name] != now[s.planes[0].Name] || len(strings.Split(now[h.Name], "\n")) != 6 {
-			s.t.Errorf("%s has\n%s", h.Name, now[h.Name])
+			s.t.Errorf("%s has the CA files\n%s", h.Name, now[h.Name])
 		}
 		changed := 0
 		for _, line := range strings.Split(now[h.Name], "\n") {
@@ -75,7 +73,7 @@ func (s *site) wantRotated(old map[string]string, clusters bool, files int) {
 			}
 		}
 		if changed != files {
-			s.t.Errorf("%s has %d new files of CAs, want %d:\n%s\nbefore:\n%s", h.Name, changed, files, now[h.Name], old[h.Name])
+			s.t.Errorf("%s has %d new CA files, want %d:\n%s\nbefore:\n%s", h.Name, changed, files, now[h.Name], old[h.Name])
 		}
 	}
 	for _, h := range s.hosts() {
@@ -85,7 +83,7 @@ func (s *site) wantRotated(old map[string]string, clusters bool, files int) {
 		}
 	}
 	if out, err := s.Exec(context.Background(), s.planes[0].Name, "kubectl", "--kubeconfig", "/root/old.conf", "get", "--raw", "/readyz"); (err != nil) != clusters {
-		s.t.Errorf("a kubeconfig from before: %v\n%s", err, out)
+		s.t.Errorf("a kubeconfig from before the rotation: %v\n%s", err, out)
 	}
 	s.sh(s.planes[0].Name, "rm /root/old.conf")
 	if out := s.sh(s.planes[0].Name, "kubeadm certs check-expiration 2>&1"); strings.Contains(out, "MISSING") || strings.Contains(out, "<invalid>") {

@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// TestSaved carries out a saved plan, and one that is approved by its digest, on a
-// cluster that runs; when what the plan rests on has moved there, neither does
-// anything.
+// TestSaved applies a saved plan, and a plan that is approved by its digest, on a running
+// cluster; if what the plan depends on has changed, neither changes anything.
 func TestSaved(t *testing.T) {
 	long(t)
 	beside(t, 3*time.Minute)
@@ -28,7 +27,7 @@ func TestSaved(t *testing.T) {
 	s.wantCluster()
 }
 
-// podsAndPool configures how many pods a kubelet takes, and the worker's label.
+// podsAndPool configures the kubelets' maxPods and the worker's label.
 func (s *site) podsAndPool(pods int, pool string) {
 	s.t.Helper()
 	s.kubelet = fmt.Sprintf("\n      maxPods = %d", pods)
@@ -36,8 +35,8 @@ func (s *site) podsAndPool(pods int, pool string) {
 	s.configure()
 }
 
-// savedPlan saves a plan, moves what it binds on a host and then in the API, puts
-// that back, and has the plan carried out, once.
+// savedPlan saves a plan, changes what it depends on, on a host and then in the API, reverts
+// that, and applies the plan, which works only once.
 func (s *site) savedPlan() {
 	w := s.workers[0].Name
 	s.podsAndPool(120, "general")
@@ -58,7 +57,7 @@ func (s *site) savedPlan() {
 	r = s.must(saved...)
 	wantContains(s.t, r.out, "Apply complete!")
 	if strings.Contains(r.out, "Enter a value") {
-		s.t.Error("somebody is asked about a plan that was saved for this")
+		s.t.Error("apply of a saved plan asks for approval")
 	}
 	s.wantNoChanges()
 	s.wantRefused(saved, "Saved plan is stale", "It was applied already, to its end")
@@ -66,8 +65,8 @@ func (s *site) savedPlan() {
 
 var approveCommand = regexp.MustCompile(`kubewright apply (-approve=[0-9a-f]+)\n`)
 
-// approvedPlan approves a plan by its digest: another configuration, and a host that
-// is not as it was, make another plan.
+// approvedPlan approves a plan by its digest, and checks that a changed configuration or host
+// makes it another plan.
 func (s *site) approvedPlan() {
 	w := s.workers[0].Name
 	s.podsAndPool(130, "general")
@@ -86,14 +85,13 @@ func (s *site) approvedPlan() {
 
 	wantContains(s.t, s.must(approved...).out, "Apply complete!")
 	s.wantNoChanges()
-	s.eventually("the kubelet takes as many pods as was approved", func() (string, bool) {
+	s.eventually("the kubelet uses the approved maxPods", func() (string, bool) {
 		out := s.podsOf(w)
 		return out, out == "130"
 	})
 }
 
-// wantRefused wants a command to end with an error that says so, and nothing to be
-// touched.
+// wantRefused checks that a command fails with these texts and changes nothing.
 func (s *site) wantRefused(command []string, says ...string) {
 	s.t.Helper()
 	before := s.stands()

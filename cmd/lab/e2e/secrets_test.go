@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// TestKubeadmJoinsAControlPlane makes a cluster with uploaded certificates and a
-// token of the user's, and real kubeadm joins a second control plane by them.
-// One argument is sensitive: it is on the host alone, as are keys and token. The key of
-// the uploaded certificates is printed, this once.
+// TestKubeadmJoinsAControlPlane creates a cluster with uploaded certificates and a token from the
+// user, with which real kubeadm joins a second control plane. One argument is sensitive: like
+// keys and token it exists only on the host. The key of the uploaded certificates is printed,
+// only this once.
 func TestKubeadmJoinsAControlPlane(t *testing.T) {
 	long(t)
 	beside(t, 3*time.Minute)

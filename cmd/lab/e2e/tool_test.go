@@ -19,7 +19,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
-// site is a lab together with an operator's folder for it.
+// site is a lab with a folder of an operator for it.
 type site struct {
 	*lab.Lab
 	t   reporter
@@ -32,37 +32,37 @@ type site struct {
 	kubelet string
 	// proxy is HCL inside the configuration of kube-proxy.
 	proxy string
-	// top is HCL beside the blocks of the cluster and its nodes.
+	// top is HCL at the top level.
 	top string
 	// endpoint is the name of the cluster's endpoint; empty is the lab's.
 	endpoint string
-	// user is whom one logs in as; empty is root.
+	// user is the login user; empty is root.
 	user string
-	// on is the host that kubewright runs on; empty is this machine.
+	// on is the host on which kubewright runs; empty is this machine.
 	on string
-	// env is what kubewright's environment has besides.
+	// env is added to kubewright's environment.
 	env []string
-	// names are the node names of hosts that are named otherwise.
+	// names are the node names of hosts whose nodes have another name.
 	names map[string]string
-	// givenCA reports whether the cluster's CA is the operator's, whose certificate may be issued
-	// again for the same key.
+	// givenCA reports whether the cluster's CA is the operator's, whose certificate may be
+	// renewed with the same key.
 	givenCA bool
-	// externalEtcd reports whether no control plane has a member.
+	// externalEtcd reports whether no control plane has an etcd member.
 	externalEtcd bool
-	// unsigned reports whether nothing in the cluster can sign what kubelets ask for.
+	// unsigned reports whether nothing in the cluster can sign the kubelets' CSRs.
 	unsigned bool
-	// domain is that of Services; empty is cluster.local.
+	// domain is the DNS domain of Services; empty is cluster.local.
 	domain string
-	// algorithm is that of new keys; empty is the default.
+	// algorithm is the algorithm of new keys; empty is the default.
 	algorithm string
-	// unseen reports whether the operator has no keys of hosts: what a host shows first is
-	// accepted, and kept in the state.
+	// unseen reports whether the operator has no host keys: the first key that a host shows is
+	// accepted, and stored in the state.
 	unseen bool
-	// version of Kubernetes in the configuration; empty is the lab's.
+	// version is the Kubernetes version in the configuration; empty is the lab's.
 	version string
 }
 
-// newSite brings up a lab of prepared hosts, which goes with the test.
+// newSite starts a lab of prepared hosts, which is removed at the end of the test.
 func newSite(t *testing.T, name string, planes, workers int) *site {
 	t.Helper()
 	return newSiteOf(t, lab.Options{Name: name, ControlPlanes: planes, Workers: workers})
@@ -74,7 +74,7 @@ func newSiteOf(t *testing.T, o lab.Options) *site {
 	o.Log = os.Stderr
 	l, err := lab.Up(context.Background(), o)
 	if err != nil {
-		t.Fatalf("cannot bring up the lab: %v", err)
+		t.Fatalf("cannot start the lab: %v", err)
 	}
 	downWith(t, l)
 	s := &site{Lab: l, t: reporter{t}, dir: t.TempDir()}
@@ -89,7 +89,8 @@ func newSiteOf(t *testing.T, o lab.Options) *site {
 	return s
 }
 
-// downWith takes a lab down with the test: the next one of its name would not come up.
+// downWith removes a lab at the end of the test: otherwise the next one of its name could not
+// start.
 func downWith(t *testing.T, l *lab.Lab) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -102,7 +103,7 @@ func downWith(t *testing.T, l *lab.Lab) {
 	})
 }
 
-// long skips a test of the long matrices unless those were asked for.
+// long skips a test of the long matrices unless they are requested.
 func long(t *testing.T) {
 	t.Helper()
 	if os.Getenv("KUBEWRIGHT_E2E_ALL") == "" {
@@ -155,7 +156,7 @@ connection {
 	}
 }
 
-// kubeletExtra returns a second kubelet setting, when the test asks for one.
+// kubeletExtra returns further kubelet settings, if the test has any.
 func (s *site) kubeletExtra() string {
 	if strings.Contains(s.extra, "# maxPods") {
 		return "\n      maxPods = 120"
@@ -174,7 +175,7 @@ func (s *site) node(b *strings.Builder, block, role string, hosts []lab.Host, ex
 	fmt.Fprintf(b, "  }\n  cluster = cluster.prod\n  role    = %q\n  address = each.value[0]\n  advertise_addresses = each.value\n%s}\n", role, extra)
 }
 
-// quoted lists a host's addresses for HCL.
+// quoted formats a host's addresses for an HCL list.
 func quoted(h lab.Host) string {
 	var words []string
 	for _, a := range h.Addresses {
@@ -183,7 +184,7 @@ func quoted(h lab.Host) string {
 	return strings.Join(words, ", ")
 }
 
-// result is what a command printed.
+// result is a command's output, exit code and duration.
 type result struct {
 	out  string
 	code int
@@ -208,10 +209,10 @@ func (s *site) run(args ...string) result {
 	return r
 }
 
-// operatorFolder is on the host that kubewright runs on, with the program.
+// operatorFolder is the folder of the program and its files on the host on which kubewright runs.
 const operatorFolder = "/root/kubewright-e2e"
 
-// command is kubewright in the operator's folder, here or on a host.
+// command returns a kubewright command in the operator's folder, here or on a host.
 func (s *site) command(args ...string) *exec.Cmd {
 	if s.on == "" {
 		cmd := exec.Command(binary(s.t), args...)
@@ -234,7 +235,7 @@ func (s *site) nodeName(h lab.Host) string {
 	return h.Name
 }
 
-// must runs kubewright and wants it to succeed.
+// must runs kubewright and checks that it succeeds.
 func (s *site) must(args ...string) result {
 	s.t.Helper()
 	fmt.Fprintf(os.Stderr, "\n$ kubewright %s\n", strings.Join(args, " "))
@@ -245,7 +246,7 @@ func (s *site) must(args ...string) result {
 	return r
 }
 
-// wantNoChanges plans and wants nothing to do.
+// wantNoChanges runs plan and checks that it has no changes.
 func (s *site) wantNoChanges() result {
 	s.t.Helper()
 	r := s.must("plan", "-detailed-exitcode", "-no-color")
@@ -280,7 +281,7 @@ func (s *site) sh(host, script string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// kubectl runs kubectl with the administrator's rights.
+// kubectl runs kubectl with administrator permissions.
 func (s *site) kubectl(args ...string) string {
 	s.t.Helper()
 	out, err := s.Kubectl(context.Background(), s.planes[0].Name, args...)
@@ -290,12 +291,11 @@ func (s *site) kubectl(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// conditionTimeout is how long a test waits for a condition. It is one for all: what a
-// slow machine takes for a condition is no reason to fail, and one that has not come by
-// then does not come.
+// conditionTimeout is how long a test waits for any condition. It is long, so that a slow machine
+// does not cause a failure; a condition that is not met by then never will be.
 const conditionTimeout = 15 * time.Minute
 
-// eventually waits for a condition and says at the end what was last seen.
+// eventually waits for a condition and, on a timeout, prints what it saw last.
 func (s *site) eventually(what string, check func() (string, bool)) {
 	s.t.Helper()
 	deadline := time.NewTimer(conditionTimeout)

@@ -15,8 +15,8 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/trace"
 )
 
-// TestTrace leads the life that simulated hosts have to lead too, and wants the
-// plans that are kept of it. UPDATE=1 keeps these.
+// TestTrace runs the same life as the tests on simulated hosts, and checks that its plans equal
+// the recorded ones. UPDATE=1 records them.
 func TestTrace(t *testing.T) {
 	long(t)
 	beside(t, 5*time.Minute)
@@ -37,14 +37,14 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// operator leads a life on the hosts of a lab.
+// operator runs a life on the hosts of a lab.
 type operator struct{ *site }
 
 func (o operator) Do(d trace.Deed) { o.sh(d.Host, d.Shell) }
 
-// Write waits as well until the API shows what the act before has restarted as ready,
-// and that it stays so: what is planned in these seconds waits for it. Whoever holds a
-// lease ends some seconds after the API server beside it did.
+// Write also waits until the API shows everything that the previous act restarted as ready, and
+// that it stays ready: a plan made in these seconds waits for it. The holder of a lease ends some
+// seconds after the API server on its host.
 func (o operator) Write(configuration string) {
 	o.write("cluster.hcl", configuration)
 	if o.sh("cp1", "test -e /etc/kubernetes/admin.conf || echo blank") != "" {
@@ -66,7 +66,7 @@ func (o operator) Write(configuration string) {
 
 func (o operator) Run(args ...string) string { return o.must(args...).out }
 
-// place returns the lab as a place to lead a life in.
+// place returns the lab as a place in which to run a life.
 func (s *site) place() trace.Place {
 	endpoint, _ := s.Endpoint()
 	p := trace.Place{

@@ -19,10 +19,9 @@ import (
 
 const upgradeFrom, upgradeTo = "v1.35.8", "v1.36.3"
 
-// TestUpgrade brings a cluster of three control planes and two workers to the
-// next minor version. A Deployment behind a Service, the API through the
-// balancer and the quorum of etcd are looked at all the while. It runs alone, for what
-// its users feel.
+// TestUpgrade upgrades a cluster of three control planes and two workers to the next minor
+// version. It continuously checks a Deployment behind a Service, the API through the load
+// balancer, and etcd's quorum. It runs alone, because it measures the effect on users.
 func TestUpgrade(t *testing.T) {
 	s := newSiteOf(t, lab.Options{Name: "e2eu", Kubernetes: upgradeFrom, MoreImages: []string{upgradeTo}, ControlPlanes: 3, Workers: 2})
 	s.logIn()
@@ -36,16 +35,16 @@ func TestUpgrade(t *testing.T) {
 	s.configure()
 	undisturbed := s.watchUsers(service)
 	r := s.must("apply", "-auto-approve", "-no-color")
-	// What kubeadm's commands take on such hosts, one after another as its guide has
-	// them: upgrade apply, upgrade node on each other control plane, and on workers.
+	// The time of kubeadm's commands on such hosts, one after another as its guide requires:
+	// upgrade apply, then upgrade node on each other control plane and on the workers.
 	byTheBook := 217*time.Second + 2*188*time.Second + 2*6*time.Second
 	t.Logf("upgrade of 3 control planes and 2 workers from %s to %s: %s (kubeadm by the book: %s on 2 cores, once measured)",
 		upgradeFrom, upgradeTo, r.took.Round(100*time.Millisecond), byTheBook)
 	wantContains(t, r.out, "kubernetes_version: 1.35.8 → 1.36.3", "etcd-snapshot", "Apply complete! Resources: 0 added, 6 changed, 0 destroyed.")
 	handed := strings.Count(r.out, ": etcd's leader is ")
 	t.Logf("etcd's leadership was handed over %d times", handed)
-	if handed == 0 { // three times are enough, unless a member that has too much to do loses it in between
-		t.Error("nobody handed it over before its member stopped")
+	if handed == 0 { // usually at most three, more if an overloaded member loses the leadership in between
+		t.Error("no leader was handed over before its member stopped")
 	}
 
 	undisturbed()
@@ -54,7 +53,7 @@ func TestUpgrade(t *testing.T) {
 	s.wantNoChanges()
 }
 
-// artifactsOf returns what the lab makes hosts of a release of.
+// artifactsOf returns the artifacts from which the lab builds hosts of a release.
 func artifactsOf(t testing.TB, version string) build.Artifacts {
 	t.Helper()
 	release, err := build.FindRelease(version)
@@ -72,8 +71,8 @@ func artifactsOf(t testing.TB, version string) build.Artifacts {
 	return a
 }
 
-// bringKubelet puts the kubelet of a release into the folder of artifacts. The
-// images are on the hosts.
+// bringKubelet puts the kubelet of a release into the folder of artifacts. The images are already
+// on the hosts.
 func (s *site) bringKubelet(version string) {
 	s.t.Helper()
 	program, err := os.ReadFile(artifactsOf(s.t, version).Program("kubelet"))
@@ -122,11 +121,10 @@ metadata: {name: shop, namespace: default}
 spec: {selector: {app: shop}, ports: [{port: 80, targetPort: 8080}]}
 `
 
-// deploy makes a Deployment that can be moved without a gap, and returns the
-// address of its Service. kube-proxy asks for no CPU as kubeadm runs it, and on a
-// busy control plane hears late of a pod that goes: by up to half a minute where the API
-// server that it watched has just restarted (client-go, the back-off of a reflector). The
-// preStop of the pods is for that.
+// deploy creates a Deployment that can be moved without a gap, and returns the address of its
+// Service. kube-proxy has no CPU request, as in kubeadm's manifest, so on a busy control plane it
+// learns late that a pod ends: up to half a minute late if the API server that it watched has
+// just restarted (client-go, back-off of a reflector). The pods' preStop covers that time.
 func (s *site) deploy() string {
 	s.t.Helper()
 	if _, err := s.KubectlInput(context.Background(), s.planes[0].Name, fmt.Sprintf(deployment, lab.WorkloadImage), "apply", "-f", "-"); err != nil {
@@ -136,9 +134,10 @@ func (s *site) deploy() string {
 	return "http://" + s.kubectl("get", "service", "shop", "-o", "jsonpath={.spec.clusterIP}") + "/"
 }
 
-// viaKubelet returns what kubectl prints of something that an API server asks a kubelet for.
-// One whose client certificate has changed closes its connections to kubelets when it
-// notices (client-go, transport/cert_rotation.go), and with them what is read just then.
+// viaKubelet returns the output of a kubectl command for which an API server has to ask a
+// kubelet. An API server closes its connections to kubelets when it notices that its client
+// certificate has changed (client-go, transport/cert_rotation.go), which breaks running requests;
+// so it retries.
 func (s *site) viaKubelet(args ...string) string {
 	s.t.Helper()
 	var text string
@@ -165,10 +164,10 @@ spec:
       - {name: poller, image: %q, imagePullPolicy: Never, args: [poll, %q, 200ms], resources: {requests: {cpu: 100m}}}
 `
 
-// pollService asks a Service every 200 ms from a pod on every node, which no
-// drain evicts, and which asks for CPU: on a busy control plane one that does not
-// gets too little to be answered in time. The answer to the call is how that went
-// since all were answered once; what a request took is counted from the one before.
+// pollService calls a Service every 200 ms from a pod on every node. No drain evicts these pods,
+// and they request CPU: without that, a pod on a busy control plane gets too little to receive
+// its answer in time. The result returns the requests since all pods had an answer once; the
+// duration of a request is counted from the previous one.
 func (s *site) pollService(url string) func() requests {
 	s.t.Helper()
 	if _, err := s.KubectlInput(context.Background(), s.planes[0].Name, fmt.Sprintf(pollers, lab.WorkloadImage, url), "apply", "-f", "-"); err != nil {
@@ -202,14 +201,14 @@ func (s *site) pollService(url string) func() requests {
 			}
 		}
 		if restarts := s.kubectl("get", "pods", "-l", "app=pollers", "-o", "jsonpath={.items[*].status.containerStatuses[*].restartCount}"); strings.Trim(restarts, "0 ") != "" {
-			s.t.Errorf("pods that nobody drained were restarted: %s", restarts)
+			s.t.Errorf("pods were restarted without a drain: %s", restarts)
 		}
 		s.kubectl("delete", "daemonset", "pollers")
 		return r
 	}
 }
 
-// polled returns when a request that a poller has printed a line of was answered.
+// polled returns when the request of a poller's output line was answered.
 func polled(t reporter, line string) time.Time {
 	t.Helper()
 	when, _, _ := strings.Cut(line, " ")
@@ -220,8 +219,8 @@ func polled(t reporter, line string) time.Time {
 	return at
 }
 
-// watchQuorum counts the members of etcd that answer, every 200 ms. The answer
-// to the call says when fewer than a quorum did; empty when that never was.
+// watchQuorum counts every 200 ms the members of etcd that answer. The result returns when there
+// were fewer than a quorum, or an empty string.
 func (s *site) watchQuorum() func() string {
 	worst := ""
 	end := meanwhile(func(ctx context.Context) {
@@ -241,7 +240,7 @@ func (s *site) watchQuorum() func() string {
 	}
 }
 
-// etcdServes reports whether a member accepts connections of clients.
+// etcdServes reports whether a member accepts client connections.
 func (s *site) etcdServes(ctx context.Context, h lab.Host) bool {
 	d := net.Dialer{Timeout: time.Second}
 	c, err := d.DialContext(ctx, "tcp", netip.AddrPortFrom(h.Address(), 2379).String())
@@ -251,8 +250,8 @@ func (s *site) etcdServes(ctx context.Context, h lab.Host) bool {
 	return c.Close() == nil
 }
 
-// wantVersion wants every component and every kubelet to be of a version, every
-// node Ready and let in.
+// wantVersion checks that every component and every kubelet has this version, and that every node
+// is Ready and schedulable.
 func (s *site) wantVersion(version string) {
 	s.t.Helper()
 	s.eventually("all nodes are Ready with kubelet "+version, func() (string, bool) {
@@ -272,7 +271,7 @@ func (s *site) wantVersion(version string) {
 		}
 	}
 	if out := s.kubectl("get", "cm", "-n", "kube-system", "kubeadm-config", "-o", "yaml"); !strings.Contains(out, "kubernetesVersion: "+version) {
-		s.t.Errorf("kubeadm-config speaks of another version:\n%s", out)
+		s.t.Errorf("kubeadm-config has another version:\n%s", out)
 	}
 	s.wantCluster()
 }

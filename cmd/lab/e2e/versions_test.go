@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
-// TestVersions is the life of a small cluster of every release that the short
-// tests do not run.
+// TestVersions runs the life of a small cluster for every release that the short tests do not
+// run.
 func TestVersions(t *testing.T) {
 	long(t)
 	beside(t, 45*time.Minute)
@@ -26,8 +26,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// life makes a cluster, finds it unchanged, does what else is asked, and gives
-// the hosts back as they were.
+// life creates a cluster, checks that a plan has no changes, runs the given parts, and checks
+// that destroy restores the hosts.
 func (s *site) life(parts ...func()) {
 	s.t.Helper()
 	s.logIn()

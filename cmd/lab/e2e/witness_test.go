@@ -16,34 +16,33 @@ import (
 	"github.com/kubewright/kubewright/providers/hosttest"
 )
 
-// A witness looks on while kubewright works with its log and its events at their
-// fullest: at the processes of operator and hosts, which all are processes of this
-// machine too, at the journal, which is empty afterwards, and at the tokens by which
-// nodes join, which are gone then.
+// A witness watches kubewright while it runs with its most detailed log and events: the processes
+// of operator and hosts, which are all processes of this machine too; the journal, which is empty
+// afterwards; and the tokens with which nodes join, which are deleted afterwards.
 type witness struct {
 	*site
-	// printed is what each command printed, journal the longest that it was.
+	// printed is the output of each command; journal is the longest content of the journal.
 	printed map[string]string
 	journal string
 	tokens  map[string]bool
-	// processes are the texts that were seen, by where. Looks is how often each process
-	// that is still there was looked at.
+	// processes are the texts that were seen, by place. looks is how often each process that
+	// still exists was read.
 	processes map[place]map[string]bool
 	looks     map[string]int
 }
 
-// place is where a process shows something: its namespace of process ids, its program,
-// and whether that is its command line or its environment.
+// place is where a process shows a text: its PID namespace, its program, and whether the text is
+// its command line or its environment.
 type place struct{ namespace, program, file string }
 
-// witnessLog and witnessLines are the log and the events of what was looked on at.
+// witnessLog and witnessLines are the files of the log and of the events.
 const witnessLog, witnessLines = "witness.log", "witness.jsonl"
 
 func (s *site) witness() *witness {
 	return &witness{site: s, printed: map[string]string{}, tokens: map[string]bool{}, processes: map[place]map[string]bool{}, looks: map[string]int{}}
 }
 
-// must runs kubewright, wants it to succeed, and looks on meanwhile.
+// must runs kubewright, checks that it succeeds, and watches it.
 func (w *witness) must(args ...string) result {
 	w.t.Helper()
 	env := w.env
@@ -56,14 +55,14 @@ func (w *witness) must(args ...string) result {
 	return r
 }
 
-// founds makes the cluster, and saves a plan that would replace keys of it, which is
-// printed in each of its forms.
+// founds creates the cluster, and saves a plan that would replace its keys and prints it in each
+// format.
 func (w *witness) founds() result {
 	w.t.Helper()
 	r := w.must("apply", "-auto-approve", "-no-color", "-json-into="+witnessLines)
 	w.wantCluster()
 	const plan, replace = "witness.kwplan", "-replace=cluster.prod/ca"
-	// A kubelet that was restarted last shows its API server as not ready for some seconds.
+	// After a kubelet's restart its API server is shown as not ready for some seconds.
 	w.eventually("keys can be replaced", func() (string, bool) {
 		r := w.run("plan", "-no-color", replace)
 		return r.out, r.code == 0
@@ -79,7 +78,7 @@ func (w *witness) founds() result {
 
 var bootstrapToken = regexp.MustCompile(`token: "?([a-z0-9]{6}\.[a-z0-9]{16})\b`)
 
-// look looks once.
+// look reads everything once.
 func (w *witness) look() {
 	if journal, err := os.ReadFile(filepath.Join(w.dir, "kubewright.journal")); err == nil && len(journal) > len(w.journal) {
 		w.journal = string(journal)
@@ -92,7 +91,7 @@ func (w *witness) look() {
 	}
 	folder, err := os.Open("/proc")
 	if err != nil {
-		return // want finds nothing
+		return // wantSeen then fails
 	}
 	defer folder.Close()
 	names, _ := folder.Readdirnames(-1)
@@ -101,7 +100,7 @@ func (w *witness) look() {
 		if name[0] < '0' || name[0] > '9' {
 			continue
 		}
-		// Until it executes its program a process shows what its parent shows.
+		// Until a process executes its program, it shows its parent's texts.
 		if looks[name] = w.looks[name] + 1; looks[name] <= 10 {
 			w.lookAt(filepath.Join("/proc", name))
 		}
@@ -109,7 +108,7 @@ func (w *witness) look() {
 	w.looks = looks
 }
 
-// lookAt looks at one process, which may end at any moment.
+// lookAt reads one process, which may end at any moment.
 func (w *witness) lookAt(folder string) {
 	namespace, _ := os.Readlink(filepath.Join(folder, "ns/pid"))
 	program := ""
@@ -139,33 +138,33 @@ func (w *witness) sees(namespace, file, text string) bool {
 	return false
 }
 
-// wantSeen wants the witness to have seen what there was to see.
+// wantSeen checks that the witness has seen everything that exists during a run.
 func (w *witness) wantSeen() {
 	w.t.Helper()
 	for _, step := range []string{"node.cp/certs", "cluster.prod/upload-config"} {
 		if !begun([]byte(w.journal), step) {
-			w.t.Errorf("the journal was not seen while it had %s: it had %d bytes at most", step, len(w.journal))
+			w.t.Errorf("the journal was not seen with step %s: it had at most %d bytes", step, len(w.journal))
 		}
 	}
 	if len(w.tokens) == 0 && len(w.hosts()) > 1 {
-		w.t.Error("no token by which a node joined was seen")
+		w.t.Error("no join token of a node was seen")
 	}
 	own, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	if !w.sees(own, "cmdline", binary(w.t)+"\x00apply\x00") || !w.sees(own, "environ", "\x00KUBEWRIGHT_LOG=trace\x00") {
-		w.t.Error("the process of the operator was not seen")
+		w.t.Error("the operator's process was not seen")
 	}
 	for _, h := range w.hosts() {
-		// What every command of kubewright's on a host begins with (providers/shell).
+		// Every command of kubewright on a host starts with this (providers/shell).
 		if !w.sees(w.sh(h.Name, "readlink /proc/1/ns/pid"), "cmdline", `test "$k" = kubewright-script`) {
 			w.t.Errorf("no process of kubewright on %s was seen", h.Name)
 		}
 	}
 }
 
-// places returns all texts in which a secret could show, by where.
+// places returns all texts in which a secret could appear, by place.
 func (w *witness) places() map[string]string {
 	w.t.Helper()
 	out := map[string]string{"the journal meanwhile": w.journal}
@@ -191,18 +190,18 @@ func (w *witness) places() map[string]string {
 	}
 	for name, least := range map[string]int{witnessLog: 20_000, witnessLines: 10_000, "kubewright.state.json": 10_000} {
 		if n := len(out["the file "+name]); n < least {
-			w.t.Errorf("the file %s has %d bytes: too few to have everything", name, n)
+			w.t.Errorf("the file %s has only %d bytes, too few to be complete", name, n)
 		}
 	}
 	return out
 }
 
-// A hidden value is a secret that is to show nowhere, but where it is meant to be.
+// A hidden value is a secret that must appear only in the places whose name contains but.
 type hidden struct{ what, value, but string }
 
-// wantNoLeak wants no private key that is on a control plane, no token by which a node
-// has joined, and none of these to show in what was printed and written, and in the
-// processes that the witness has seen.
+// wantNoLeak checks that no private key of a control plane, no join token of a node and none of
+// the given secrets appears in the output, in the written files or in the processes that the
+// witness has seen.
 func (w *witness) wantNoLeak(more ...hidden) {
 	w.t.Helper()
 	w.wantSeen()
@@ -215,7 +214,7 @@ func (w *witness) wantNoLeak(more ...hidden) {
 		}
 	}
 	for token := range w.tokens {
-		_, secret, _ := strings.Cut(token, ".") // the first half is its name
+		_, secret, _ := strings.Cut(token, ".") // the first part is its ID
 		always.Hide("the token of a node", secret)
 	}
 	w.wantNone(places, &always, "")
@@ -228,10 +227,10 @@ func (w *witness) wantNoLeak(more ...hidden) {
 	for _, text := range places {
 		size += len(text)
 	}
-	w.t.Logf("%d private keys, %d tokens of nodes and %d more secrets show in none of %d places with %d bytes", len(keys), len(w.tokens), len(more), len(places), size)
+	w.t.Logf("%d private keys, %d tokens of nodes and %d more secrets appear in none of %d places with %d bytes", len(keys), len(w.tokens), len(more), len(places), size)
 }
 
-// wantNone wants no text to hold a secret, but those of a place whose name says so.
+// wantNone checks that no text contains a secret, except in places whose name contains but.
 func (w *witness) wantNone(places map[string]string, secrets *hosttest.Secrets, but string) {
 	w.t.Helper()
 	for where, text := range places {
@@ -244,13 +243,12 @@ func (w *witness) wantNone(places map[string]string, secrets *hosttest.Secrets, 
 	}
 }
 
-// printKeys prints the private keys of a control plane: those of files, and those in
-// kubeconfigs.
+// printKeys prints the private keys of a control plane: those in files and those in kubeconfigs.
 const printKeys = `cd /etc/kubernetes
 for f in pki/*.key pki/etcd/*.key; do echo "file $f"; cat "$f"; done
 for f in *.conf; do echo "file $f"; sed -n 's/.*client-key-data: *//p' "$f" | base64 -d; done`
 
-// privateKeys returns those of all control planes, by host and file.
+// privateKeys returns the private keys of all control planes, by host and file.
 func (s *site) privateKeys() map[string]string {
 	s.t.Helper()
 	out := map[string]string{}
@@ -266,7 +264,7 @@ func (s *site) privateKeys() map[string]string {
 			"admin.conf", "controller-manager.conf", "scheduler.conf",
 		} {
 			if out[h.Name+" "+name] == "" {
-				s.t.Errorf("%s has no private key in %s to look for", h.Name, name)
+				s.t.Errorf("%s has no private key in %s", h.Name, name)
 			}
 		}
 	}

@@ -16,13 +16,13 @@ import (
 	"k8s.io/cluster-bootstrap/token/jws"
 )
 
-// api is an API server that only remembers what it is given.
+// api is an API server that only stores objects.
 type api struct {
 	mu sync.Mutex
-	// objects are by path; order is that of their first making.
+	// objects are by path; order lists the paths by their creation.
 	objects map[string]map[string]any
 	order   []string
-	// patches are what was patched, by path.
+	// patches are the received patches, by path.
 	patches map[string]any
 	pki     string
 	cert    *tls.Certificate
@@ -37,11 +37,11 @@ func newAPI(node string) *api {
 	return a
 }
 
-// trust names the folder with the certificate that the API shows.
+// trust sets the folder with the certificate of the API.
 func (a *api) trust(pki string) { a.pki = pki }
 
-// certificate loads the API server's pair when it is first asked for, since
-// kubeadm makes it only then; it is moved away later.
+// certificate loads the API server's key pair at its first use: kubeadm creates it only then, and
+// moves it away later.
 func (a *api) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -103,7 +103,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// decode reads an object that was sent as JSON or in Kubernetes' protobuf form.
+// decode decodes an object that was sent as JSON or in Kubernetes' protobuf form.
 func decode(body []byte) map[string]any {
 	if o, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil); err == nil && !json.Valid(body) {
 		kinds, _, err := scheme.Scheme.ObjectKinds(o)
@@ -124,7 +124,7 @@ func answer(w http.ResponseWriter, code int, o map[string]any) {
 	_ = json.NewEncoder(w).Encode(o)
 }
 
-// listOf returns an empty list of the resources that kubeadm lists.
+// listOf returns an empty list of a resource that kubeadm lists.
 func listOf(path string) (map[string]any, bool) {
 	for resource, kind := range map[string]string{
 		"/deployments": "apps/v1 DeploymentList", "/daemonsets": "apps/v1 DaemonSetList",
@@ -138,7 +138,7 @@ func listOf(path string) (map[string]any, bool) {
 	return nil, false
 }
 
-// saved is what kubeadm made in the API, in order.
+// saved is what kubeadm created in the API, in order.
 type saved struct {
 	Objects []map[string]any `json:"objects"`
 	Patches map[string]any   `json:"patches"`
@@ -156,7 +156,7 @@ func (a *api) save(path string) error {
 	return writeJSON(path, s)
 }
 
-// signClusterInfo does what the controller manager's signer does for a token.
+// signClusterInfo signs cluster-info for a token, as the controller manager's signer does.
 func (a *api) signClusterInfo(token string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/kubewright/kubewright/planner/kubeadm/kubeadmtest"
 )
 
-// collect reads what kubeadm left in a root, without any private key.
+// collect reads the files that kubeadm left in a root, without any private key.
 func collect(root string) (*kubeadmtest.Golden, error) {
 	g := &kubeadmtest.Golden{}
 	results := filepath.Join(root, "results")

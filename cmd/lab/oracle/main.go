@@ -1,22 +1,20 @@
-// Command oracle asks real kubeadm what it writes and keeps the answers as
-// goldens, to which the tests of package kubeadm compare what it renders. With
-// -check it compares the goldens with what kubeadm writes now.
+// Command oracle runs real kubeadm and keeps its output as goldens, with which the tests of
+// package kubeadm compare what it renders. With -check it compares the goldens with the current
+// output of kubeadm.
 //
-// For each version and each configuration of package kubeadmtest it runs
-// kubeadm init, and kubeadm join on a second host where there is one, in an
-// empty root with a network and host name of its own. kubeadm writes its files
-// there and talks to an API that only remembers objects, so the machine itself
-// is not touched. Private keys are never kept.
+// For each version and each configuration of package kubeadmtest it runs kubeadm init, and
+// kubeadm join on a second host if there is one, in an empty root with its own network and host
+// name. kubeadm writes its files there and talks to an API that only stores objects, so the
+// machine itself is not touched. Private keys are never kept.
 //
-// It needs root on Linux, the programs that "go run ./cmd/lab build" makes,
-// and to be linked statically, since it stands in for systemctl in the empty
-// root:
+// It needs root on Linux, the programs that "go run ./cmd/lab build" builds, and to be linked
+// statically, because it stands in for systemctl in the empty root:
 //
 //	CGO_ENABLED=0 go build -o /tmp/oracle ./cmd/lab/oracle
 //	/tmp/oracle [-check] [-version 1.36.3] [-case default]
 //
-// A golden is kept by its difference from others. With -whole FOLDER all of its files
-// are written there, for what reads them as files (podtypes), and kubeadm is not asked.
+// A golden is stored as its difference from others. With -whole FOLDER all of its files are
+// written there, for tools that read them as files (podtypes), and kubeadm is not run.
 package main
 
 import (
@@ -122,11 +120,11 @@ func (o options) writeWhole(version, name string) error {
 	return nil
 }
 
-// tally counts what was compared.
+// tally counts the compared files.
 type tally struct{ cases, files, equal int }
 
-// ask runs kubeadm for one case and keeps what it wrote, or compares it with
-// what is kept. A golden is kept by its difference from others, which have to be there.
+// ask runs kubeadm for one case and stores its output, or compares it with the golden. A golden
+// is stored as its difference from others, which have to exist.
 func (o options) ask(version, name string, total *tally) error {
 	root, err := os.MkdirTemp("", "oracle-")
 	if err != nil {

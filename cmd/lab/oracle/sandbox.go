@@ -17,11 +17,11 @@ import (
 	"github.com/kubewright/kubewright/planner/kubeadm/kubeadmtest"
 )
 
-// sandboxArg marks the process that lives in the empty root.
+// sandboxArg marks the process that runs in the empty root.
 const sandboxArg = "sandbox"
 
-// prepareRoot puts into an empty folder what kubeadm needs: itself, and this
-// program as systemctl.
+// prepareRoot copies into an empty folder what kubeadm needs: itself, and this program as
+// systemctl.
 func prepareRoot(root, kubeadm string) error {
 	for _, dir := range []string{"bin", "etc", "proc", "dev", "tmp", "var/lib", "results"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
@@ -47,7 +47,7 @@ func prepareRoot(root, kubeadm string) error {
 	return os.WriteFile(filepath.Join(root, "dev/null"), nil, 0o666)
 }
 
-// startSandbox runs this program again with a network, a host name and mounts of its own.
+// startSandbox runs this program again with its own network, host name and mounts.
 func startSandbox(root, version, name string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -63,13 +63,13 @@ func startSandbox(root, version, name string) error {
 	return nil
 }
 
-// sandbox is one case being run.
+// sandbox is one running case.
 type sandbox struct {
 	kubeadmtest.Case
 	api *api
 }
 
-// runSandbox is what the second process does.
+// runSandbox is the main function of the second process.
 func runSandbox(args []string) error {
 	root, version, name := args[0], args[1], args[2]
 	cases := kubeadmtest.Cases()
@@ -98,7 +98,7 @@ func runSandbox(args []string) error {
 	return nil
 }
 
-// network gives the loopback every address of the case.
+// network adds every address of the case to the loopback interface.
 func (s *sandbox) network() error {
 	commands := [][]string{{"link", "set", "lo", "up"}}
 	for _, h := range s.hosts() {
@@ -126,7 +126,7 @@ func (s *sandbox) hosts() []kubeadmtest.Host {
 	return hosts
 }
 
-// apiAddresses returns where kubeadm may look for the API.
+// apiAddresses returns the addresses at which kubeadm may expect the API.
 func (s *sandbox) apiAddresses() []string {
 	var out []string
 	port := s.Cluster.BindPort
@@ -155,7 +155,7 @@ func enter(root string) error {
 	return os.Chdir("/")
 }
 
-// become makes the sandbox one host.
+// become turns the sandbox into one host.
 func (s *sandbox) become(h kubeadmtest.Host) error {
 	if err := syscall.Sethostname([]byte(h.Facts.Hostname)); err != nil {
 		return err
@@ -193,7 +193,7 @@ func writeFiles(files map[string]string) error {
 	return nil
 }
 
-// found is kubeadm init, without what looks at the host or waits for components.
+// found runs kubeadm init, without the phases that inspect the host or wait for components.
 func (s *sandbox) found() error {
 	if err := s.become(s.Founder); err != nil {
 		return err
@@ -226,8 +226,8 @@ func (s *sandbox) found() error {
 	return keep("/results/init", s.Cluster.Certificates.Dir)
 }
 
-// certificates makes those of an external CA, whose key is then taken away, and
-// the kubeconfigs too, which kubeadm does not make without it.
+// certificates creates the certificates of an external CA, whose key is then removed, and the
+// kubeconfigs as well, which kubeadm does not create without the key.
 func (s *sandbox) certificates(skipped *[]string) error {
 	if err := writeFiles(map[string]string{"/init.yaml": string(s.InitYAML(*skipped...))}); err != nil {
 		return err
@@ -243,12 +243,12 @@ func (s *sandbox) certificates(skipped *[]string) error {
 	return os.Remove(filepath.Join(s.Cluster.Certificates.Dir, "ca.key"))
 }
 
-// join is kubeadm join as far as it needs neither etcd nor a kubelet.
+// join runs kubeadm join as far as it needs neither etcd nor a kubelet.
 func (s *sandbox) join() error {
 	pki := s.Cluster.Certificates.Dir
 	plane := s.Joiner.Node.Role == config.ControlPlane
 	if plane {
-		// keep moved all files away: what control planes share comes back.
+		// keep moved all files away: restore those that control planes share.
 		for _, name := range []string{"ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "etcd/ca.crt", "etcd/ca.key", "sa.key", "sa.pub"} {
 			if err := copyFile("/results/init"+pki+"/"+name, pki+"/"+name); err != nil && !errors.Is(err, os.ErrNotExist) {
 				return err
@@ -284,7 +284,7 @@ func (s *sandbox) join() error {
 	return keep("/results/join", pki)
 }
 
-// kubeadm runs it with the proxies' environment of the case.
+// kubeadm runs kubeadm with the proxy environment of the case.
 func (s *sandbox) kubeadm(args ...string) error {
 	out, err := s.output(args...)
 	if err != nil {
@@ -308,7 +308,7 @@ func (s *sandbox) output(args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// keep moves what kubeadm wrote to a folder of the results.
+// keep moves the output of kubeadm to a folder of the results.
 func keep(to, pki string) error {
 	for _, dir := range []string{"/etc/kubernetes", "/var/lib/kubelet", pki} {
 		if _, err := os.Stat(dir); err != nil {
@@ -339,10 +339,11 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, content, info.Mode().Perm())
 }
 
-// resolvedMark tells the stand-in for systemctl whether systemd-resolved is active.
+// resolvedMark is the file that tells the stand-in for systemctl whether systemd-resolved is
+// active.
 const resolvedMark = "/etc/resolved"
 
-// systemctl returns kubeadm's questions; nothing is ever started.
+// systemctl answers kubeadm's queries; it never starts anything.
 func systemctl(args []string) int {
 	if slices.Contains(args, "systemd-resolved") {
 		mark, _ := os.ReadFile(resolvedMark)

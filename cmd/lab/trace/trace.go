@@ -1,14 +1,13 @@
-// Package trace holds the simulated hosts against real ones. A life of a cluster
-// (founded, changed by hand, changed in its configuration, smaller, larger, gone)
-// was led on real hosts, and what kubewright planned at each moment of it is kept in
-// life.txt: which steps in which order, and every operation of each. As a plan
-// depends on the configuration and on what was observed alone, simulated hosts that
-// lead the same life have to lead to the same plans; and the next life on real hosts
-// has to lead to what is kept.
+// Package trace compares simulated hosts with real ones. A life cycle of a cluster (bootstrapped,
+// changed by hand, changed in its configuration, smaller, larger, destroyed) was run on real
+// hosts, and life.txt records what kubewright planned at each point: which steps in which order,
+// and every operation of each. A plan depends only on the configuration and on the observation,
+// so simulated hosts with the same life cycle have to result in the same plans; and the next run
+// on real hosts has to result in the recorded ones.
 //
-// What differs wherever a cluster is made is written the same: addresses, names and
-// subnets of the place by what they are for; contents by their digest; what is drawn
-// by lot, and what a host was before, not at all.
+// Values that differ between clusters are normalized: addresses, names and subnets of the place
+// are replaced by their purpose; contents by their digest; random values, and the previous
+// content of a host, are omitted.
 package trace
 
 import (
@@ -22,56 +21,55 @@ import (
 	"strings"
 )
 
-// Recorded is the life as it was led on real hosts, one block of text per act.
+// Recorded is the life cycle recorded on real hosts, one block of text per act.
 //
 //go:embed life.txt
 var Recorded string
 
-// A Place is where a life is led.
+// A Place is where a life cycle runs.
 type Place struct {
-	// Endpoint is the name of the cluster's endpoint, PodSubnet what its pods get
-	// their addresses from.
+	// Endpoint is the name of the cluster's endpoint, PodSubnet the subnet of its pods.
 	Endpoint, PodSubnet string
-	// Addresses are those of the hosts cp1, cp2, cp3, w1 and w2.
+	// Addresses are the addresses of the hosts cp1, cp2, cp3, w1 and w2.
 	Addresses map[string]string
-	// Connection is the block that says how to reach them.
+	// Connection is the connection block for the hosts.
 	Connection string
 }
 
-// An act is one moment of the life: something is done by hand or changes in the
-// configuration, then kubewright plans, and applies that plan.
+// An act is one point of the life cycle: something is changed by hand or in the configuration,
+// then kubewright plans, and applies that plan.
 type act struct {
 	name string
-	// byHand is done first.
+	// byHand are the manual changes before the plan.
 	byHand []Deed
-	// planes and workers are how many hosts of each kind are configured.
+	// planes and workers are the numbers of configured hosts of each kind.
 	planes, workers int
-	// changed reports whether three settings have another value than at first.
+	// changed reports whether three settings differ from their initial values.
 	changed bool
-	// plan are the arguments of the plan.
+	// plan are the arguments of the plan command.
 	plan []string
 }
 
-// A Deed is done by hand on a host.
+// A Deed is a manual change on a host.
 type Deed struct {
 	Host string
-	// Shell does it on a real host, and ends when its effect is there.
+	// Shell makes the change on a real host, and returns when it has taken effect.
 	Shell string
-	// Edit are the arguments of kubewright sim edit that do it on a simulated one.
+	// Edit are the arguments of kubewright sim edit for the same change on a simulated host.
 	Edit []string
 }
 
-// An Operator is who leads a life at a place.
+// An Operator runs a life cycle at a place.
 type Operator interface {
-	// Do does a deed.
+	// Do makes a manual change.
 	Do(Deed)
-	// Write puts the configuration where commands find it.
+	// Write writes the configuration to the place where commands read it.
 	Write(configuration string)
-	// Run is a command of kubewright that has to succeed, and what it prints.
+	// Run runs a command of kubewright that has to succeed, and returns its output.
 	Run(args ...string) string
 }
 
-// Lead leads the life, and writes it as it is kept.
+// Lead runs the life cycle, and returns it in the form in which it is recorded.
 func Lead(p Place, o Operator) (string, error) {
 	var life strings.Builder
 	for _, act := range acts() {
@@ -85,12 +83,12 @@ func Lead(p Place, o Operator) (string, error) {
 			return "", err
 		}
 		life.WriteString(block)
-		o.Run("apply", "-auto-approve", "plan") // of the first plan of all nothing proves who has made it
+		o.Run("apply", "-auto-approve", "plan") // nothing authenticates the very first plan
 	}
 	return life.String(), nil
 }
 
-// acts returns the life that is led.
+// acts returns the acts of the life cycle.
 func acts() []act {
 	return []act{
 		{name: "founded", planes: 3, workers: 2},
@@ -117,8 +115,8 @@ func byHand() []Deed {
 		},
 		{
 			Host: "cp3",
-			// It ends when the API shows the new pod, and as ready: a plan that sees the old one
-			// takes its turns in another order.
+			// The command returns when the API shows the new pod as ready: a plan that sees the
+			// old one orders its restarts differently.
 			Shell: "sed -i 's/- --secure-port=6443/&\\n    - --request-timeout=59s/' " + manifests + "kube-apiserver.yaml && " +
 				"timeout 240 sh -c 'until kubectl --kubeconfig /etc/kubernetes/admin.conf -n kube-system get pod kube-apiserver-cp3 -o " +
 				`"jsonpath={.spec.containers[0].command}{.status.conditions[?(@.type==\"Ready\")].status}" ` +
@@ -211,7 +209,7 @@ func document(shown string) []byte {
 	return []byte(shown)
 }
 
-// block returns an act as it is kept: its name, and the steps of its plan.
+// block returns an act as it is recorded: its name, and the steps of its plan.
 func (a act) block(p Place, planJSON []byte) (string, error) {
 	var plan struct {
 		Steps []map[string]any `json:"steps"`
@@ -247,7 +245,7 @@ func (a act) block(p Place, planJSON []byte) (string, error) {
 	return b.String(), nil
 }
 
-// general replaces what is of the place by what it is for.
+// general replaces values of the place by their purpose.
 func (p Place) general(text string) string {
 	names := slices.SortedFunc(maps.Keys(p.Addresses), func(a, b string) int {
 		return cmp.Or(len(p.Addresses[b])-len(p.Addresses[a]), cmp.Compare(a, b)) // 10.0.0.11 before 10.0.0.1
@@ -259,12 +257,12 @@ func (p Place) general(text string) string {
 	return strings.NewReplacer(append(pairs, p.Endpoint, "ENDPOINT", p.PodSubnet, "PODS")...).Replace(text)
 }
 
-// random are the members of operations that are drawn by lot, follow from such or
-// from addresses, or tell what a host was before.
+// random are the members of operations that are random, derived from random values or addresses,
+// or depend on the previous content of a host.
 var random = []string{"lineage", "sha256", "hash", "before", "contents_only"}
 
-// ofTheHost tells of an operation that depends on what a host was before: sysctls
-// that it had already, and what a reset puts back.
+// ofTheHost reports whether an operation depends on the previous content of a host: sysctls that
+// were set already, and what a reset restores.
 func ofTheHost(phase string, op map[string]any) bool {
 	switch op["op"] {
 	case "set_sysctl":
@@ -277,7 +275,7 @@ func ofTheHost(phase string, op map[string]any) bool {
 	return false
 }
 
-// general leaves out of a value what is random, and writes contents as digests.
+// general drops the random members of a value, and replaces contents by digests.
 func general(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -303,15 +301,15 @@ func general(v any) any {
 }
 
 func compact(v any) string {
-	b, err := json.Marshal(v) // of what was JSON before
+	b, err := json.Marshal(v) // v was decoded from JSON
 	if err != nil {
 		panic(err)
 	}
 	return string(b)
 }
 
-// Differences tells where two lives, or blocks of them, differ, line by line of
-// each step; nil where nowhere.
+// Differences returns the differing lines of two life cycles, or blocks of them, step by step;
+// nil if there are none.
 func Differences(recorded, got string) []string {
 	var out []string
 	a, b := lines(recorded), lines(got)
@@ -331,7 +329,7 @@ func Differences(recorded, got string) []string {
 	return out
 }
 
-// lines returns those of a life, each with the act and the step that it belongs to.
+// lines returns the lines of a life cycle, each with its act and step.
 func lines(text string) []string {
 	var out []string
 	var act, step string

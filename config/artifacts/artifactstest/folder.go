@@ -1,5 +1,5 @@
-// Package artifactstest makes small folders of artifacts for tests: real
-// archives under the names of releases, with programs of a few bytes in them.
+// Package artifactstest makes small folders of artifacts for tests: real archives under the
+// names of releases, with programs of a few bytes in them.
 package artifactstest
 
 import (
@@ -22,8 +22,8 @@ import (
 // Folder is a folder of artifacts in the making: contents by path.
 type Folder map[string][]byte
 
-// New has everything that a node of the architecture needs, and an archive for
-// each of the images. Programs of Kubernetes say that they are of the version, as the linker writes it.
+// New returns everything that a node of the architecture needs, and an archive for each of the
+// images. Programs of Kubernetes contain the version, as the linker writes it.
 func New(arch, kubernetes string, images ...string) Folder {
 	f := Folder{
 		"containerd-2.1.4-linux-" + arch + ".tar.gz": Archive(map[string][]byte{
@@ -49,7 +49,7 @@ func New(arch, kubernetes string, images ...string) Folder {
 // elfNumbers are e_machine of elf(5).
 var elfNumbers = map[string]uint16{"amd64": 62, "arm64": 183, "ppc64le": 21, "s390x": 22}
 
-// Program is as much of a program as tells what it is for, and a text.
+// Program returns the head of a program, with its architecture, followed by a text.
 func Program(arch, text string) []byte {
 	head := make([]byte, 64)
 	copy(head, "\x7fELF\x02\x01\x01")
@@ -69,7 +69,7 @@ func LargeArchive(files map[string][]byte) []byte { return archive(files, gzip.B
 
 func archive(files map[string][]byte, level int) []byte {
 	var out bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&out, level) // which is one
+	z, _ := gzip.NewWriterLevel(&out, level) // the level is valid
 	writeTar(z, files)
 	_ = z.Close()
 	return out.Bytes()
@@ -95,7 +95,7 @@ func writeTar(to io.Writer, files map[string][]byte) {
 	_ = w.Close()
 }
 
-// Image returns what docker save makes of an image, with these names.
+// Image returns an image as docker save writes it, with these names.
 func Image(arch string, names ...string) []byte {
 	config, _ := json.Marshal(map[string]any{"architecture": arch, "os": "linux", "names": names})
 	manifest, _ := json.Marshal([]any{map[string]any{"Config": "config.json", "RepoTags": names, "Layers": []string{"layer.tar"}}})
@@ -116,7 +116,7 @@ func (f Folder) Write(dir string) error {
 	return Sum(dir)
 }
 
-// Sum writes SHA256SUMS of everything in dir.
+// Sum writes the SHA256SUMS of everything in dir.
 func Sum(dir string) error {
 	var lines []string
 	err := filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {

@@ -11,14 +11,13 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Run is one case asked of kubeadm of one version.
+// Run is one case for kubeadm of one version.
 type Run struct {
 	Version string
 	Case    Case
 }
 
-// Runs lists everything that kubeadm is asked. The run on which the goldens of
-// the others rest comes first.
+// Runs lists all runs of kubeadm. The run that the goldens of the others are based on comes first.
 func Runs() []Run {
 	var out []Run
 	for _, version := range []string{baseVersion, "1.34.9", "1.35.8", "1.37.1"} {
@@ -28,7 +27,7 @@ func Runs() []Run {
 			}
 		}
 	}
-	// These come right before a change within their minor.
+	// These are the releases right before a change within their minor version.
 	for _, version := range []string{"1.34.1", "1.35.0", "1.36.0"} {
 		for _, c := range Cases() {
 			if slices.Contains([]string{baseCase, "args-order", "kubelet-args", "everything-control-plane"}, c.Name) {
@@ -40,21 +39,20 @@ func Runs() []Run {
 	return out
 }
 
-// Case is one configuration of a cluster, founded on one host and joined by
-// at most one other.
+// Case is one configuration of a cluster, bootstrapped on one host and joined by at most one other.
 type Case struct {
 	Name string
-	// From and To bound the minors of Kubernetes that are asked, as only those that know
-	// what the case uses; 0 is no bound.
+	// From and To bound the minor versions of Kubernetes, for a case that only some versions
+	// support; 0 is no bound.
 	From, To int
 	Cluster  *config.Cluster
 	Founder  Host
-	// Joiner is nil where nobody joins.
+	// Joiner is nil if no host joins.
 	Joiner *Host
-	// ExternalCA takes the CA's key away before anything but certificates is made.
+	// ExternalCA removes the CA's key before anything but certificates is created.
 	ExternalCA bool
-	// Init and Join are fields of InitConfiguration and JoinConfiguration, as
-	// YAML, that do not concern what is rendered.
+	// Init and Join are fields of InitConfiguration and JoinConfiguration, as YAML, that do not
+	// affect the rendered files.
 	Init, Join string
 }
 
@@ -75,7 +73,7 @@ func (h Host) Name() string {
 	return h.Facts.Hostname
 }
 
-// At returns the case for a version of Kubernetes; false when that is not asked.
+// At returns the case for a version of Kubernetes; false if the case excludes that version.
 func (c Case) At(version string) (Case, bool) {
 	minor := Minor(version)
 	if c.From > minor || c.To != 0 && c.To < minor {
@@ -105,14 +103,14 @@ func argOf(args []config.Arg, name string) string {
 	return ""
 }
 
-// Token is the bootstrap token with which hosts join; it opens nothing.
+// Token is the bootstrap token with which hosts join; it is valid nowhere else.
 const Token = "abcdef.0123456789abcdef"
 
-// edit changes a case while it is being made.
+// edit modifies a case under construction.
 type edit func(*Case)
 
-// newCase returns a cluster with the defaults of the language, quick keys, one
-// control plane, and what the edits make of it.
+// newCase returns a cluster with the defaults of the language, fast key algorithms and one control
+// plane, modified by the edits.
 func newCase(name string, edits ...edit) Case {
 	c := Case{
 		Name: name,
@@ -149,7 +147,7 @@ func newHost(name string, role config.Role, addresses ...string) Host {
 	}
 }
 
-// joinedBy adds a joining host: a copy, so that what is edited is this case's alone.
+// joinedBy adds a joining host: a copy, so that edits affect only this case.
 func joinedBy(h Host, edits ...func(*Host)) edit {
 	return func(c *Case) {
 		own := *h.Node
@@ -161,7 +159,7 @@ func joinedBy(h Host, edits ...func(*Host)) edit {
 	}
 }
 
-// args makes arguments of alternating names and values.
+// args returns arguments from alternating names and values.
 func args(pairs ...string) []config.Arg {
 	var out []config.Arg
 	for i := 0; i < len(pairs); i += 2 {

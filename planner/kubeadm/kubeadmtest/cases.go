@@ -8,17 +8,18 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Cases lists all configurations. Each departs from the defaults in one
-// respect; "everything" departs in most of them at once.
+// Cases lists all configurations. Each differs from the defaults in one respect; "everything"
+// differs in most of them at once.
 func Cases() []Case {
 	return slices.Concat(basics(), networks(), components(), etcds(), kubelets(), addons(), patches(), gates(), combinations())
 }
 
-// oneMinor is asked where other configurations tell already how versions differ.
+// oneMinor is the version for cases where other configurations already cover the differences
+// between versions.
 const oneMinor = 36
 
-// Refused are configurations that kubeadm takes and the language refuses, with the
-// reason: such a cluster is read, and what differs is shown as a plan.
+// Refused are configurations that kubeadm accepts and the language refuses, with the reason: such a
+// cluster is read, and the plan shows the differences.
 var Refused = map[string]string{
 	"args-order":                      "the scheduler does not start with feature gates that it does not know",
 	"etcd-metrics-no-port":            "etcd does not start with a URL without a port",
@@ -68,7 +69,7 @@ func basics() []Case {
 	}
 }
 
-// certificateKey encrypts nothing of worth.
+// certificateKey protects no real secret.
 const certificateKey = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 func endpoint(s string) edit { return func(c *Case) { c.Cluster.ControlPlaneEndpoint = s } }

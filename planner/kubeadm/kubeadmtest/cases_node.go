@@ -9,7 +9,7 @@ import (
 
 func kubelets() []Case {
 	worker := newHost("w1", config.Worker, "10.77.0.21")
-	// The worker that joins departs in all respects at once, whatever the case is about.
+	// The joining worker differs in all respects at once, whatever the case is about.
 	worker.Node.Kubelet.Args = args("v", "4", "node-ip", "10.77.0.21")
 	worker.Node.Kubelet.Config = state.FromGo(map[string]any{"maxPods": 50, "evictionHard": map[string]any{"nodefs.available": "5%"}})
 	worker.Node.CRISocket, worker.Node.ImagePullPolicy = "unix:///run/cri-dockerd.sock", "Always"
@@ -160,7 +160,7 @@ func gates() []Case {
 	}
 }
 
-// combinations depart from the defaults in many respects at once.
+// combinations differ from the defaults in many respects at once.
 func combinations() []Case {
 	everything := func(c *Case) {
 		m := c.Cluster

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Certificate is what can be compared of a certificate: not its key, its
-// serial number nor when it was made.
+// Certificate is the comparable part of a certificate: without its key, its serial number and its
+// time of creation.
 type Certificate struct {
 	CommonName    string   `json:"common_name"`
 	Organizations []string `json:"organizations,omitempty"`
@@ -23,9 +23,8 @@ type Certificate struct {
 	Issuer        string   `json:"issuer"`
 	Algorithm     string   `json:"algorithm"`
 	Signature     string   `json:"signature"`
-	// Lifetime is from the first to the last moment at which it is valid, in whole
-	// minutes: a kubeconfig's certificate begins with its CA, which on a host
-	// that joins is some seconds older.
+	// Lifetime is the validity period in whole minutes: the certificate in a kubeconfig becomes
+	// valid with its CA, which is some seconds older on a joining host.
 	Lifetime         string `json:"lifetime"`
 	IsCA             bool   `json:"is_ca"`
 	BasicConstraints bool   `json:"basic_constraints"`
@@ -48,7 +47,7 @@ var keyUsages = []struct {
 	{x509.KeyUsageCRLSign, "crl sign"},
 }
 
-// ParseCertificate reads the first certificate of a PEM file.
+// ParseCertificate parses the first certificate of a PEM file.
 func ParseCertificate(content []byte) (Certificate, error) {
 	block, _ := pem.Decode(content)
 	if block == nil || block.Type != "CERTIFICATE" {
@@ -95,7 +94,7 @@ func algorithm(key any) string {
 	return fmt.Sprintf("%T", key)
 }
 
-// Kubeconfig is what can be compared of a kubeconfig.
+// Kubeconfig is the comparable part of a kubeconfig.
 type Kubeconfig struct {
 	Server    string       `json:"server"`
 	Cluster   string       `json:"cluster"`
@@ -109,7 +108,7 @@ type Kubeconfig struct {
 	HasToken  bool         `json:"has_token"`
 }
 
-// ParseKubeconfig reads a kubeconfig that has one cluster, user and context.
+// ParseKubeconfig parses a kubeconfig with one cluster, user and context.
 func ParseKubeconfig(content []byte) (Kubeconfig, error) {
 	var f struct {
 		Clusters []struct {
@@ -141,7 +140,7 @@ func ParseKubeconfig(content []byte) (Kubeconfig, error) {
 	}
 	cluster, user, context := f.Clusters[0], f.Users[0], f.Contexts[0]
 	if context.Context.Cluster != cluster.Name || context.Context.User != user.Name {
-		return Kubeconfig{}, errors.New("the context speaks of others")
+		return Kubeconfig{}, errors.New("the context refers to another cluster or user")
 	}
 	out := Kubeconfig{
 		Server: cluster.Cluster.Server, Cluster: cluster.Name, User: user.Name, Context: context.Name,

@@ -83,7 +83,7 @@ func (h *HostFiles) add(name string, content []byte) error {
 	case ".key", ".pub":
 		// Keys are not kept.
 	default:
-		return fmt.Errorf("kubeadm wrote %s, of which nobody thought", name)
+		return fmt.Errorf("kubeadm wrote an unexpected file %s", name)
 	}
 	return nil
 }

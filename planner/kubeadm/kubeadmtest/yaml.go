@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// fields is a YAML map in the making; set leaves out what is empty.
+// fields is a YAML map under construction; set omits empty values.
 type fields map[string]any
 
 func (f fields) set(path string, value any) {
@@ -53,8 +53,8 @@ func isZero(value any) bool {
 	return value == nil
 }
 
-// InitYAML returns what kubeadm init reads: InitConfiguration, ClusterConfiguration
-// and the configurations of kubelet and kube-proxy.
+// InitYAML returns the input of kubeadm init: InitConfiguration, ClusterConfiguration and the
+// configurations of kubelet and kube-proxy.
 func (c Case) InitYAML(skipPhases ...string) []byte {
 	cluster := c.Cluster
 	init := fields{"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "InitConfiguration"}
@@ -78,7 +78,7 @@ func (c Case) InitYAML(skipPhases ...string) []byte {
 	return join(docs)
 }
 
-// JoinYAML returns what kubeadm join reads on the joining host.
+// JoinYAML returns the input of kubeadm join on the joining host.
 func (c Case) JoinYAML(endpoint string) []byte {
 	j := fields{"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "JoinConfiguration"}
 	j.set("discovery.bootstrapToken.token", Token)
@@ -98,8 +98,8 @@ func (c Case) JoinYAML(endpoint string) []byte {
 	return join([]any{j})
 }
 
-// Patches returns the files of kubeadm's patches folder on a host, by name. The
-// names keep the order of the configuration.
+// Patches returns the files of kubeadm's patches folder on a host, by name. The names keep the
+// order of the configuration.
 func (c Case) Patches(h Host) map[string]string {
 	files := map[string]string{}
 	for i, p := range c.patches(h) {
@@ -112,7 +112,7 @@ func (c Case) Patches(h Host) map[string]string {
 	return files
 }
 
-// patches returns a host's own configuration of the kubelet, the cluster's patches and the node's.
+// patches returns a host's own kubelet configuration, the cluster's patches and the node's.
 func (c Case) patches(h Host) []config.Patch {
 	var out []config.Patch
 	if !h.Node.Kubelet.Config.IsNull() {
@@ -180,7 +180,7 @@ func (f fields) etcd(e config.Etcd) {
 	f.set("etcd.local.peerCertSANs", e.PeerCertSANs)
 }
 
-// nodeIP returns what kubeadm's users write for a node of both families.
+// nodeIP returns the argument that kubeadm's users set for a dual-stack node.
 func nodeIP(n *config.Node) []config.Arg {
 	if len(n.AdvertiseAddresses) < 2 {
 		return nil
@@ -223,7 +223,7 @@ func timeouts(t config.Timeouts) fields {
 	return f
 }
 
-// tokens always names the one that a joining host uses.
+// tokens always includes the token that a joining host uses.
 func tokens(list []config.BootstrapToken) []any {
 	out := []any{fields{"token": Token}}
 	for _, t := range list {
@@ -265,7 +265,7 @@ func component(tree state.Value, apiVersion, kind string) fields {
 	return f
 }
 
-// merge adds fields given as YAML; below the first level they are added too.
+// merge sets fields given as YAML.
 func (f fields) merge(text string) {
 	var more map[string]any
 	if err := yaml.Unmarshal([]byte(text), &more); err != nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// BeforeEntries in Marks.Before has the names of what a folder held, with slashes
-// between them, as none has one in it. A mark of before says nothing of it.
+// BeforeEntries is the key in Marks.Before of the names that a folder held, separated by slashes,
+// which no file name contains. Markers of earlier releases do not have it.
 const BeforeEntries = "entries:"
 
-// engineConfigs are the networks that container engines have for containers of their
-// own, and no pod: whatever brought an engine after us is not ours to break.
+// engineConfigs are the networks that container engines configure for their own containers, not for
+// pods. An engine that was installed after kubewright keeps its networks.
 //   - podman: cni/README.md of github.com/containers/podman; earlier packages had 87-podman.conflist
 //   - nerdctl: docs/dir.md of github.com/containerd/nerdctl, one for each network
 //   - CRI-O: contrib/cni of github.com/cri-o/cri-o; distributions install the first
@@ -32,7 +32,7 @@ func IsEngineConfig(name string) bool {
 	})
 }
 
-// CNIEntries returns the names of what is among the configurations of networks.
+// CNIEntries returns the names of the files in the folder of CNI configurations.
 func CNIEntries(r *state.Report) []string {
 	var out []string
 	for p, f := range r.Files {

@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// FileItem returns a desired file. Its attributes come from parsing the content in
-// the same way as an observed one's. Where only paths are wanted nothing is rendered.
+// FileItem returns a desired file. Its attributes are parsed from the content in the same way as
+// those of an observed file. Nothing is rendered where only paths are wanted.
 func FileItem(n *topology.Node, phase string, kind state.Kind, path, mode string, render func(*topology.Node) []byte) state.Item {
 	it := state.Item{Address: topology.ItemAddress(n.Target, phase, "file", path), Kind: kind}
 	if n.Cluster.Fleet.PathsOnly {
@@ -25,7 +25,7 @@ func FileItem(n *topology.Node, phase string, kind state.Kind, path, mode string
 	return it
 }
 
-// FileOperations writes the files among the changes and removes those that are to go.
+// FileOperations writes the files among the changes and removes those that are no longer desired.
 func FileOperations(w topology.PhaseWork) []planner.Operation {
 	var ops []planner.Operation
 	for _, c := range w.Changes {

@@ -13,10 +13,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Images makes every image present before anything is disrupted: from the
-// archives among the artifacts where one holds it, otherwise from its registry.
-// Images of the archives that are not Kubernetes' own, such as a network
-// plugin's, go to every node.
+// Images makes every image present before anything is disrupted: from an archive among the
+// artifacts that holds it, otherwise from its registry. Images in archives that are not Kubernetes'
+// own, such as those of a network plugin, are loaded on every node.
 var Images = topology.Phase{
 	Name:    topology.ImagesPhase,
 	Retains: anyItem,
@@ -63,9 +62,9 @@ var Images = topology.Phase{
 	},
 }
 
-// ImagesFirst lets CoreDNS and kube-proxy of a cluster that runs wait until their images
-// are on every host of it: one that a host does not get disrupts nobody. Where a cluster
-// is founded, and on nodes that join, there is nothing to disrupt.
+// ImagesFirst makes the addon step of a running cluster wait until the images of CoreDNS and
+// kube-proxy are on every host, so that an image that a host cannot get disrupts nothing. During a
+// bootstrap, and on nodes that join, there is nothing to disrupt.
 func ImagesFirst(b *topology.Builder, c *topology.Cluster) {
 	if c.Founding {
 		return
@@ -79,12 +78,12 @@ func ImagesFirst(b *topology.Builder, c *topology.Cluster) {
 	b.Draft.Turns[topology.StepAddress(c.Target, topology.AddonPhase)] = all
 }
 
-// nodeImage has an image of the node's made present.
+// nodeImage returns the operation that makes an image present on the node.
 func nodeImage(n *topology.Node, name string) planner.LoadImage {
 	return planner.LoadImage{Image: name, Socket: n.RuntimeSocket(), Policy: PullPolicy(n)}
 }
 
-// pulls has images pulled one after the other, or all at once, as image_pull_serial says.
+// pulls pulls images one after the other, or all at once, as image_pull_serial says.
 func pulls(n *topology.Node, images []string) []planner.Operation {
 	var ops []planner.Operation
 	if len(images) > 0 && !pullSerial(n) {
@@ -98,9 +97,9 @@ func pulls(n *topology.Node, images []string) []planner.Operation {
 	return ops
 }
 
-// pulledAgain are images that are there already and are pulled all the same, as
-// image_pull_policy Always asks: once, when kubeadm would in its preflight, before the
-// node joins or is upgraded. What comes from an archive is told by its digest.
+// pulledAgain returns the images that are present and are pulled all the same, as image_pull_policy
+// Always asks: once, when kubeadm's preflight would, before the node joins or is upgraded. An image
+// from an archive is not pulled: its digest identifies it.
 func pulledAgain(n *topology.Node, w topology.PhaseWork) []string {
 	if PullPolicy(n) != "Always" || SkipsPhase(n, topology.ImagesPhase) || !n.Joins() && !n.Upgrades() {
 		return nil
@@ -115,7 +114,7 @@ func pulledAgain(n *topology.Node, w topology.PhaseWork) []string {
 	return again
 }
 
-// loads are images by the archives that they come from: each travels once.
+// loads groups images by the archive that they come from, so that each archive is sent once.
 type loads []planner.LoadImage
 
 func (l *loads) add(op planner.LoadImage, from *config.Artifact) {
@@ -129,13 +128,13 @@ func (l *loads) add(op planner.LoadImage, from *config.Artifact) {
 	*l = append(*l, op)
 }
 
-// NodeImages returns those that kubeadm wants on the node, and those of the site.
+// NodeImages returns the images that kubeadm wants on the node, and those of the site's archives.
 func NodeImages(n *topology.Node) []string {
 	out := kubeadm.Images(n.Input())
 	if n.Cluster.Install.Catalog == nil {
 		return out
 	}
-	// A control plane has all that kubeadm knows.
+	// A control plane has every image that kubeadm knows.
 	all := append(n.Cluster.ControlPlanes(), n)[0]
 	own := map[string]bool{}
 	for _, image := range kubeadm.Images(all.Input()) {
@@ -143,7 +142,7 @@ func NodeImages(n *topology.Node) []string {
 	}
 	for _, a := range Artifacts(n) {
 		for _, image := range a.Images {
-			// Another version of Kubernetes' own is nobody's wish.
+			// Archives may hold Kubernetes' own images in another version, which is not desired.
 			if !own[Repository(image)] && !slices.Contains(out, image) {
 				out = append(out, image)
 			}
@@ -152,9 +151,9 @@ func NodeImages(n *topology.Node) []string {
 	return out
 }
 
-// imageOrigin returns who wants an image on the node: the setting of its registry where the
-// same is there of another one, otherwise that of its tag. What Kubernetes itself does
-// not need the site brings.
+// imageOrigin returns the setting that an image on the node comes from: the registry's where the
+// same image is present from another registry, otherwise the tag's. An image that Kubernetes itself
+// does not need comes from the artifacts.
 func imageOrigin(n *topology.Node, image string, needed bool) state.Source {
 	c := n.Cluster
 	if !needed {

@@ -14,11 +14,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Install puts the software of a node in place: as packages, or as far as the
-// folder of artifacts has it; the rest is found preinstalled. Files of artifacts go where no package
-// has its own (/usr/local, /etc/systemd/system), so that those of a
-// distribution stay whole beside them and are back when ours go. What is no
-// longer wanted stays until the node is reset.
+// Install installs the software of a node: as packages, or as far as the folder of artifacts has
+// it; the rest has to be preinstalled. Files of artifacts go where no package has its own
+// (/usr/local, /etc/systemd/system): a distribution's files stay intact beside them and take effect
+// again when ours are removed. Software that is no longer desired stays until the node is reset.
 var Install = topology.Phase{
 	Name:    topology.InstallPhase,
 	Retains: anyItem,
@@ -37,8 +36,8 @@ var Install = topology.Phase{
 	},
 }
 
-// Where the software goes. containerd and runc say so in their guides; kubeadm's
-// guide for hosts without packages puts the kubelet beside them.
+// Paths of the software. containerd's and runc's guides use them; kubeadm's guide for hosts without
+// packages puts the kubelet in the same folder.
 const (
 	Programs       = "/usr/local/bin"
 	runcProgram    = "/usr/local/sbin/runc"
@@ -55,21 +54,21 @@ const (
 type Installed struct {
 	Path string
 	part topology.Part
-	// artifact and program are where it comes from; content is set instead for
-	// files that kubewright writes.
+	// artifact and program are the file's source; files that kubewright writes itself have content
+	// instead.
 	artifact config.Artifact
 	Program  config.Program
 	content  string
-	// digestOnly reports whether a file that stood there before may hold secrets, so
-	// that it is compared by its digest.
+	// digestOnly reports whether a file that was there before may hold secrets: it is compared by
+	// its digest only.
 	digestOnly bool
 }
 
-// software is all files of a node that install owns.
+// software is the list of all files of a node that install owns.
 type software []Installed
 
-// Software returns what the artifacts have for the node, or what goes with packages. With
-// packages the artifacts have no programs.
+// Software returns the files that the artifacts have for the node, or those that accompany
+// packages: with packages the artifacts have no programs.
 func Software(n *topology.Node) software {
 	out := packageFiles(n)
 	kinds := map[config.ArtifactKind]config.Artifact{}
@@ -106,12 +105,12 @@ func nodeCrictlConfig(n *topology.Node) string {
 	return "runtime-endpoint: " + n.RuntimeSocket() + "\nimage-endpoint: " + n.RuntimeSocket() + "\n"
 }
 
-// bringsRuntime reports whether install brings containerd, and so minds its unit.
+// bringsRuntime reports whether install provides containerd, and so manages its unit.
 func bringsRuntime(n *topology.Node) bool {
 	return PackagesBringRuntime(n) || Software(n).Has(Units+ContainerdUnit)
 }
 
-// Artifacts returns those for the node's architecture; all while that is not known.
+// Artifacts returns the artifacts for the node's architecture; all of them while it is unknown.
 func Artifacts(n *topology.Node) []config.Artifact {
 	return n.Cluster.Install.Catalog.For(n.Facts().Arch)
 }
@@ -154,7 +153,7 @@ func (s software) items(n *topology.Node) []state.Item {
 	return out
 }
 
-// installOrigin returns the line that the software is wanted by.
+// installOrigin returns the setting that asks for the software.
 func installOrigin(n *topology.Node) state.Source {
 	if n.Cluster.Install.Packages != nil {
 		return provenance.ClusterOrigin(n.Cluster, "install.packages")
@@ -183,8 +182,8 @@ func (f Installed) item(n *topology.Node) state.Item {
 	}
 }
 
-// Runs reports whether the file is one that a unit runs or reads when it starts.
-// runc and containerd's shim are restarted for each container.
+// Runs reports whether a unit runs the file or reads it at its start. runc and containerd's shim
+// start again for each container.
 func (f Installed) Runs() bool {
 	switch f.Path {
 	case Programs + "/containerd", Units + ContainerdUnit, RuntimeConfig, Programs + "/kubelet", Units + topology.KubeletUnit, kubeletDropIn:
@@ -193,7 +192,7 @@ func (f Installed) Runs() bool {
 	return path.Dir(f.Path) == runtimeImports
 }
 
-// installStep brings what differs, and restarts what runs of it.
+// installStep installs what differs, and restarts the units that run it.
 func installStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 	if !slices.ContainsFunc(w.Changes, func(c planner.Change) bool { return w.Find(c) != nil }) {
 		return planner.Step{}
@@ -211,7 +210,7 @@ func installStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 	if n.Joins() || !i.restarts() {
 		return s
 	}
-	// A node that runs is told by its kubelet, through the API, to be well again.
+	// On a running node the kubelet reports through the API that the node is Ready again.
 	s.Via = n.Cluster.Primary
 	s.Impact = "restarts " + i.restarted() + " here; pods keep running"
 	if note := i.heldNote(); note != "" {
@@ -225,20 +224,20 @@ func installStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 	return s
 }
 
-// awaitsAPI reports whether the node's software gets another version when the API answers
-// again: an upgrade was cut short while that was stopped, so that nobody can take the
-// pods off the node, and its kubelet would be newer than the control plane.
+// awaitsAPI reports whether the node's software gets another version only when the API answers
+// again: an upgrade was interrupted while the API server was stopped. The node cannot be drained
+// meanwhile, and its kubelet would be newer than the control plane.
 func awaitsAPI(n *topology.Node) bool {
 	return n.Cluster.Report == nil && n.Upgrades() && n.Cluster.Up.Raises
 }
 
-// uploadsLimit bounds the steps that send artifacts: they share the operator's line.
+// UploadsLimit bounds the steps that send artifacts: they share the operator's network link.
 const (
 	UploadsLimit  = "uploads"
 	UploadsAtOnce = 4
 )
 
-// installation is the changes of one install step as operations.
+// installation collects the changes of one install step as operations.
 type installation struct {
 	*topology.Node
 	marks     state.Marks
@@ -246,11 +245,11 @@ type installation struct {
 	writes    []planner.Operation
 	artifacts []planner.UploadArtifact
 	list      []planner.Package
-	// touched are the parts that have to be restarted where they run.
+	// touched are the parts that have to be restarted if they run.
 	touched map[topology.Part]bool
 }
 
-// choose sorts the changes into what is kept, uploaded, written and installed.
+// choose sorts the changes into files to preserve, upload and write, and packages to install.
 func (i *installation) choose(w topology.PhaseWork) {
 	i.choosePackages(w)
 	for _, f := range Software(i.Node) {
@@ -277,7 +276,7 @@ func (i *installation) choose(w topology.PhaseWork) {
 	}
 }
 
-// add has a file sent with the others of its artifact.
+// add sends a file together with the others of its artifact.
 func (i *installation) add(f Installed) {
 	mode := "0755"
 	if f.artifact.Kind == config.ArtifactConfig {
@@ -301,8 +300,8 @@ func (i *installation) uploads() []planner.Operation {
 	return out
 }
 
-// turnUnits starts or restarts what is touched. A kubelet that has not joined
-// is kubelet-start's to start.
+// turnUnits starts or restarts the units of touched parts. kubelet-start starts a kubelet that has
+// not joined.
 func (i *installation) turnUnits() []planner.Operation {
 	var out []planner.Operation
 	if i.touched[topology.RuntimePart] && bringsRuntime(i.Node) {
@@ -318,8 +317,8 @@ func (i *installation) turnUnits() []planner.Operation {
 
 func (i *installation) restarts() bool { return i.touched[topology.RuntimePart] || i.restartsKubelet() }
 
-// restartsKubelet reports whether a kubelet of the same version goes on with other
-// files. One of another version is started with its configuration, by kubelet-start.
+// restartsKubelet reports whether a kubelet of unchanged version has to restart for other files.
+// kubelet-start starts one of another version, together with its configuration.
 func (i *installation) restartsKubelet() bool {
 	return i.touched[topology.KubeletPart] && !i.Joins() && !pki.KubeletChanges(i.Node)
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The files that install writes itself. Their settings are those of the units
-// that pkgs.k8s.io and containerd's project ship; only paths differ.
+// These are the files that install writes itself. Their settings match the units that pkgs.k8s.io
+// and containerd's project ship; only paths differ.
 
 const containerdService = `# written by kubewright
 [Unit]
@@ -50,9 +50,9 @@ RestartSec=10
 WantedBy=multi-user.target
 `
 
-// kubeletServiceDropIn starts the program as kubeadm's package has it.
-// Both files for a user's own flags are read: packages for Debian have the
-// one, those for Red Hat the other.
+// kubeletServiceDropIn starts the program in the way of kubeadm's package. It reads both files for
+// a user's own flags: packages for Debian have /etc/default/kubelet, those for Red Hat
+// /etc/sysconfig/kubelet.
 func kubeletServiceDropIn(program string) string {
 	return `# written by kubewright
 [Service]
@@ -66,10 +66,10 @@ ExecStart=` + program + ` $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET
 `
 }
 
-// containerdConfig is containerd's configuration: the systemd cgroup driver,
-// which the kubelet uses as well, the pause image of this release, runc where
-// it comes from the artifacts, and folders for what a site has to add. Version 2 of the format is that of
-// containerd 1.x, version 3 that of 2.x.
+// containerdConfig returns containerd's configuration: the systemd cgroup driver, which the kubelet
+// uses as well, the pause image of this release, runc where it comes from the artifacts, and
+// folders for the site's own additions. containerd 1.x reads version 2 of the format, containerd
+// 2.x version 3.
 func containerdConfig(version, pause string, ownRunc bool) string {
 	var b strings.Builder
 	b.WriteString("# written by kubewright; settings of your own go into files in conf.d\n")

@@ -13,10 +13,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Packages are the other source of the software that install puts in place. The
-// repository and its key are files like any other; the packages are items with
-// the version that they have and whether they are held, asked of the package
-// manager's data base in the same round trip as everything else.
+// Packages are the other source of the software that install installs. The repository and its key
+// are files like any other; packages are items with their version and whether they are held, read
+// from the package manager's database in the same round trip as everything else.
 
 // The package managers.
 const (
@@ -24,9 +23,9 @@ const (
 	Dnf = "dnf"
 )
 
-// Files of package managers. apt takes an armored key where its name says so,
-// and reads it for this repository alone; names are those of Kubernetes' guide,
-// so that a repository which somebody wrote by it is replaced and not doubled.
+// Files of package managers. apt recognizes an armored key by its file extension, and trusts it for
+// this repository alone. The names are those of Kubernetes' installation guide, so that a
+// repository which a user added by that guide is replaced and not duplicated.
 const (
 	aptKey        = "/etc/apt/keyrings/kubernetes-apt-keyring.asc"
 	aptRepository = "/etc/apt/sources.list.d/kubernetes.list"
@@ -36,14 +35,15 @@ const (
 
 const kubeletPackage = "kubelet"
 
-// beforePackage is, in Marks.Before, what a package was before it was installed:
-// "" when it was not there, installed or held. packageManager is who installed them.
+// beforePackage prefixes, in Marks.Before, the status of a package before install touched it: ""
+// when it was absent, else installed or held. PackageManager is the key of the manager that
+// installed them.
 const (
 	beforePackage  = "package:"
 	PackageManager = "package-manager"
 )
 
-// packageManagers returns the manager of the host; both while that is not known.
+// packageManagers returns the manager of the host; both while it is unknown.
 func packageManagers(n *topology.Node) []string {
 	switch {
 	case n.Cluster.Install.Packages == nil:
@@ -56,7 +56,7 @@ func packageManagers(n *topology.Node) []string {
 	return []string{n.Report.Packages.Manager}
 }
 
-// packages returns those that the node is to have, in order.
+// packages returns the packages that the node is to have, in order.
 func packages(n *topology.Node) []planner.Package {
 	managers := packageManagers(n)
 	if len(managers) == 0 {
@@ -64,7 +64,7 @@ func packages(n *topology.Node) []planner.Package {
 	}
 	p, hold := n.Cluster.Install.Packages, ""
 	if p.Hold && slices.Contains(managers, Apt) {
-		hold = planner.Hold // dnf leaves out what its repository's file excludes
+		hold = planner.Hold // dnf skips the packages that the repository's file excludes
 	}
 	var out []planner.Package
 	if p.Runtime != "" {
@@ -94,8 +94,8 @@ func packageItems(n *topology.Node) []state.Item {
 	return out
 }
 
-// ObservePackage returns a package as far as the item refers to it, and its status
-// where it is there in part.
+// ObservePackage returns the attributes of a package that the item refers to, and its status where
+// it is only partly installed. It reports whether the package is there at all.
 func ObservePackage(it *state.Item, p state.Package) (state.Value, bool) {
 	pairs := []any{}
 	if !it.Attributes.Get("version").IsNull() {
@@ -112,8 +112,8 @@ func ObservePackage(it *state.Item, p state.Package) (state.Value, bool) {
 
 const packageInstalled = "installed"
 
-// PackagesQuery asks the package manager for what is wanted, and for it the
-// repository where it is not there.
+// PackagesQuery queries the package manager for the desired packages and, where the host lacks one in
+// its version, whether the repository has it.
 func PackagesQuery(n *topology.Node, q *state.Query) {
 	p := n.Cluster.Install.Packages
 	if p == nil {
@@ -126,17 +126,17 @@ func PackagesQuery(n *topology.Node, q *state.Query) {
 	}
 }
 
-// PackagesMisfit reports whether the packages are not on the host as they are wanted:
-// its kubelet gets another version.
+// PackagesMisfit reports whether the host's packages differ from the desired version, so that its
+// kubelet gets another one.
 func PackagesMisfit(n *topology.Node) bool {
 	return len(packages(n)) > 0 && n.Report.Packages.Installed[kubeletPackage].Version != n.Cluster.KubernetesVersion
 }
 
-// packageFiles returns the files that go with packages.
+// packageFiles returns the files that accompany packages.
 func packageFiles(n *topology.Node) software {
 	var out software
 	p := n.Cluster.Install.Packages
-	// nil without packages: there is no manager then.
+	// There is no manager without packages, so p is not nil here.
 	for _, manager := range packageManagers(n) {
 		switch manager {
 		case Apt:
@@ -153,11 +153,11 @@ func packageFiles(n *topology.Node) software {
 		return nil
 	}
 	if p.Runtime != "" {
-		// Which version comes is not known: containerd 2 takes the format of 1 as well.
+		// The version of the runtime is unknown here: containerd 2 reads the format of 1 as well.
 		out = append(out, Installed{Path: RuntimeConfig, part: topology.RuntimePart, content: containerdConfig("1.", kubeadm.PauseImage(n.Input()), false), digestOnly: true})
 	}
 	if slices.Contains(p.Tools, "kubeadm") {
-		// Its package has the kubelet's drop-in, and brings crictl.
+		// Its package contains the kubelet's drop-in and depends on crictl.
 		return append(out, Installed{Path: crictlConfig, part: topology.RuntimePart, content: nodeCrictlConfig(n)})
 	}
 	return append(out, Installed{Path: kubeletDropIn, part: topology.KubeletPart, content: kubeletServiceDropIn("/usr/bin/kubelet")})
@@ -167,8 +167,8 @@ func aptSource(url string) string {
 	return fmt.Sprintf("# written by kubewright\ndeb [signed-by=%s] %s /\n", aptKey, url)
 }
 
-// dnfSource returns the repository for dnf. What it excludes is installed only by
-// whoever says so; that is how dnf holds packages without a plug-in.
+// dnfSource returns the repository for dnf. Excluded packages are installed only where the command
+// disables the exclusion; that is how dnf holds packages without a plug-in.
 func dnfSource(p *config.Packages, version string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# written by kubewright\n[kubernetes]\nname=Kubernetes\nbaseurl=%s\nenabled=1\ngpgcheck=1\ngpgkey=file://%s\n", p.URL(version, "rpm"), dnfKey)
@@ -178,8 +178,8 @@ func dnfSource(p *config.Packages, version string) string {
 	return b.String()
 }
 
-// choosePackages collects the packages among the changes. One that is only held
-// again restarts nothing.
+// choosePackages collects the packages among the changes. A package that only has to be held
+// restarts nothing.
 func (i *installation) choosePackages(w topology.PhaseWork) {
 	for _, p := range packages(i.Node) {
 		k := slices.IndexFunc(w.Changes, func(c planner.Change) bool { return c.Kind == state.KindPackage && c.Address.ID() == p.Name })
@@ -193,15 +193,15 @@ func (i *installation) choosePackages(w topology.PhaseWork) {
 	}
 }
 
-// InstallsPackage reports whether a package is installed, and not only held or let go.
+// InstallsPackage reports whether a package is installed, and not only held or unheld.
 func InstallsPackage(c planner.Change) bool {
 	return c.Action == planner.Create || slices.ContainsFunc(c.Attributes, func(a planner.AttributeChange) bool { return a.Path != "held" })
 }
 
-// heldNote says, where dnf installs the runtime, what upgrades of the host leave alone.
-// What a repository's file excludes is left alone in that repository, and that of the
-// runtime is not ours; a file of dnf's for all of them that could be added and taken
-// away again is not there before dnf 5, and its plug-in for that may not be installed.
+// heldNote returns, where dnf installs the runtime, which packages upgrades of the host skip. An
+// exclusion in a repository's file applies to that repository only, and the runtime's repository is
+// not ours. Before dnf 5 there is no drop-in file that could be added for all repositories and
+// removed again, and dnf's plug-in for that may not be installed.
 func (i *installation) heldNote() string {
 	p := i.Cluster.Install.Packages
 	runtime := slices.ContainsFunc(i.list, func(o planner.Package) bool { return p.Runtime != "" && o.Name == p.Runtime })
@@ -211,8 +211,8 @@ func (i *installation) heldNote() string {
 	return fmt.Sprintf("host upgrades skip %s, which the repository's file excludes, but not %s", strings.Join(p.Kubernetes(), ", "), p.Runtime)
 }
 
-// PartOfPackage tells with which part of the software a package goes. kubeadm
-// and kubectl start nothing again.
+// PartOfPackage returns the part of the software that a package belongs to. kubeadm and kubectl
+// restart nothing.
 func PartOfPackage(name string) topology.Part {
 	switch name {
 	case kubeletPackage:
@@ -223,7 +223,7 @@ func PartOfPackage(name string) topology.Part {
 	return topology.RuntimePart
 }
 
-// packageOperations installs what is to change, with the host's manager.
+// packageOperations installs the changed packages with the host's manager.
 func (i *installation) packageOperations() []planner.Operation {
 	if len(i.list) == 0 {
 		return nil
@@ -235,7 +235,7 @@ func packagesWith(manager string, list []planner.Package) planner.Packages {
 	return planner.Packages{Manager: manager, Repository: map[string]string{Apt: aptRepository, Dnf: dnfRepository}[manager], List: list}
 }
 
-// markPackages remembers what the packages were before.
+// markPackages records the status of the packages before install touches them.
 func markPackages(n *topology.Node, m *state.Marks) {
 	for _, p := range packages(n) {
 		if _, known := m.Before[beforePackage+p.Name]; known {
@@ -253,8 +253,8 @@ func markPackages(n *topology.Node, m *state.Marks) {
 	}
 }
 
-// packages takes away the packages that install has brought. Others stay, in
-// the version that they have by now, and are held as they were before.
+// packages removes the packages that install added. Others stay in their current version, and are
+// held as they were before.
 func (u *uninstallation) packages() {
 	var gone, free []planner.Package
 	for _, key := range SortedNames(u.before) {
@@ -285,7 +285,7 @@ func (u *uninstallation) keepsPackage(name string) bool {
 	return u.keeps(p)
 }
 
-// bringsRuntimePackage reports whether the runtime is a package that install brought.
+// bringsRuntimePackage reports whether install added the runtime as a package.
 func (u *uninstallation) bringsRuntimePackage() bool {
 	for key, was := range u.before {
 		if name, ok := strings.CutPrefix(key, beforePackage); ok && was == "" && PartOfPackage(name) == topology.RuntimePart {
@@ -295,9 +295,9 @@ func (u *uninstallation) bringsRuntimePackage() bool {
 	return false
 }
 
-// KubeletActive returns whether a host's kubelet runs, in systemd's words. One that finds
-// no configuration starts every ten seconds and ends at once, as packages leave it:
-// which moment of that somebody observed is no difference.
+// KubeletActive returns the state of a host's kubelet in systemd's words. A kubelet that packages
+// have enabled starts every ten seconds without a configuration and exits at once: either moment
+// counts as "activating".
 func KubeletActive(r *state.Report) string {
 	active := r.Units[topology.KubeletUnit].Active
 	if active == "active" && !r.Files[topology.KubeletConfig].Exists {

@@ -16,12 +16,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Prepare puts kubewright's mark on the host, which remembers what was there
-// before, and then the kernel settings that Kubernetes needs.
+// Prepare writes kubewright's marker to the host, which records the previous settings, and then the
+// kernel settings that Kubernetes needs.
 var Prepare = topology.Phase{
 	Name: topology.PreparePhase,
-	// Something else may need a module by now; swap is nobody's affair where the kubelet
-	// runs with it. A reset puts the kernel back.
+	// Another program may need a module by now, and swap does not matter where the kubelet runs
+	// with it. A reset restores the kernel's settings.
 	Retains: func(class string) bool { return class == "module" || class == "swap" },
 	NodeItems: func(n *topology.Node) []state.Item {
 		items := []state.Item{MarkItem(n)}
@@ -54,10 +54,10 @@ var Prepare = topology.Phase{
 	},
 }
 
-// OwnFolder is where hosts keep our mark.
+// OwnFolder is the folder on hosts that holds our marker.
 const OwnFolder = "/var/lib/kubewright"
 
-// MarkItem is our mark on the host.
+// MarkItem returns the host's marker as an item.
 func MarkItem(n *topology.Node) state.Item {
 	return state.Item{
 		Address: topology.ItemAddress(n.Target, topology.PreparePhase, "mark", "kubewright"), Kind: state.KindMark,
@@ -80,7 +80,7 @@ func forwarding(n *topology.Node) []string {
 	return names
 }
 
-// families tells which IP families the cluster's addresses have.
+// families reports which IP families the cluster's addresses have.
 func families(n *topology.Node) (v4, v6 bool) {
 	c := n.Cluster
 	for _, list := range []string{c.Network.ServiceSubnet, c.Network.PodSubnet, n.AdvertiseAddress()} {
@@ -132,11 +132,11 @@ func modulesContent(n *topology.Node) []byte {
 	return []byte("# written by kubewright: kernel_modules of the cluster\n" + strings.Join(n.Cluster.KernelModules, "\n") + "\n")
 }
 
-// BeforeModule in Marks.Before tells of a module whether it was loaded.
+// BeforeModule is the prefix in Marks.Before of whether a module was loaded.
 const BeforeModule = "module:"
 
-// markModules has the mark remember which modules were loaded before us. It may come
-// later than the first mark: with a module that is listed later.
+// markModules records in the marker which modules were loaded before. It may extend an earlier
+// marker, for a module that the configuration lists later.
 func markModules(n *topology.Node, m *state.Marks) {
 	if m.Before == nil {
 		return
@@ -152,9 +152,9 @@ func markModules(n *topology.Node, m *state.Marks) {
 	}
 }
 
-// markFoldersOfRole has the mark of a host remember folders that only the node's role
-// brings: the first mark may be of a worker, and did not look at those of a control plane.
-// Where etcd has data already it is ours, of a join that was cut short.
+// markFoldersOfRole records in the marker folders that only the node's role needs: a first marker
+// that was written for a worker does not cover the folders of a control plane. An etcd folder that
+// has data already is ours, from an interrupted join.
 func markFoldersOfRole(n *topology.Node, m *state.Marks) {
 	if m.Before == nil || !n.Joins() {
 		return
@@ -173,8 +173,8 @@ func markFoldersOfRole(n *topology.Node, m *state.Marks) {
 	}
 }
 
-// folderBefore returns what the mark remembers of a folder around certificates: its mode and
-// owner, and nothing of one that was not there, which is ours to take away.
+// folderBefore returns what the marker records of a folder around certificates: its mode and owner,
+// or "" for one that did not exist, which a reset removes.
 func folderBefore(n *topology.Node, p string) string {
 	if f := n.Report.Files[p]; f.Exists {
 		return f.Mode + " " + f.Owner
@@ -188,8 +188,7 @@ func swapAllowed(n *topology.Node) bool {
 	return set && !fails
 }
 
-// swapOff turns swap off, and keeps it off where a boot would turn it on: the
-// kubelet would not start then.
+// swapOff turns swap off, and keeps it off at the next boot: otherwise the kubelet would not start.
 func swapOff(n *topology.Node) planner.Swap {
 	if n.Report != nil && n.Report.Facts.SwapAtBoot {
 		return planner.Swap{Boot: planner.SwapStaysOff}
@@ -197,22 +196,22 @@ func swapOff(n *topology.Node) planner.Swap {
 	return planner.Swap{}
 }
 
-// markSwapAtBoot has the mark remember what swapOff masks. It may come later than
-// the first mark: fstab gets a swap device when somebody adds one.
+// markSwapAtBoot records in the marker what swapOff masks. It may extend an earlier marker: a swap
+// device may be added to fstab later.
 func markSwapAtBoot(n *topology.Node, m *state.Marks) {
 	if m.Before != nil && n.Report.Facts.SwapAtBoot && !swapAllowed(n) {
 		m.Before[BeforeSwapAtBoot] = "on"
 	}
 }
 
-// What a mark remembers of swap.
+// Keys of swap in Marks.Before.
 const (
 	BeforeSwap       = "swap"
 	BeforeSwapAtBoot = "swap_at_boot"
 )
 
-// FoldersBefore returns those of one node: with a folder of etcd's that has another place, and
-// that may well be the mount point of a disk of its own.
+// FoldersBefore returns the folders that the marker of a node covers: with etcd's data folder where
+// it is not the default one, which may well be the mount point of its own disk.
 func FoldersBefore(n *topology.Node) []string {
 	if dir := n.EtcdFolder(); dir != "" && !slices.Contains(topology.FoldersBefore, dir) {
 		return append(slices.Clone(topology.FoldersBefore), dir)
@@ -222,10 +221,9 @@ func FoldersBefore(n *topology.Node) []string {
 
 const LogindFile = topology.LogindFolder + "/99-kubelet.conf"
 
-// SysctlsOfOthers are set by the kubelet (pkg/kubelet/cm, unless
-// protectKernelDefaults) and by kube-proxy (pkg/proxy/conntrack, iptables and ipvs, of
-// which each sets some and by its configuration only); a reset puts them back as well.
-// A kernel need not have all of them.
+// SysctlsOfOthers are set by the kubelet (pkg/kubelet/cm, unless protectKernelDefaults) and by
+// kube-proxy (pkg/proxy/conntrack, iptables and ipvs: each mode sets some of them, depending on its
+// configuration). A reset restores them as well. A kernel need not have all of them.
 var SysctlsOfOthers = []string{
 	"kernel.panic", "kernel.panic_on_oops", "vm.overcommit_memory", "vm.panic_on_oom",
 	"kernel.keys.root_maxkeys", "kernel.keys.root_maxbytes",
@@ -236,8 +234,8 @@ var SysctlsOfOthers = []string{
 	"net.ipv4.vs.conntrack", "net.ipv4.vs.conn_reuse_mode", "net.ipv4.vs.expire_nodest_conn", "net.ipv4.vs.expire_quiescent_template",
 }
 
-// mark writes the mark. On a host that is part of the cluster already it is to say
-// by which CA.
+// mark writes the marker. On a host that is part of the cluster already it also records the
+// cluster's CA.
 func mark(n *topology.Node) planner.Mark {
 	if n.Joins() {
 		return planner.Mark{Marks: marks(n)}
@@ -245,8 +243,8 @@ func mark(n *topology.Node) planner.Mark {
 	return MarkCA(n, "")
 }
 
-// MarkCA writes the mark, and has it say by which CA the host is part of the
-// cluster: by the one that it holds then, and that has taken the former one's place.
+// MarkCA writes the marker, and records in it the cluster CA that the host holds at that moment. A
+// former CA that was replaced is added to the marker's list.
 func MarkCA(n *topology.Node, former string) planner.Mark {
 	m := marks(n)
 	if former != "" {
@@ -255,21 +253,21 @@ func MarkCA(n *topology.Node, former string) planner.Mark {
 	return planner.Mark{Marks: m, CA: n.Cluster.CAFile()}
 }
 
-// MarksCA reports whether the kubelet's step has to have the mark say by which CA the
-// host is part of the cluster: it does not say so yet, or is about to be wrong.
+// MarksCA reports whether the kubelet's step has to record the cluster's CA in the marker: it is
+// missing there, or this plan replaces the CA.
 func MarksCA(n *topology.Node) bool {
 	_, replaced := n.Cluster.AtOnce[n.Cluster.CABase()]
 	return replaced || n.Report.Marks == nil || n.Report.Marks.ClusterCA == ""
 }
 
-// marks returns what the host is to remember. What was there before is written
-// once and kept by later marks.
+// marks returns the content of the host's marker. The previous settings are recorded once and kept
+// by later markers.
 func marks(n *topology.Node) state.Marks {
 	m := state.Marks{Format: state.MarksFormat, Cluster: n.Node.Cluster, Node: n.Target, Founder: n.IsFounder()}
 	if n.Report == nil {
 		return m
 	}
-	// A run that was cut short may have left its token alone.
+	// An interrupted run may have written only its token.
 	if old := n.Report.Marks; old != nil && old.Format > 0 {
 		m.Before, m.Owned, m.Founder = maps.Clone(old.Before), slices.Clone(old.Owned), old.Founder || m.Founder
 		m.ClusterCA, m.FormerCAs = old.ClusterCA, slices.Clone(old.FormerCAs)
@@ -282,7 +280,7 @@ func marks(n *topology.Node) state.Marks {
 	m.Before = map[string]string{}
 	for _, p := range FoldersBefore(n) {
 		if pki.Adoption(n) != nil && (slices.Contains(topology.FoldersOfKubernetes, p) || p == n.EtcdFolder()) {
-			continue // its own, whoever made it
+			continue // part of the adopted cluster, not what was there before it
 		}
 		if f := n.Report.Files[p]; f.Exists {
 			m.Before["folder:"+p] = f.Mode + " " + f.Owner
@@ -305,9 +303,9 @@ func marks(n *topology.Node) state.Marks {
 	return m
 }
 
-// KubeletFlag returns a boolean of the kubelet's configuration, the node's before the
-// cluster's. An argument counts before what its file says, as with the kubelet, and the
-// last one of several.
+// KubeletFlag returns a boolean of the kubelet's configuration; the node's setting overrides the
+// cluster's. As with the kubelet itself, an argument overrides the file, and the last one of
+// several wins.
 func KubeletFlag(n *topology.Node, name string) (on, set bool) {
 	for _, args := range [][]config.Arg{n.Kubelet.Args, n.Cluster.Kubelet.Args} {
 		for _, a := range slices.Backward(args) {
@@ -325,8 +323,8 @@ func KubeletFlag(n *topology.Node, name string) (on, set bool) {
 	return false, false
 }
 
-// RestoreFolder gives a folder that was there before us the mode and owner of then. Where a link
-// stood the mark has those of the link, and nobody knows the folder's.
+// RestoreFolder restores the mode and owner that a folder had before. If a link stood there, the
+// marker has the mode of the link, and the folder's own mode is unknown.
 func RestoreFolder(before map[string]string, p string) []planner.Operation {
 	mode, owner, was := strings.Cut(before[BeforeFolder+p], " ")
 	if !was || mode == modeOfLinks {
@@ -338,10 +336,10 @@ func RestoreFolder(before map[string]string, p string) []planner.Operation {
 // modeOfLinks is the mode that every symbolic link has, and no folder of Kubernetes.
 const modeOfLinks = "0777"
 
-// SkipsPhase reports whether skip_phases of the node, or of its cluster, has a phase.
+// SkipsPhase reports whether skip_phases of the node, or of its cluster, lists a phase.
 func SkipsPhase(n *topology.Node, phase string) bool { return n.Skips(phase) || n.Cluster.Skips(phase) }
 
-// anyItem is letsGo of phases that let go of all their items.
+// anyItem is the Retains function of phases that drop items without deleting them.
 func anyItem(string) bool { return true }
 
 func SortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -10,17 +10,16 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// What a host remembers for the day when the software of install goes. Marks.Owned
-// are the paths that install has put something at; Before has under these
-// prefixes what stood there.
+// The marker records what has to be undone when install's software is removed. Marks.Owned lists
+// the paths that install has written; Marks.Before has under these prefixes what was there before.
 const (
-	beforeFile   = "file:"   // digest of a file that ours was put over
+	beforeFile   = "file:"   // digest of a file that install replaced
 	BeforeFolder = "folder:" // mode and owner
-	beforeEmpty  = "empty:"  // a folder that was there and held nothing
+	beforeEmpty  = "empty:"  // a folder that existed and was empty
 	beforeUnit   = "unit:"   // enabled and active
 )
 
-// InstallFolders are made by the software of install, or hold what it makes.
+// InstallFolders are the folders that install's software creates, or that hold what it creates.
 var InstallFolders = []string{
 	runtimeImports, "/etc/containerd", "/etc/systemd/system/kubelet.service.d", "/opt/cni", "/opt/containerd", runtimeStore, "/run/containerd", "/run/nri",
 }
@@ -28,13 +27,13 @@ var InstallFolders = []string{
 // runtimeStore holds containerd's images and containers.
 const runtimeStore = "/var/lib/containerd"
 
-// partOfFolder tells with which part of the software a folder goes.
+// partOfFolder maps a folder to the part of the software that it belongs to.
 var partOfFolder = map[string]topology.Part{
 	"/etc/systemd/system/kubelet.service.d": topology.KubeletPart, "/opt/cni": topology.CNIPart, cniPrograms: topology.CNIPart, topology.CNIConfigs: topology.CNIPart, runtimeStore: topology.ImagesPart,
 }
 
-// markSoftware remembers what stood where install is going to put something.
-// What is known already stays as it is.
+// markSoftware records what is there at the paths that install is going to write. Existing records
+// stay.
 func markSoftware(n *topology.Node, m *state.Marks) {
 	s := Software(n)
 	if len(s) == 0 {
@@ -80,8 +79,8 @@ func markFolders(n *topology.Node, m *state.Marks) {
 	}
 }
 
-// UninstallOperations take away what install has put on the host, but for what
-// it was told to keep, and put back what stood there before.
+// UninstallOperations remove what install has put on the host, except for the parts to keep, and
+// restore what was there before.
 func UninstallOperations(l topology.Departure) []planner.Operation {
 	if l.Report == nil || l.Report.Marks == nil || len(l.Report.Marks.Owned) == 0 {
 		return nil
@@ -106,15 +105,15 @@ type uninstallation struct {
 	ops    []planner.Operation
 }
 
-// broughtRuntime reports whether containerd is install's.
+// broughtRuntime reports whether install provided containerd.
 func (u *uninstallation) broughtRuntime() bool {
 	return u.owns(Units+ContainerdUnit) || u.bringsRuntimePackage()
 }
 
 func (u *uninstallation) owns(path string) bool { return slices.Contains(u.Report.Marks.Owned, path) }
 
-// keeps reports whether a part stays: as the configuration has it, or had it when
-// the block was last seen.
+// keeps reports whether a part stays: as the configuration says, or as it said when the block was
+// last seen.
 func (u *uninstallation) keeps(p topology.Part) bool {
 	if u.Cluster != nil {
 		return slices.Contains(u.Cluster.Install.Keep, string(p))
@@ -122,7 +121,7 @@ func (u *uninstallation) keeps(p topology.Part) bool {
 	return u.before[topology.KeptPart+string(p)] != ""
 }
 
-// stopRuntime ends containerd and the kubelet's unit while their files are there.
+// stopRuntime stops containerd and disables the kubelet's unit while their files are still there.
 func (u *uninstallation) stopRuntime() {
 	if u.broughtRuntime() && !u.keeps(topology.RuntimePart) {
 		u.ops = append(u.ops,
@@ -134,7 +133,7 @@ func (u *uninstallation) stopRuntime() {
 	}
 }
 
-// partOf tells which part of the software a path is of.
+// partOf returns the part of the software that a path belongs to.
 func partOf(p string) topology.Part {
 	switch {
 	case strings.HasPrefix(p, cniPrograms+"/"):
@@ -156,8 +155,7 @@ func (u *uninstallation) file(p string) {
 	u.ops = append(u.ops, planner.RemovePath{Path: p})
 }
 
-// folder takes away a folder that was not there before; one that was there and
-// empty is emptied.
+// folder removes a folder that was not there before; one that was there and empty is emptied.
 func (u *uninstallation) folder(p string) {
 	of, known := partOfFolder[p]
 	if !known {
@@ -169,13 +167,13 @@ func (u *uninstallation) folder(p string) {
 	case u.before[BeforeFolder+p] == "":
 		u.ops = append(u.ops, planner.RemovePath{Path: p})
 	case u.before[beforeEmpty+p] != "":
-		// containerd closes its folder to others.
+		// containerd restricts its folder's mode.
 		u.ops = append(append(u.ops, planner.RemovePath{Path: p, ContentsOnly: true}), RestoreFolder(u.before, p)...)
 	}
 }
 
-// turnBack makes systemd see that a unit's file is gone or another one, and
-// the unit what it was. Of a unit that was there before, its settings were ours.
+// turnBack reloads systemd after a unit's file was removed or restored, and restores the unit's
+// previous state. Of a unit that was there before, only the settings were ours.
 func (u *uninstallation) turnBack(unit string, p topology.Part) {
 	settings := map[string]string{ContainerdUnit: RuntimeConfig, topology.KubeletUnit: kubeletDropIn}[unit]
 	if !u.owns(Units+unit) && !u.owns(settings) || u.keeps(p) {

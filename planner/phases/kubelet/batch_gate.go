@@ -12,9 +12,9 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// UpgradeBatches returns the workers whose kubelets get another version, in batches: of each
-// pool the canaries first. What an earlier apply has begun is ended before
-// anything else, and canaries that have the version already are not asked for again.
+// UpgradeBatches returns the workers whose kubelets get another version, in batches: the canaries of
+// each pool first. Nodes that an earlier apply has begun are finished before anything else, and nodes
+// that run the version already count as canaries.
 func UpgradeBatches(c *topology.Cluster) []topology.Batch {
 	if c.Up == nil {
 		return nil
@@ -60,8 +60,8 @@ func paceOf(c *topology.Cluster, p *config.Pool, members, turning []*topology.No
 	return out
 }
 
-// urgency puts workers in order: first those that an earlier apply has cordoned, then
-// those that are down, by which no other one goes down.
+// urgency orders workers: first those that an earlier apply has cordoned, then those that are down,
+// since upgrading one of them takes no other node down.
 func urgency(n *topology.Node) int {
 	switch {
 	case drain.Cordoned(n):
@@ -72,7 +72,7 @@ func urgency(n *topology.Node) int {
 	return 2
 }
 
-// isDown reports whether the node's Node is there and was seen to be not Ready.
+// isDown reports whether the node's Node object exists and was observed to be not Ready.
 func isDown(n *topology.Node) bool {
 	if n.Cluster.Report == nil {
 		return false
@@ -81,19 +81,19 @@ func isDown(n *topology.Node) bool {
 	return ok && !seen.Ready
 }
 
-// DownThroughout are workers that are down and whose turn does not come: they count as
-// unavailable throughout. One that rejoins is none: its Node is of before.
+// DownThroughout returns the workers that are down and are not upgraded: they count as unavailable
+// throughout. A node that rejoins is not among them: its Node object is a leftover.
 func DownThroughout(c *topology.Cluster, members []*topology.Node) []*topology.Node {
 	turning := KubeletsToUpgrade(c, config.Worker)
 	return slices.DeleteFunc(slices.Clone(members), func(n *topology.Node) bool { return !isDown(n) || n.Joins() || slices.Contains(turning, n) })
 }
 
-// BatchOf returns the place of a worker's batch; -1 when it has none.
+// BatchOf returns the index of a worker's batch; -1 when it is in none.
 func BatchOf(c *topology.Cluster, n *topology.Node) int {
 	return slices.IndexFunc(UpgradeBatches(c), func(b topology.Batch) bool { return slices.Contains(b.Nodes, n) })
 }
 
-// pauseBehind returns how long is waited when the worker's batch is done.
+// pauseBehind returns the pause after the worker's batch.
 func pauseBehind(n *topology.Node) time.Duration {
 	if i := BatchOf(n.Cluster, n); i >= 0 && i+1 < len(UpgradeBatches(n.Cluster)) {
 		return UpgradeBatches(n.Cluster)[i].Pool.Pause

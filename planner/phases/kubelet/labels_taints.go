@@ -14,8 +14,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// MarkControlPlane labels and taints a control plane, with what the
-// configuration says of the node besides.
+// MarkControlPlane labels and taints a control plane, and adds the node's own labels, annotations and
+// taints.
 var MarkControlPlane = topology.Phase{
 	Name: topology.MarkControlPlanePhase,
 	NodeItems: func(n *topology.Node) []state.Item {
@@ -33,7 +33,7 @@ var MarkControlPlane = topology.Phase{
 	},
 }
 
-// MarkWorker does for a worker what kubeadm leaves to kubectl label and taint.
+// MarkWorker does for a worker what kubeadm leaves to kubectl label and kubectl taint.
 var MarkWorker = topology.Phase{
 	Name: topology.MarkWorkerPhase,
 	NodeItems: func(n *topology.Node) []state.Item {
@@ -41,8 +41,8 @@ var MarkWorker = topology.Phase{
 			return nil
 		}
 		it := NodeItem(n, topology.MarkWorkerPhase)
-		// Of a worker nobody says anything about there is nothing to compare, but
-		// what was said once is to go.
+		// A worker without labels, annotations and taints has nothing to compare, unless some were
+		// recorded: these are removed.
 		if len(n.Labels)+len(n.Annotations)+len(n.Taints) == 0 && n.Cluster.Fleet.RecordedItems.Find(it.Address) == nil {
 			return nil
 		}
@@ -73,7 +73,7 @@ func NodeItem(n *topology.Node, phase string) state.Item {
 		it.Origin[state.JoinPath("annotations", key)] = provenance.NodeOrigin(n, state.JoinPath("annotations", key), "annotations")
 	}
 	for _, t := range n.Taints {
-		// Of several blocks of one name it is not known which is where.
+		// With several blocks of the same key the position of each is unknown.
 		if !slices.ContainsFunc(n.Taints, func(o state.Taint) bool { return o.Key == t.Key && o.Effect != t.Effect }) {
 			it.Origin[state.JoinPath("taints", taintKey(t))] = provenance.NodeOrigin(n, "taints", fmt.Sprintf("taint[%q]", t.Key))
 		}
@@ -81,7 +81,7 @@ func NodeItem(n *topology.Node, phase string) state.Item {
 	return it
 }
 
-// NodeAttributes returns a node as it is compared: each label, annotation and taint by itself.
+// NodeAttributes returns a node's attributes for the comparison: one per label, annotation and taint.
 func NodeAttributes(labels, annotations map[string]string, taints []state.Taint) state.Value {
 	m := map[string]state.Value{"labels": state.FromGo(labels), "annotations": state.FromGo(annotations)}
 	byKey := map[string]string{}
@@ -92,7 +92,7 @@ func NodeAttributes(labels, annotations map[string]string, taints []state.Taint)
 	return state.Map(m)
 }
 
-// taintKey tells a taint from the others of a node.
+// taintKey identifies a taint among those of a node.
 func taintKey(t state.Taint) string { return t.Key + ":" + t.Effect }
 
 func markStep(n *topology.Node, w topology.PhaseWork) planner.Step {
@@ -108,7 +108,7 @@ func markStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 	return planner.Step{Via: n.Cluster.Primary, Impact: taintImpact(n, w), Operations: []planner.Operation{op}}
 }
 
-// addToPatch turns one changed attribute of a node into a part of the patch.
+// addToPatch adds one changed attribute of a node to the patch.
 func addToPatch(op *planner.PatchNode, a planner.AttributeChange) {
 	keys := state.SplitPath(a.Path)
 	if len(keys) != 2 {

@@ -12,11 +12,11 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// noExecute is the effect of a taint that does not only keep pods out: those that run
-// on the node and do not tolerate it are deleted at once.
+// noExecute is the effect of a taint that not only keeps pods off: pods that run on the node and do not
+// tolerate it are deleted at once.
 const noExecute = "NoExecute"
 
-// NoExecuteTaints returns the taints of that effect that the nodes of a cluster are to have.
+// NoExecuteTaints returns the desired NoExecute taints of a cluster's nodes, by name of the Node.
 func NoExecuteTaints(cfg *config.Config, recorded *state.State, label string) map[string][]state.Taint {
 	out := map[string][]state.Taint{}
 	for _, n := range cfg.NodesOf(label, "") {
@@ -33,13 +33,13 @@ func NoExecuteTaints(cfg *config.Config, recorded *state.State, label string) ma
 	return out
 }
 
-// drains reports whether this plan takes the pods off the node before its kubelet is replaced.
+// drains reports whether this plan drains the node before its kubelet is replaced.
 func drains(n *topology.Node) bool {
 	return len(DrainStep(n).Operations) > 0 && !slices.Contains(n.Cluster.Fleet.Skipped, topology.DrainPhase)
 }
 
-// exposed returns the pods that a taint finds on the node: what a drain before it takes off
-// is the drain's to say.
+// exposed returns the pods that are on the node when a taint is set. Pods that a drain evicts before
+// are not among them: the drain reports these.
 func exposed(n *topology.Node) []state.PodReport {
 	pods := drain.PodsOf(n.Cluster, n.NodeName)
 	if !drains(n) {
@@ -48,8 +48,7 @@ func exposed(n *topology.Node) []state.PodReport {
 	return slices.DeleteFunc(pods, func(p state.PodReport) bool { return drain.LeftByOption(n.Cluster, p) == "" })
 }
 
-// taintImpact names the pods that go when the taints of a node are set as some
-// changes have it; empty where none do.
+// taintImpact names the pods that are evicted when these changes set taints on a node; empty for none.
 func taintImpact(n *topology.Node, w topology.PhaseWork) string {
 	c := n.Cluster
 	if c.Report == nil || n.Report == nil || n.Joins() {

@@ -14,8 +14,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// KubeletStart writes the kubelet's configuration and starts it; a node that
-// joins gets a bootstrap kubeconfig with a token made for this join.
+// KubeletStart writes the kubelet's configuration and starts it. A node that joins gets a bootstrap
+// kubeconfig with a token made for this join.
 var KubeletStart = topology.Phase{
 	Name: topology.KubeletStartPhase,
 	NodeItems: func(n *topology.Node) []state.Item {
@@ -60,9 +60,9 @@ func kubeletStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 	}
 	s := planner.Step{Via: n.Cluster.Primary}
 	if n.Joins() {
-		// Packages enable the kubelet, and systemd starts it again and again until
-		// it finds its files. It must not find some of them: without its flags it
-		// would register under the host's name. kubeadm stops it as well.
+		// Packages enable the kubelet, and systemd restarts it until it finds its files. It must not
+		// find only some of them: without its flags it would register under the host's name. kubeadm
+		// stops it as well.
 		s.Operations = append(s.Operations, planner.Unit{Unit: topology.KubeletUnit, Action: "stop"})
 	}
 	s.Operations = append(s.Operations, topology.EnsureFolder("/var/lib/kubelet", "0700"), topology.EnsureFolder("/etc/kubernetes", "0755"), topology.EnsureFolder("/etc/kubernetes/manifests", "0700"))
@@ -81,7 +81,7 @@ func kubeletStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 	if host.MarksCA(n) {
 		s.Operations = append(s.Operations, host.MarkCA(n, n.Cluster.AtOnce[n.Cluster.CABase()]))
 	}
-	// kubeadm writes into the kubelet's files, which keep their modes; manifests it replaces.
+	// As with kubeadm, existing files of the kubelet keep their modes, while manifests are replaced.
 	s.Operations = append(s.Operations, pki.KeptModes(n, host.FileOperations(w))...)
 	units := []planner.Operation{
 		planner.Unit{Unit: topology.KubeletUnit, Action: "enable"},
@@ -119,16 +119,15 @@ func kubeletStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 	return s
 }
 
-// bootstrapOperations let a kubelet ask the API for its certificate.
+// bootstrapOperations let a kubelet request its certificate from the API.
 func bootstrapOperations(n *topology.Node) []planner.Operation {
 	c := n.Cluster
 	dir := c.Certificates.Dir
 	k := kubeadm.BootstrapKubeconfig(n.Input())
 	if n.IsControlPlane() {
-		// kubeadm lets a joining control plane's kubelet bootstrap at its own API
-		// server, which comes up only after the kubelet; the kubelet's retries then
-		// cost up to half a minute. Through the primary it has its certificate at
-		// once; kubelet-finalize turns it to its own API server.
+		// kubeadm lets a joining control plane's kubelet bootstrap at its own API server, which comes
+		// up only after the kubelet: the kubelet's retries then cost up to half a minute. Through the
+		// primary it gets its certificate at once; kubelet-finalize points it to its own API server.
 		k.Server = kubeadm.KubeletServer(c.PrimaryNode().Input())
 	}
 	token := madeToken(n)
@@ -139,8 +138,8 @@ func bootstrapOperations(n *topology.Node) []planner.Operation {
 	}}
 }
 
-// WaitBootstrap waits until a joining node is registered with its own
-// certificate. A worker's kubelet stays with the server it bootstrapped at.
+// WaitBootstrap waits until a joining node is registered with its own certificate. A worker's kubelet
+// keeps the server that it bootstrapped at.
 var WaitBootstrap = topology.Phase{
 	Name: topology.WaitBootstrapPhase,
 	NodeItems: func(n *topology.Node) []state.Item {
@@ -153,7 +152,7 @@ var WaitBootstrap = topology.Phase{
 		switch {
 		case n.Joining():
 			return planner.Step{Via: n.Cluster.Primary, Operations: registrationWaits(n)}
-		case w.Empty() || pki.RenewsKubelet(w.Of(topology.KubeletStartPhase)): // that writes it as it is to be
+		case w.Empty() || pki.RenewsKubelet(w.Of(topology.KubeletStartPhase)): // which rewrites it
 			return planner.Step{}
 		}
 		return UpgradeKubelet(n)
@@ -172,7 +171,7 @@ func registrationWaits(n *topology.Node) []planner.Operation {
 	t := n.Cluster.Timeouts
 	ops := []planner.Operation{planner.Wait{For: planner.WaitHTTP, URL: pki.KubeletHealth(n), Timeout: t.KubeletHealthCheck}}
 	if n.Bootstraps() {
-		// Its kubelet finds the cluster and asks for its certificate in one go.
+		// Its kubelet discovers the cluster and requests its certificate in one go.
 		ops = append(ops, planner.Wait{For: planner.WaitFile, Name: topology.KubeletClientCert, Timeout: t.Discovery + t.TLSBootstrap})
 	}
 	ops = append(ops, planner.Wait{For: planner.WaitNodeRegistered, Name: n.NodeName, Timeout: t.TLSBootstrap})
@@ -182,19 +181,20 @@ func registrationWaits(n *topology.Node) []planner.Operation {
 	return ops
 }
 
-// KubeletConfItem returns the kubelet's own kubeconfig, as far as it is ours.
+// KubeletConfItem returns the kubelet's own kubeconfig, as far as kubewright manages it.
 func KubeletConfItem(n *topology.Node, phase string) state.Item {
 	server := kubeadm.KubeletServer(n.Input())
 	return state.Item{
 		Address: topology.ItemAddress(n.Target, phase, "file", topology.KubeletConf), Kind: state.KindKubeconfig,
 		Attributes: pki.WithCASerial(n.Cluster, topology.Attributes("server", server, "client_certificate", topology.KubeletClientCert, "mode", pki.KeyMode, "owner", topology.Root)),
 		Origin:     map[string]state.Source{"server": pki.ServerOrigin(n, server), planner.CASerial: provenance.ClusterOrigin(n.Cluster, provenance.GivenCertificate)},
-		// A kubelet that is getting a certificate of another CA is turned by the stages.
+		// The stages of a rotation update a kubelet that gets a certificate of another CA.
 		CreateOnly: n.Cluster.Rotates() && n.Cluster.ClusterCA() != nil && HasInlinedCertificate(n),
 	}
 }
 
-// HasInlinedCertificate reports whether the kubelet's certificate is in its kubeconfig, or was on its way there.
+// HasInlinedCertificate reports whether the kubelet's certificate is inside its kubeconfig, or was
+// about to be written there.
 func HasInlinedCertificate(n *topology.Node) bool {
 	if n.Report == nil {
 		return false
@@ -203,8 +203,8 @@ func HasInlinedCertificate(n *topology.Node) bool {
 	return conf == nil || conf.Client != nil
 }
 
-// UpgradeKubelet points a kubelet at its server and its rotated certificate, and has it trust
-// the CA as it is given.
+// UpgradeKubelet points a kubelet at its server and its rotated certificate, and makes it trust the CA
+// that the configuration gives.
 func UpgradeKubelet(n *topology.Node) planner.Step {
 	t := n.Cluster.Timeouts
 	turn := planner.SetKubeconfig{Path: topology.KubeletConf, Server: kubeadm.KubeletServer(n.Input()), ClientCertificate: topology.KubeletClientCert}
@@ -223,10 +223,10 @@ func UpgradeKubelet(n *topology.Node) planner.Step {
 	)}
 }
 
-// RegisteredAttr of a kubelet's unit reports whether its Node is there.
+// RegisteredAttr is the attribute of a kubelet's unit that says whether its Node object exists.
 const RegisteredAttr = "registered"
 
-// observeRegistered adds whether a kubelet's Node is there, where that is referred to.
+// observeRegistered adds whether a kubelet's Node object exists, where that is desired or recorded.
 func observeRegistered(n *topology.Node, a state.Address, seen state.Value) state.Value {
 	was := pki.ImplicitAttribute(n.Cluster.Fleet, a, RegisteredAttr)
 	switch {
@@ -241,11 +241,11 @@ func observeRegistered(n *topology.Node, a state.Address, seen state.Value) stat
 	return topology.WithAttribute(seen, RegisteredAttr, there)
 }
 
-// joinTokenTTL is how long the token of a joining node is valid, unless the cluster's timeouts let
-// the join take longer.
+// joinTokenTTL is the lifetime of a joining node's token, unless the cluster's timeouts let the join
+// take longer.
 const joinTokenTTL = 15 * time.Minute
 
-// joinToken makes a token for the join of one node, right before its kubelet is started. It is valid
+// joinToken creates a token for the join of one node, right before its kubelet starts. It is valid
 // until the kubelet has its certificate or its join has failed by its timeouts.
 func joinToken(n *topology.Node) planner.Operation {
 	const spare = time.Minute // for the kubelet's files and its start

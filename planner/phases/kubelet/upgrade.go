@@ -15,9 +15,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// kubeletUnit returns the desired kubelet. Of one that runs the version is compared:
-// that of the program with that of the process. While the API does not answer
-// nothing shows the version of the process: the one that is remembered stands for both.
+// kubeletUnit returns the desired kubelet. The version of a running kubelet is compared: both that of
+// the program and that of the process. While the API does not answer, the version of the process cannot
+// be observed, and the recorded version stands for both.
 func kubeletUnit(n *topology.Node) state.Item {
 	it := state.Item{
 		Address: topology.ItemAddress(n.Target, topology.KubeletStartPhase, "unit", topology.KubeletUnit), Kind: state.KindUnit, Partial: true,
@@ -37,7 +37,7 @@ func kubeletUnit(n *topology.Node) state.Item {
 	return it
 }
 
-// ObserveUnit returns a unit as it was seen, and of a kubelet the version that runs.
+// ObserveUnit returns an observed unit and, for a kubelet, the running version.
 func ObserveUnit(v *topology.Fleet, it *state.Item, u state.UnitReport) state.Value {
 	if it.Address.ID() != topology.KubeletUnit {
 		return topology.Attributes("active", u.Active, "enabled", u.Enabled)
@@ -56,9 +56,8 @@ func ObserveUnit(v *topology.Fleet, it *state.Item, u state.UnitReport) state.Va
 	return out
 }
 
-// DrainStep takes the pods off a node before its kubelet is replaced. One that
-// an earlier apply has emptied is not drained again, and the only node of a
-// cluster is not either: its pods have nowhere to go.
+// DrainStep drains a node before its kubelet is replaced. A node that an earlier apply has drained is
+// not drained again. The only node of a cluster is not drained either: its pods have nowhere to go.
 func DrainStep(n *topology.Node) planner.Step {
 	if !pki.KubeletChanges(n) {
 		return planner.Step{}
@@ -77,16 +76,15 @@ func DrainStep(n *topology.Node) planner.Step {
 	}
 }
 
-// emptied reports whether the node has no pod any more that a drain would evict. Where
-// its pods were not observed, one that has none at all is.
+// emptied reports whether the node has no pods left that a drain would evict. Where its pods were not
+// observed, only a node without any pods counts as drained.
 func emptied(n *topology.Node) bool {
 	all := n.Cluster.Report.Nodes[n.NodeName].Pods
 	return all == 0 || len(drain.PodsOf(n.Cluster, n.NodeName)) == all && len(drain.Evicted(n.Cluster, n.NodeName)) == 0
 }
 
-// turnStep completes kubelet-start for a kubelet that gets another version: it
-// is proved to run, with the static pods that it restarts, before pods are
-// let in again.
+// turnStep completes kubelet-start for a kubelet that gets another version: the kubelet, with the
+// static pods that it restarts, has to run before the node is uncordoned.
 func turnStep(n *topology.Node, s planner.Step, w topology.PhaseWork) planner.Step {
 	s.Operations = append(s.Operations,
 		planner.Wait{For: planner.WaitHTTP, URL: pki.KubeletHealth(n), Timeout: n.Cluster.Timeouts.KubeletHealthCheck},
@@ -107,7 +105,7 @@ func turnStep(n *topology.Node, s planner.Step, w topology.PhaseWork) planner.St
 	return s
 }
 
-// turned does what restarts the node's static pods while they are stopped.
+// turned runs the operations that restart the node's static pods while these are stopped.
 func turned(n *topology.Node, w topology.PhaseWork, ops []planner.Operation) []planner.Operation {
 	pods := restarts(n, w)
 	if len(pods) == 0 {
@@ -117,7 +115,7 @@ func turned(n *topology.Node, w topology.PhaseWork, ops []planner.Operation) []p
 		planner.Wait{For: planner.WaitHTTP, URL: pki.KubeletHealth(n), Timeout: n.Cluster.Timeouts.KubeletHealthCheck})...)
 }
 
-// letsIn ends what a step does to a node that was cordoned for something.
+// letsIn ends the impact of a step on a node that was cordoned before.
 const letsIn = "; then uncordons the node"
 
 func kubeletUpgradeImpact(n *topology.Node, restarted []string) string {
@@ -144,7 +142,7 @@ func CordonedForUpgrade(n *topology.Node) bool {
 	return drain.Cordoned(n) || drained && !seen.Unschedulable
 }
 
-// letIn uncordons a node that was cordoned for this.
+// letIn uncordons a node that was cordoned for the upgrade.
 func letIn(n *topology.Node) []planner.Operation {
 	if !CordonedForUpgrade(n) {
 		return nil
@@ -156,14 +154,14 @@ func letIn(n *topology.Node) []planner.Operation {
 	return []planner.Operation{undo}
 }
 
-// WaitTurned waits until the API shows the kubelet in its version. What is
-// Ready before may be the old one, seen for the last time.
+// WaitTurned waits until the API shows the kubelet in its new version. A Ready before that may be the
+// old kubelet's last heartbeat.
 func WaitTurned(n *topology.Node) planner.Wait {
 	return planner.Wait{For: planner.WaitNodeReady, Name: n.NodeName, Version: staticpod.ComingKubelet(n), Timeout: n.Cluster.Timeouts.KubeletHealthCheck}
 }
 
-// resumeStep lets pods in again where an earlier apply was cut short right
-// before: the kubelet has its version.
+// resumeStep uncordons a node where an earlier apply was interrupted just before that: the kubelet has
+// its version already.
 func resumeStep(n *topology.Node) planner.Step {
 	return planner.Step{
 		Via: n.Cluster.Primary, Impact: "uncordons the node, where an earlier apply was interrupted",
@@ -171,13 +169,13 @@ func resumeStep(n *topology.Node) planner.Step {
 	}
 }
 
-// stayStep lets pods in again on a node that was to leave, and stays.
+// stayStep uncordons a node whose removal was begun, and that stays.
 func stayStep(n *topology.Node) planner.Step {
 	return planner.Step{Via: n.Cluster.Primary, Impact: "uncordons the node, which an earlier apply began to remove", Operations: stay(n)}
 }
 
-// stay uncordons a node that was cordoned to leave, and nothing that somebody else
-// has cordoned.
+// stay uncordons a node that was cordoned for its removal. A node that a user has cordoned stays
+// cordoned.
 func stay(n *topology.Node) planner.Operations {
 	if !drain.WasLeaving(n) {
 		return nil
@@ -185,8 +183,8 @@ func stay(n *topology.Node) planner.Operations {
 	return planner.Operations{planner.Cordon{Node: n.NodeName, Undo: true, For: drain.ForLeaving}}
 }
 
-// restarts returns the static pods that the node's new kubelet restarts: the hash
-// by which it knows a pod is taken over its own version of the pod's type.
+// restarts returns the static pods that the node's new kubelet restarts: a kubelet identifies a pod by
+// a hash over its own version of the pod's type.
 func restarts(n *topology.Node, w topology.PhaseWork) []*state.Item {
 	var out []*state.Item
 	if !n.IsControlPlane() {

@@ -8,9 +8,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// AfterControlPlanes returns the steps after which every control plane has the new version. Where the endpoint
-// moves while only kubelets take another version, the configuration in the cluster
-// is written when the kubelets have turned.
+// AfterControlPlanes returns the steps after which every control plane has the new version. Where the
+// endpoint moves in the same plan, the configuration in the cluster is written only after the kubelets
+// have turned to it, so that its step is not among them.
 func AfterControlPlanes(c *topology.Cluster) []state.Address {
 	var needs []state.Address
 	if len(pki.FormerHosts(c)) == 0 {
@@ -19,7 +19,7 @@ func AfterControlPlanes(c *topology.Cluster) []state.Address {
 	return append(needs, ControlPlanesProved(c)...)
 }
 
-// ControlPlanesProved returns the proofs that control planes run with the new version.
+// ControlPlanesProved returns the steps that verify that control planes run the new version.
 func ControlPlanesProved(c *topology.Cluster) []state.Address {
 	var needs []state.Address
 	for _, n := range c.ControlPlanes() {
@@ -30,8 +30,8 @@ func ControlPlanesProved(c *topology.Cluster) []state.Address {
 	return needs
 }
 
-// StepsBeforeJoins lets nodes join when the control planes have the new version:
-// their kubelets may not be newer.
+// StepsBeforeJoins returns the steps that joins wait for: all control planes have to run the new
+// version, since kubelets may not be newer.
 func StepsBeforeJoins(c *topology.Cluster) []state.Address {
 	if c.Up == nil || !c.Up.Raises {
 		return nil
@@ -39,9 +39,8 @@ func StepsBeforeJoins(c *topology.Cluster) []state.Address {
 	return AfterControlPlanes(c)
 }
 
-// beforeKubelet returns the steps before a kubelet of a cluster in an upgrade is
-// restarted: one that stays in its version comes when the control planes are
-// done, too.
+// beforeKubelet returns the steps before a kubelet is restarted in a cluster that is being upgraded. A
+// kubelet that keeps its version waits for the control planes as well.
 func beforeKubelet(n *topology.Node) []state.Address {
 	return append(AfterControlPlanes(n.Cluster), topology.StepAddress(n.Target, topology.DrainPhase), topology.StepAddress(n.Target, topology.InstallPhase))
 }

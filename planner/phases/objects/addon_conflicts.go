@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// objectName names an object in whichever version of its API.
+// objectName identifies an object across the versions of its API.
 type objectName struct{ group, kind, namespace, name string }
 
 func nameOf(ref state.ObjectRef) objectName {
@@ -23,9 +23,9 @@ func nameOf(ref state.ObjectRef) objectName {
 	return objectName{group, ref.Kind, ref.Namespace, ref.Name}
 }
 
-// RefuseAddonConflicts refuses addons whose manifests have an object that phases of the cluster's
-// own keep. Both apply under one name, and what is applied under it and is not in it any
-// more goes: each would take away what the other one has set.
+// RefuseAddonConflicts refuses addons whose manifests have an object that a phase of the cluster
+// manages. Both apply it under one field manager, and server-side apply removes fields that the manager
+// no longer sends: each would remove the fields that the other one has set.
 func RefuseAddonConflicts(c *topology.Cluster) diag.Diagnostics {
 	if len(c.Addons) == 0 {
 		return nil
@@ -54,9 +54,9 @@ func addonPlace(c *topology.Cluster, a *config.Addon) state.Source {
 	return a.Source
 }
 
-// keptObjects returns the objects that the cluster's own phases keep as they are wanted, with
-// what to do instead of giving them oneself. What is written once, as the Corefile, is
-// not among them, nor is what the configuration leaves to others.
+// keptObjects returns the objects that the cluster's own phases keep as desired, with what to do
+// instead of putting them into a manifest. Objects that are written only once, such as the Corefile,
+// are not among them, nor are those that the configuration leaves to the user.
 func keptObjects(c *topology.Cluster) map[objectName]string {
 	out := map[objectName]string{}
 	for _, ref := range RefsOfBlocks(c) {
@@ -68,7 +68,7 @@ func keptObjects(c *topology.Cluster) map[objectName]string {
 	for _, n := range c.ControlPlanes() {
 		in := n.Input()
 		if kubeadm.Check(in) != nil {
-			continue // which is told of, and nothing can be rendered
+			continue // reported by another check, and nothing can be rendered
 		}
 		for _, o := range kubeadm.Objects(in) {
 			once := o.CreateOnly || slices.Equal(provenance.ObjectAttributes(o.Ref, o.Object).Leaves(), o.Initial)
@@ -81,7 +81,7 @@ func keptObjects(c *topology.Cluster) map[objectName]string {
 	return out
 }
 
-// insteadOf says how one gets what one wants of an object that kubewright keeps.
+// insteadOf says how to get the desired effect on an object that kubewright manages.
 func insteadOf(o kubeadm.Object) string {
 	switch {
 	case o.Phase == topology.AddonPhase && (strings.Contains(o.Ref.Name, "coredns") || o.Ref.Name == "kube-dns"):

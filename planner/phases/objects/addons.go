@@ -44,8 +44,8 @@ func UserAddons(c *topology.Cluster) []state.Item {
 	return items
 }
 
-// WithOmitted puts into an object of an addon what the API leaves out when it shows
-// it, because it is empty: it is there as the manifest has it.
+// WithOmitted adds to an observed object of an addon the empty values that the API leaves out when it
+// shows the object: they count as present, as in the manifest.
 func WithOmitted(c *topology.Cluster, t state.Target, ref state.ObjectRef, shown state.Value) state.Value {
 	for _, a := range c.Addons {
 		if state.AddonTarget(c.Label, a.Name) != t {
@@ -60,7 +60,7 @@ func WithOmitted(c *topology.Cluster, t state.Target, ref state.ObjectRef, shown
 	return shown
 }
 
-// omitted are paths of values that are not shown.
+// omitted are paths of values that the API does not show.
 type omitted []string
 
 func (o omitted) into(path string, given, shown state.Value) state.Value {
@@ -88,8 +88,8 @@ func (o omitted) into(path string, given, shown state.Value) state.Value {
 	return shown
 }
 
-// elementOf returns the place of a given element among those that are shown, by its name
-// if it has one; -1 for none.
+// elementOf returns the index of a given element among the observed ones, by its name if it has one; -1
+// for none.
 func elementOf(shown []state.Value, i int, given state.Value) int {
 	if name := given.Get("name").AsString(); name != "" {
 		return slices.IndexFunc(shown, func(v state.Value) bool { return v.Get("name").AsString() == name })
@@ -100,8 +100,7 @@ func elementOf(shown []state.Value, i int, given state.Value) int {
 	return -1
 }
 
-// withoutStringData moves a Secret's stringData to data, in base64, where the
-// API shows it.
+// withoutStringData moves a Secret's stringData to data, in base64, as the API shows it.
 func withoutStringData(o state.Value) state.Value {
 	plain := o.Get("stringData")
 	if o.Get("kind").AsString() != "Secret" || plain.IsNull() {
@@ -117,8 +116,8 @@ func withoutStringData(o state.Value) state.Value {
 	return state.Map(object)
 }
 
-// AddonTargets returns the addons of the configuration, and behind them those that it
-// has no longer and of which objects are recorded: these are pruned.
+// AddonTargets returns the addons of the configuration, and those that the configuration no longer has
+// and of which objects are recorded: the latter are pruned.
 func AddonTargets(c *topology.Cluster) (configured, gone []state.Target) {
 	for _, a := range c.Addons {
 		configured = append(configured, state.AddonTarget(c.Label, a.Name))
@@ -135,7 +134,7 @@ func AddonTargets(c *topology.Cluster) (configured, gone []state.Target) {
 	return configured, gone
 }
 
-// AddonSteps gives each addon of the user's a step of its own.
+// AddonSteps gives each addon its own step.
 func AddonSteps(b *topology.Builder, c *topology.Cluster) {
 	configured, gone := AddonTargets(c)
 	rests := addonNeeds(c)
@@ -150,9 +149,9 @@ func AddonSteps(b *topology.Builder, c *topology.Cluster) {
 	}
 }
 
-// addonNeeds returns the steps that an addon waits for: those of other addons that have
-// the namespaces of its objects, or the CustomResourceDefinitions of their kinds.
-// Where two rest on one another only one waits: the API is asked again for a while.
+// addonNeeds returns the addons that an addon waits for: those whose manifests have the namespaces of
+// its objects, or the CustomResourceDefinitions of their kinds. Of two that depend on each other only
+// one waits: its apply is retried for a while.
 func addonNeeds(c *topology.Cluster) map[state.Target][]state.Address {
 	owner := map[string]state.Target{}
 	for _, a := range c.Addons {
@@ -186,9 +185,9 @@ func addonNeeds(c *topology.Cluster) map[state.Target][]state.Address {
 	return needs
 }
 
-// addonOperations returns those of an addon, in an order in which the API takes them: a
-// namespace before what is in it, and a CustomResourceDefinition before objects of
-// its kind; among the rest the manifest's. What is pruned goes at last, the other way round.
+// addonOperations returns the operations of an addon in an order that the API accepts: a namespace
+// before its content, and a CustomResourceDefinition before objects of its kind; otherwise in the order
+// of the manifest. Pruned objects come last, in reverse order.
 func addonOperations(c *topology.Cluster, w topology.PhaseWork) []planner.Operation {
 	place := map[string]int{}
 	for i, it := range UserAddons(c) {
@@ -208,8 +207,8 @@ func addonOperations(c *topology.Cluster, w topology.PhaseWork) []planner.Operat
 	return objectOperations(c, w)
 }
 
-// kindOrder ranks the kinds that others rest on before them, and those behind
-// them that ask a program of the addon about every object: it has to run first.
+// kindOrder ranks kinds that others depend on first. Kinds that make the API ask a program of the addon
+// about other objects come last: the program has to run first.
 func kindOrder(ref state.ObjectRef) int {
 	switch ref.Kind {
 	case "Namespace":
@@ -222,7 +221,7 @@ func kindOrder(ref state.ObjectRef) int {
 	return 2
 }
 
-// pruneImpact says what goes with objects that are pruned, and is in no manifest.
+// pruneImpact names what is deleted together with pruned objects and is in no manifest.
 func pruneImpact(changes []planner.Change) []string {
 	var out []string
 	for _, ch := range changes {
@@ -239,8 +238,8 @@ func pruneImpact(changes []planner.Change) []string {
 	return out
 }
 
-// ForgetHandedOver has objects that are wanted at another address forgotten instead of
-// deleted: an addon got another name, an object another addon, or its API another version.
+// ForgetHandedOver forgets objects that are desired at another address instead of deleting them: an
+// addon was renamed, an object moved to another addon, or its API version changed.
 func ForgetHandedOver(changes []planner.Change, desired *state.Snapshot) []planner.Change {
 	wanted := objectsOf(desired)
 	for i, ch := range changes {
@@ -257,7 +256,7 @@ type clusterObject struct {
 	objectName
 }
 
-// objectsOf returns the objects of a snapshot, at whichever address.
+// objectsOf returns the objects of a snapshot, regardless of their addresses.
 func objectsOf(s *state.Snapshot) map[clusterObject]bool {
 	out := map[clusterObject]bool{}
 	for i := range s.Items {
@@ -268,5 +267,5 @@ func objectsOf(s *state.Snapshot) map[clusterObject]bool {
 	return out
 }
 
-// tokenCleanup is the waypoint of the step that deletes the join tokens that are left.
+// tokenCleanup is the waypoint of the step that deletes leftover join tokens.
 const tokenCleanup = "joined"

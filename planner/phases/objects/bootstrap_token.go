@@ -16,9 +16,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// The tokens of bootstrap_token blocks stay until their time is over, unlike
-// those that are made for a join. Kubernetes removes an expired one, and that is
-// no drift.
+// Tokens of bootstrap_token blocks stay until they expire, unlike those that are made for a join.
+// Kubernetes removes an expired token, and that is no drift.
 
 // KeptTokens returns the tokens of the configuration's blocks with their IDs.
 func KeptTokens(c *topology.Cluster) map[string]config.BootstrapToken {
@@ -47,10 +46,10 @@ func KeptTokens(c *topology.Cluster) map[string]config.BootstrapToken {
 	return out
 }
 
-// stayingIDs returns the IDs of generated tokens that the state has, for the blocks without
-// a value; empty for a block more. Blocks have no names: one goes on with the token that
-// was made as it asks, or else with that of its place, or else with any. So tokens in use
-// stay where another block goes, or their cluster gets another name.
+// stayingIDs returns the recorded IDs of generated tokens for the blocks without a value; empty for
+// additional blocks. Blocks have no names: a block keeps the token that was made with the same
+// settings, else the one at its position, else any. So tokens in use stay when another block is removed
+// or their cluster is renamed.
 func stayingIDs(c *topology.Cluster, blocks []config.BootstrapToken, given map[string]config.BootstrapToken) []string {
 	out := make([]string, len(blocks))
 	if c.Fleet.Recorded == nil {
@@ -80,9 +79,9 @@ func stayingIDs(c *topology.Cluster, blocks []config.BootstrapToken, given map[s
 	return out
 }
 
-// generatedID names the n-th token without a value when it is made. A token's ID is no
-// secret, and a plan has to name what it makes: so the ID comes from the block's place,
-// and only the second half is random.
+// generatedID returns the ID of the n-th token without a value. A token's ID is no secret, and a plan
+// has to name what it creates: the ID derives from the block's position, and only the second half is
+// random.
 func generatedID(cluster string, n int) string {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
 	sum := sha256.Sum256(fmt.Appendf(nil, "kubewright/bootstrap-token/%s/%d", cluster, n))
@@ -99,8 +98,7 @@ func tokenRef(id string) state.ObjectRef {
 
 const tokenName = "bootstrap-token-"
 
-// TokenID returns the ID of the token that an item of this phase stands for; "" for
-// any other object.
+// TokenID returns the ID of the token that an item of this phase refers to; "" for any other object.
 func TokenID(a state.Address) string {
 	if a.Phase != topology.TokenPhase {
 		return ""
@@ -112,7 +110,7 @@ func TokenID(a state.Address) string {
 	return id
 }
 
-// tokenItems returns the tokens that are to be there.
+// tokenItems returns the desired tokens.
 func tokenItems(c *topology.Cluster) []state.Item {
 	var out []state.Item
 	for id, t := range KeptTokens(c) {
@@ -133,7 +131,7 @@ func tokenItems(c *topology.Cluster) []state.Item {
 	return out
 }
 
-// wantedToken returns what a block asks for but its value.
+// wantedToken returns the settings of a block except its value.
 func wantedToken(t config.BootstrapToken) map[string]any {
 	m := map[string]any{"usages": topology.Sorted(t.Usages), "lifetime": lifetime(t)}
 	topology.AddList(m, "groups", t.Groups)
@@ -145,8 +143,8 @@ func wantedToken(t config.BootstrapToken) map[string]any {
 
 const forever = "for ever"
 
-// lifetime says how long a token is to live: that is kept, while the moment of
-// its end is known only when it is made.
+// lifetime describes how long a token is to live. Items record that, since the time of its end is known
+// only when the token is made.
 func lifetime(t config.BootstrapToken) string {
 	switch {
 	case t.Expires != "":
@@ -157,7 +155,7 @@ func lifetime(t config.BootstrapToken) string {
 	return forever
 }
 
-// utc returns a moment as Kubernetes writes it.
+// utc returns a time in Kubernetes' format.
 func utc(moment string) string {
 	t, err := time.Parse(time.RFC3339, moment)
 	if err != nil {
@@ -166,8 +164,8 @@ func utc(moment string) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// TokenAttributes returns a token as the API shows it. A lifetime that is counted
-// from its making cannot be seen: the one recorded, or wanted, is taken for it.
+// TokenAttributes returns the attributes of an observed token. A lifetime relative to its creation
+// cannot be observed: the recorded one, or else the desired one, is used.
 func TokenAttributes(v *topology.Fleet, it *state.Item, object state.Value) state.Value {
 	field := func(key string) string {
 		plain, err := base64.StdEncoding.DecodeString(object.Get("data").AsMap()[key].AsString())
@@ -213,7 +211,7 @@ func seenLifetime(v *topology.Fleet, it *state.Item, expiration string) string {
 	return wanted
 }
 
-// makeToken makes the token of a changed item.
+// makeToken returns the operation that creates the token of a changed item.
 func makeToken(c *topology.Cluster, it *state.Item) planner.Operation {
 	id := TokenID(it.Address)
 	t := KeptTokens(c)[id]

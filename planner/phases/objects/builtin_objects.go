@@ -13,28 +13,28 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Some objects are there in every cluster, whoever writes a label to them: they may be in
-// a manifest, and are not deleted when they are in it no longer. What was written to
-// them is taken back.
+// Some objects exist in every cluster, even if a user's manifest writes a label to them. A manifest may
+// contain them, and they are not deleted when it no longer does: only what was written to them is taken
+// back.
 
 const (
 	anyName   = "*"
 	rbacGroup = "rbac.authorization.k8s.io"
 )
 
-// ownMark is a label or annotation of objects of a group.
+// ownMark is a label or annotation on built-in objects of an API group.
 type ownMark struct{ group, in, key, why string }
 
-// ownMarks are what the API server knows objects of a group by that it makes itself, and
-// recreates when they are gone: at its start, or at once. (kubernetes.io's reference of
-// labels and annotations; kube-aggregator's autoregister controller, v1.36.)
+// ownMarks are the marks of objects that the API server creates itself, and recreates when they are
+// deleted: at its start, or at once. (kubernetes.io's reference of labels and annotations;
+// kube-aggregator's autoregister controller, v1.36.)
 var ownMarks = []ownMark{
 	{rbacGroup, "labels", "kubernetes.io/bootstrapping", "access rights depend on it"},
 	{"flowcontrol.apiserver.k8s.io", "annotations", "apf.kubernetes.io/autoupdate-spec", "API priority and fairness depends on it"},
 	{"apiregistration.k8s.io", "labels", "kube-aggregator.kubernetes.io/automanaged", "the API server serves a group with it"},
 }
 
-// clustersOwn are the objects of Kubernetes' own, and what each is for.
+// clustersOwn lists Kubernetes' built-in objects, and what each is for.
 var clustersOwn = []struct {
 	objectName
 	why string
@@ -61,7 +61,7 @@ var clustersOwn = []struct {
 	{objectName{"scheduling.k8s.io", "PriorityClass", "", "system-node-critical"}, "the control plane's pods use it"},
 }
 
-// whyOwn says why an object is Kubernetes' own, "" for one that is not. Live is what is there.
+// whyOwn says why an object is built-in, "" for one that is not. live is the observed object.
 func whyOwn(ref state.ObjectRef, live state.Value) string {
 	name := nameOf(ref)
 	for _, own := range clustersOwn {
@@ -79,19 +79,19 @@ func whyOwn(ref state.ObjectRef, live state.Value) string {
 
 func isOr(pattern, name string) bool { return pattern == name || pattern == anyName }
 
-// OwnObject is a recorded object that is Kubernetes' own, and in no manifest any more.
+// OwnObject is a recorded built-in object that is no longer in a manifest.
 type OwnObject struct {
 	why string
-	// goes reports whether its namespace goes in the same plan.
+	// goes reports whether its namespace is deleted in the same plan.
 	goes bool
 }
 
-// UnwantedBuiltin returns the objects that addons have written to, that are Kubernetes' own, and
-// that no manifest of their cluster has any more.
+// UnwantedBuiltin returns the built-in objects that addons have written to and that are no longer in a
+// manifest of their cluster.
 func UnwantedBuiltin(v *topology.Fleet, desired *state.Snapshot) map[state.Address]OwnObject {
 	out := map[state.Address]OwnObject{}
 	if v.Destroy {
-		return out // all of it goes, with the hosts
+		return out // the hosts are reset, and the cluster with them
 	}
 	var wanted, recorded map[clusterObject]bool
 	for i := range v.RecordedItems.Items {
@@ -120,8 +120,8 @@ func NamespaceRef(name string) state.ObjectRef {
 	return state.ObjectRef{APIVersion: "v1", Kind: "Namespace", Name: name}
 }
 
-// WithoutOwnedFields are such objects as they are wanted as long as something is left in them that
-// kubewright wrote: without it. What goes with its namespace is not among them.
+// WithoutOwnedFields returns these objects as desired items without the fields that kubewright wrote,
+// as long as such fields are left. Objects that are deleted with their namespace are not among them.
 func WithoutOwnedFields(v *topology.Fleet, own map[state.Address]OwnObject, observed *state.Snapshot) []state.Item {
 	var out []state.Item
 	for a, o := range own {
@@ -141,9 +141,9 @@ func WithoutOwnedFields(v *topology.Fleet, own map[state.Address]OwnObject, obse
 	return out
 }
 
-// withoutOurs returns what is applied to take back what we wrote to an object. Of most these are
-// the labels and annotations: by the rest of them the cluster runs, it stays as it is. A
-// namespace and a service account are nothing but their names without it.
+// withoutOurs returns the object to apply in order to take back what we wrote. For most objects these
+// are only labels and annotations: the cluster depends on the rest, which stays as it is. Of a
+// namespace and a service account only the name is left.
 func withoutOurs(ref state.ObjectRef, live, was state.Value) state.Value {
 	meta := map[string]state.Value{"name": state.String(ref.Name)}
 	if ref.Namespace != "" {
@@ -166,8 +166,8 @@ func withoutOurs(ref state.ObjectRef, live, was state.Value) state.Value {
 	return state.Map(out)
 }
 
-// heldSecret reports whether what would be applied as it is there had something secret from us:
-// the plan and the journal would have it in the clear.
+// heldSecret reports whether an applied field had a secret value from us: the plan and the journal
+// would hold it in plain text.
 func heldSecret(wanted, was state.Value) bool {
 	for key, ours := range was.AsMap() {
 		if _, applied := wanted.AsMap()[key]; applied && key != "metadata" && ours.HasSensitive() {
@@ -177,8 +177,8 @@ func heldSecret(wanted, was state.Value) bool {
 	return false
 }
 
-// keysOfKubernetes returns the labels or annotations that we wrote and that the API server has
-// there itself: it knows its own by them.
+// keysOfKubernetes returns the labels or annotations that we wrote and that the API server itself uses
+// to recognize its objects.
 func keysOfKubernetes(live, was state.Value) map[string]state.Value {
 	out := map[string]state.Value{}
 	for key, v := range live.AsMap() {
@@ -201,7 +201,7 @@ func only(it state.Item) *state.Snapshot {
 	return out
 }
 
-// ForgetBuiltin has what is Kubernetes' own forgotten instead of deleted.
+// ForgetBuiltin forgets built-in objects instead of deleting them.
 func ForgetBuiltin(changes []planner.Change, own map[state.Address]OwnObject) []planner.Change {
 	for i := range changes {
 		if _, ok := own[changes[i].Address]; ok && changes[i].Action == planner.Delete {
@@ -211,7 +211,7 @@ func ForgetBuiltin(changes []planner.Change, own map[state.Address]OwnObject) []
 	return changes
 }
 
-// WarnLeft reports what is only forgotten of that: nothing in it can be taken back.
+// WarnLeft reports the built-in objects that are only forgotten: nothing in them can be taken back.
 func WarnLeft(v *topology.Fleet, p *planner.Plan, own map[state.Address]OwnObject, observed *state.Snapshot) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, a := range p.Forgotten {
@@ -227,7 +227,7 @@ func WarnLeft(v *topology.Fleet, p *planner.Plan, own map[state.Address]OwnObjec
 	return diags
 }
 
-// staysImpact says of what is taken back that the object itself stays.
+// staysImpact names the built-in objects that stay while fields in them are reverted.
 func staysImpact(c *topology.Cluster, changes []planner.Change) []string {
 	var out []string
 	for _, ch := range changes {

@@ -11,8 +11,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// BootstrapToken lets nodes join: RBAC and cluster-info stay. The token of a joining node is
-// made and deleted by the steps of its join.
+// BootstrapToken creates RBAC and cluster-info with which nodes join; both stay. The steps of a node's
+// join create and delete its token.
 var BootstrapToken = topology.Phase{
 	Name: topology.TokenPhase,
 	ClusterItems: func(c *topology.Cluster) []state.Item {
@@ -22,34 +22,33 @@ var BootstrapToken = topology.Phase{
 	ClusterNeeds: func(c *topology.Cluster) []state.Address {
 		switch {
 		case c.Up != nil && c.Report == nil:
-			// An API that an upgrade has stopped answers when that is done.
+			// The API server that an upgrade has stopped answers after the upgrade.
 			return kubelet.ControlPlanesProved(c)
 		case c.Up != nil:
 			return nil
 		case staticpod.JoinsFirst(c):
-			// Those who join have the CA from there.
+			// Joining nodes get the CA from the primary.
 			return []state.Address{topology.StepAddress(c.Primary, topology.CertsPhase)}
 		}
 		return []state.Address{topology.StepAddress(c.Primary, topology.WaitControlPlanePhase)}
 	},
 }
 
-// TokenCleanup returns the address of the step that deletes the tokens for joining that are left.
+// TokenCleanup returns the address of the step that deletes leftover join tokens.
 func TokenCleanup(c *topology.Cluster) state.Address {
 	id := topology.StepAddress(c.Target, topology.TokenPhase)
 	id.Waypoint = tokenCleanup
 	return id
 }
 
-// LeftTokens returns the IDs of tokens for joining that an earlier run has left.
+// LeftTokens returns the IDs of join tokens that an earlier run has left.
 func LeftTokens(c *topology.Cluster) []string {
 	kept := KeptTokens(c)
 	return slices.DeleteFunc(slices.Clone(c.Report.JoinTokens), func(id string) bool { _, keep := kept[id]; return keep })
 }
 
-// KubeletFinalize points a control plane's kubelet at its own API server, and
-// the founder's at the certificate that its kubelet rotates, as on every node
-// that bootstrapped.
+// KubeletFinalize points a control plane's kubelet at its own API server, and the founder's kubelet at
+// the certificate that it rotates, as on every node that bootstrapped.
 var KubeletFinalize = topology.Phase{
 	Name: topology.FinalizePhase,
 	NodeItems: func(n *topology.Node) []state.Item {
@@ -59,7 +58,7 @@ var KubeletFinalize = topology.Phase{
 		return []state.Item{kubelet.KubeletConfItem(n, topology.FinalizePhase)}
 	},
 	NodeStep: func(n *topology.Node, w topology.PhaseWork) planner.Step {
-		if w.Empty() || pki.RenewsKubelet(w.Of(topology.KubeconfigPhase)) { // that writes it as it is to be
+		if w.Empty() || pki.RenewsKubelet(w.Of(topology.KubeconfigPhase)) { // which rewrites it
 			return planner.Step{}
 		}
 		return kubelet.UpgradeKubelet(n)
@@ -67,8 +66,8 @@ var KubeletFinalize = topology.Phase{
 	NodeNeeds: func(n *topology.Node) []state.Address {
 		return []state.Address{
 			topology.StepAddress(n.Target, topology.MarkControlPlanePhase), topology.StepAddress(n.Target, topology.WaitControlPlanePhase), topology.StepAddress(n.Target, topology.WaitBootstrapPhase),
-			// It brings the role binding by which the controller manager approves
-			// what the founder's kubelet asks for: waiting before it is in vain.
+			// It creates the role binding by which the controller manager approves the certificate
+			// request of the founder's kubelet: waiting before it is in vain.
 			topology.StepAddress(n.Cluster.Target, topology.TokenPhase),
 		}
 	},

@@ -19,11 +19,11 @@ import (
 // kubeProxy is the DaemonSet of kube-proxy.
 var kubeProxy = state.ObjectRef{APIVersion: "apps/v1", Kind: "DaemonSet", Namespace: "kube-system", Name: "kube-proxy"}
 
-// addonStep applies the objects of CoreDNS and kube-proxy, and rolls kube-proxy's pods
-// where they run with another configuration than the one in their ConfigMap. kube-proxy
-// reads it when it starts: the kubelet replaces the folder of a ConfigMap as a whole,
-// which the watch on its file takes for no change (cmd/kube-proxy/app/options.go). So
-// the ConfigMap is written before the pods that read it are made.
+// addonStep applies the objects of CoreDNS and kube-proxy, and restarts kube-proxy's pods where they
+// run with another configuration than the one in their ConfigMap. kube-proxy reads it only at its
+// start: the kubelet replaces the folder of a ConfigMap as a whole, which the watch on the file does
+// not notice (cmd/kube-proxy/app/options.go). So the ConfigMap is written before the pods that read it
+// are created.
 func addonStep(c *topology.Cluster, w topology.PhaseWork) planner.Step {
 	last := func(ch planner.Change) int { return RankOf(ParseRef(ch.Address.ID()) == kubeProxy) }
 	w.Changes = slices.Clone(w.Changes)
@@ -38,10 +38,9 @@ func addonStep(c *topology.Cluster, w topology.PhaseWork) planner.Step {
 	return s
 }
 
-// rollsKubeProxy reports whether kube-proxy's pods have to be replaced for their
-// configuration. A change of their template replaces them anyway, and a move of the
-// endpoint at its end. Any change of the ConfigMap counts: the API tells when a manager
-// has last written one of its fields, and not which.
+// rollsKubeProxy reports whether kube-proxy's pods have to be replaced for their configuration. A
+// change of their template replaces them anyway, and so does the end of an endpoint's move. Any change
+// of the ConfigMap counts: the API shows when a manager last wrote to the object, but not which field.
 func rollsKubeProxy(c *topology.Cluster, w topology.PhaseWork) bool {
 	rolls := false
 	for _, ch := range w.Changes {
@@ -62,8 +61,8 @@ func rollsKubeProxy(c *topology.Cluster, w topology.PhaseWork) bool {
 	return rolls && !there(c, kubeProxy).IsNull() && len(pki.FormerHosts(c)) == 0
 }
 
-// proxyMark identifies the configuration that pods of kube-proxy are to take up: the
-// same content, put back after a change, is another one.
+// proxyMark identifies the configuration that kube-proxy's pods are to read: the same content counts as
+// another one when it is restored after a change.
 func proxyMark(c *topology.Cluster, w topology.PhaseWork) string {
 	h := sha256.New()
 	for _, ch := range w.Changes {
@@ -75,16 +74,15 @@ func proxyMark(c *topology.Cluster, w topology.PhaseWork) string {
 	return "configuration-" + hex.EncodeToString(h.Sum(nil))[:16]
 }
 
-// proxyModeKey is where a ConfigMap of kube-proxy has its mode.
+// proxyModeKey is the path of the mode in kube-proxy's ConfigMap.
 const proxyModeKey = `data["config.conf"].mode`
 
-// proxyMode returns the mode that kube-proxy takes of its configuration on Linux.
+// proxyMode returns the mode that kube-proxy uses on Linux with this setting.
 func proxyMode(configured state.Value) string {
 	return cmp.Or(configured.AsString(), planner.ProxyIPTables)
 }
 
-// proxyModes returns the mode that is in the ConfigMap of kube-proxy, and the one that is
-// in it after these changes.
+// proxyModes returns the mode in kube-proxy's ConfigMap, and the one in it after these changes.
 func proxyModes(c *topology.Cluster, changes []planner.Change) (before, after string) {
 	before = proxyMode(provenance.DocumentIn(there(c, state.KubeProxyConfig), "config.conf").Get("mode"))
 	for _, ch := range changes {
@@ -97,11 +95,11 @@ func proxyModes(c *topology.Cluster, changes []planner.Change) (before, after st
 	return before, before
 }
 
-// leftBehind is of each mode of kube-proxy the one whose rules it does not remove. It
-// removes all others where nftables is one of the two (cmd/kube-proxy/app/server_linux.go).
+// leftBehind maps each mode of kube-proxy to the mode whose rules it does not remove. kube-proxy cleans
+// up after itself where nftables is one of the two (cmd/kube-proxy/app/server_linux.go).
 var leftBehind = map[string]string{planner.ProxyIPVS: planner.ProxyIPTables, planner.ProxyIPTables: planner.ProxyIPVS}
 
-// ClearProxies has each host give up what kube-proxy left in the mode that it had.
+// ClearProxies adds steps that remove from each host what kube-proxy left in its previous mode.
 func ClearProxies(b *topology.Builder, c *topology.Cluster) {
 	addon := topology.StepAddress(c.Target, topology.AddonPhase)
 	ref := topology.ItemAddress(c.Target, topology.AddonPhase, "object", kubeProxy.String())
@@ -123,8 +121,8 @@ func ClearProxies(b *topology.Builder, c *topology.Cluster) {
 	}
 }
 
-// leftMode returns the mode of kube-proxy of which something is left on a host when
-// another one is in use; empty for none.
+// leftMode returns the mode of kube-proxy of which rules are left on a host where another mode is in
+// use; empty for none.
 func leftMode(n *topology.Node, before, after string) string {
 	left := leftBehind[after]
 	if left == "" || n.Report == nil || n.Joins() {
@@ -138,8 +136,7 @@ func leftMode(n *topology.Node, before, after string) string {
 	return ""
 }
 
-// WithLeftRules adds to kube-proxy's DaemonSet on which nodes something is left of another
-// mode than the one that it has.
+// WithLeftRules adds to kube-proxy's DaemonSet the nodes on which rules of another mode are left.
 func WithLeftRules(c *topology.Cluster, ref state.ObjectRef, attrs state.Value) state.Value {
 	if ref != kubeProxy {
 		return attrs
@@ -157,7 +154,7 @@ func WithLeftRules(c *topology.Cluster, ref state.ObjectRef, attrs state.Value) 
 	return topology.WithAttribute(attrs, planner.LeftRules, []any{someOf(left)})
 }
 
-// someOf returns a list as a text that names the first of it.
+// someOf returns a text that names the first entries of a list.
 func someOf(list []string) string {
 	text := strings.Join(list[:min(len(list), staleNamed)], ", ")
 	if more := len(list) - staleNamed; more > 0 {
@@ -166,8 +163,8 @@ func someOf(list []string) string {
 	return text
 }
 
-// WithStaleProxies adds to kube-proxy's DaemonSet that pods of it run with a
-// configuration from before the last change of their ConfigMap.
+// WithStaleProxies adds to kube-proxy's DaemonSet the nodes whose pods run with a configuration from
+// before the last change of their ConfigMap.
 func WithStaleProxies(c *topology.Cluster, ref state.ObjectRef, attrs state.Value) state.Value {
 	nodes := c.Report.StaleProxies
 	if ref != kubeProxy || len(nodes) == 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// ForeignNamespaces returns those of the objects of addons that no addon has and that not
-// every cluster has: somebody else has to make them.
+// ForeignNamespaces returns the objects of addons by their namespace, for namespaces that no addon
+// creates and that are not built-in: they have to exist already.
 func ForeignNamespaces(c *topology.Cluster) map[string][]state.Address {
 	out, made := map[string][]state.Address{}, map[string]bool{}
 	for _, a := range c.Addons {
@@ -29,8 +29,8 @@ func ForeignNamespaces(c *topology.Cluster) map[string][]state.Address {
 	return out
 }
 
-// WarnMissingNamespaces warns of objects that a plan applies to namespaces which are not there and
-// which no manifest has. It is no error: a program of another addon may make them.
+// WarnMissingNamespaces warns of objects that a plan applies to namespaces which do not exist and which
+// no manifest has. It is no error: a program of another addon may create them.
 func WarnMissingNamespaces(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {

@@ -11,9 +11,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// RefuseDeletingParents refuses to delete a Namespace or a CustomResourceDefinition in which the
-// configuration still wants objects: the API deletes them with it, and every later
-// plan would recreate them in what is no longer there.
+// RefuseDeletingParents refuses to delete a Namespace or a CustomResourceDefinition that still contains
+// desired objects: the API deletes these with it, and every later plan would try to recreate them in
+// what no longer exists.
 func RefuseDeletingParents(v *topology.Fleet, p *planner.Plan, desired *state.Snapshot) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, ch := range p.Changes {
@@ -28,7 +28,7 @@ func RefuseDeletingParents(v *topology.Fleet, p *planner.Plan, desired *state.Sn
 	return diags
 }
 
-// objectsIn returns the desired objects of addons that go when an object is deleted.
+// objectsIn returns the desired objects of addons that the deletion of an object deletes as well.
 func objectsIn(c *topology.Cluster, outer *state.Item, desired *state.Snapshot) []state.Address {
 	var out []state.Address
 	for i := range desired.Items {
@@ -40,7 +40,8 @@ func objectsIn(c *topology.Cluster, outer *state.Item, desired *state.Snapshot) 
 	return out
 }
 
-// isIn reports whether an object is in a Namespace, or of the kind of a CustomResourceDefinition.
+// isIn reports whether an object is in a Namespace, or of the kind that a CustomResourceDefinition
+// defines.
 func isIn(ref state.ObjectRef, outer *state.Item) bool {
 	switch at := nameOf(ParseRef(outer.Address.ID())); {
 	case at.group == "" && at.kind == "Namespace":
@@ -59,7 +60,7 @@ func refuseInside(c *topology.Cluster, outer state.ObjectRef, inside []state.Add
 		outer.Kind, outer.Name, c.Label, listed(c, inside), outer.Kind).At(addonPlace(c, addon(c, inside[0].Target))).For(c.Target)
 }
 
-// listed are objects of addons with where they are written, one a line.
+// listed lists objects of addons and where they are written, one per line.
 func listed(c *topology.Cluster, objects []state.Address) string {
 	var out []string
 	for _, a := range objects {
@@ -68,7 +69,7 @@ func listed(c *topology.Cluster, objects []state.Address) string {
 	return strings.Join(out, "\n")
 }
 
-// inFile returns a place in brackets, behind what is written there; "" when it is not known.
+// inFile returns a source in parentheses, to follow what is written there; "" when it is unknown.
 func inFile(s state.Source) string {
 	if s.File == "" {
 		return ""
@@ -76,7 +77,7 @@ func inFile(s state.Source) string {
 	return " (" + s.String() + ")"
 }
 
-// addon returns the block of a target of the configuration's.
+// addon returns the addon block of a target.
 func addon(c *topology.Cluster, t state.Target) *config.Addon {
 	for _, a := range c.Addons {
 		if state.AddonTarget(c.Label, a.Name) == t {

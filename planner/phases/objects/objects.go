@@ -16,7 +16,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// UploadConfig keeps in the cluster what kubeadm and joining nodes read.
+// UploadConfig keeps in the cluster the configuration that kubeadm and joining nodes read.
 var UploadConfig = topology.Phase{
 	Name:         topology.UploadConfigPhase,
 	ClusterItems: func(c *topology.Cluster) []state.Item { return ObjectItems(c, topology.UploadConfigPhase) },
@@ -40,7 +40,7 @@ func objectStep(c *topology.Cluster, w topology.PhaseWork) planner.Step {
 	return planner.Step{Via: c.Primary, Operations: objectOperations(c, w)}
 }
 
-// ObjectItems returns the objects that kubeadm would make in the phase.
+// ObjectItems returns the objects that kubeadm would create in the phase.
 func ObjectItems(c *topology.Cluster, phase string) []state.Item {
 	var items []state.Item
 	for _, o := range staticpod.KubeadmObjects(c) {
@@ -61,9 +61,9 @@ func ObjectItems(c *topology.Cluster, phase string) []state.Item {
 	return items
 }
 
-// formerDefaults returns the paths of an object that are settled once it is there and that an
-// upgrade replaces all the same, as kubeadm's does: what is there is the default of
-// an earlier release. Outside of an upgrade it is left alone.
+// formerDefaults returns the paths of an object that are only set initially, but that an upgrade
+// replaces, as kubeadm's does: the observed value is the default of an earlier release. Outside of an
+// upgrade they are left alone.
 func formerDefaults(c *topology.Cluster, o kubeadm.Object) []string {
 	if c.Up == nil || o.Outdated == nil {
 		return nil
@@ -74,9 +74,8 @@ func formerDefaults(c *topology.Cluster, o kubeadm.Object) []string {
 	})
 }
 
-// settled returns what a write would put there, with the values in it that matter no
-// longer once they are there as they are by now: somebody may have scaled what an
-// upgrade gives another image.
+// settled returns the content to write, with the observed values of fields that are only set initially:
+// a user may have scaled a Deployment to which an upgrade gives another image.
 func settled(c *topology.Cluster, it state.Item, o kubeadm.Object) []byte {
 	have, want := there(c, o.Ref), o.Object
 	for _, path := range it.Initial {
@@ -87,7 +86,7 @@ func settled(c *topology.Cluster, it state.Item, o kubeadm.Object) []byte {
 	return []byte(topology.Must(want.MarshalJSON()))
 }
 
-// there returns an object as the cluster was seen to have it; null when it was not.
+// there returns the observed object; null when it does not exist.
 func there(c *topology.Cluster, ref state.ObjectRef) state.Value {
 	if c.Report == nil {
 		return state.Null()
@@ -95,16 +94,16 @@ func there(c *topology.Cluster, ref state.ObjectRef) state.Value {
 	return c.Report.Objects[ref]
 }
 
-// clusterInfoAttributes compares what matters of the kubeconfig in cluster-info, besides
-// the CA; the signatures beside it are the controller manager's.
+// clusterInfoAttributes returns the compared attributes of the kubeconfig in cluster-info, except the
+// CA. The signatures beside it belong to the controller manager.
 func clusterInfoAttributes(object state.Value) state.Value {
 	return topology.Attributes("data", map[string]any{"kubeconfig": map[string]any{
 		"server": provenance.DocumentIn(object, state.ClusterInfoKey).Get("clusters.0.cluster.server").AsString(),
 	}})
 }
 
-// toldCA returns the CA that nodes which join are told of. While another one takes its place
-// that is for the steps which tell them of it.
+// toldCA returns the CA that cluster-info announces to joining nodes. While the CA is replaced at once,
+// its value is pending until the step that writes cluster-info.
 func toldCA(c *topology.Cluster) state.Value {
 	if pki.CAsReplacedHalfway(c)[c.CABase()] != "" {
 		return state.PendingValue(topology.StepAddress(c.Target, topology.TokenPhase).String(), "ca")
@@ -112,7 +111,7 @@ func toldCA(c *topology.Cluster) state.Value {
 	return pki.SignedBy(c, c.CABase())
 }
 
-// withGivenCA puts the CA into cluster-info where it is given: an upgrade writes that before
+// withGivenCA writes a CA of the configuration into cluster-info: an upgrade writes the object before
 // it brings anything to a host.
 func withGivenCA(c *topology.Cluster, content []byte) []byte {
 	if pki.GivenSerial(c) == "" {
@@ -122,7 +121,7 @@ func withGivenCA(c *topology.Cluster, content []byte) []byte {
 	return bytes.ReplaceAll(content, []byte(kubeadm.CAPlaceholder), []byte(text))
 }
 
-// ObserveClusterInfo is cluster-info with the CA that is in it.
+// ObserveClusterInfo returns the attributes of cluster-info with the CA in it.
 func ObserveClusterInfo(c *topology.Cluster, it *state.Item, object state.Value) state.Value {
 	attrs := clusterInfoAttributes(object)
 	if cas := c.Report.InfoCAs; len(cas) > 0 {
@@ -172,8 +171,8 @@ func objectOperations(c *topology.Cluster, w topology.PhaseWork) []planner.Opera
 	return ops
 }
 
-// ParseRef reads what state.ObjectRef.String prints. The API version may hold
-// a slash, the kind begins with a capital letter and the group does not.
+// ParseRef parses the output of state.ObjectRef.String. The API version may contain a slash, the kind
+// begins with a capital letter and the group does not.
 func ParseRef(s string) state.ObjectRef {
 	parts := strings.Split(s, "/")
 	i := 0
@@ -191,7 +190,7 @@ func ParseRef(s string) state.ObjectRef {
 	return r
 }
 
-// Left returns what a reset leaves behind in the state: nothing.
+// Left returns the target that a reset step removes from the state.
 func Left(s *planner.Step) state.Learned {
 	if s.Phase != topology.ResetPhase {
 		return state.Learned{}
@@ -199,14 +198,14 @@ func Left(s *planner.Step) state.Learned {
 	return state.Learned{Left: []state.Target{s.Target}}
 }
 
-// Recordable returns a desired item as the state remembers it.
+// Recordable returns a desired item in the form that the state records.
 func Recordable(it state.Item) state.Item {
 	it.Origin, it.Outdated, it.Content, it.Sealed, it.Outline = nil, nil, nil, state.Sensitive{}, state.Value{}
 	return it
 }
 
-// TrustedSerial returns the CA's certificate that is trusted: the one that the item refers to
-// where it is among several.
+// TrustedSerial returns the serial of the trusted CA certificate: the one that the item refers to if it
+// is among several.
 func TrustedSerial(cas []state.CertificateInfo, it *state.Item) string {
 	wanted := it.Attributes.Get(planner.CASerial).AsString()
 	if slices.ContainsFunc(cas, func(c state.CertificateInfo) bool { return c.Serial == wanted }) {
@@ -215,7 +214,7 @@ func TrustedSerial(cas []state.CertificateInfo, it *state.Item) string {
 	return cas[0].Serial
 }
 
-// RankOf sorts those of which something is so behind the others.
+// RankOf sorts items for which a condition holds after the others.
 func RankOf(so bool) int {
 	if so {
 		return 1
@@ -223,8 +222,8 @@ func RankOf(so bool) int {
 	return 0
 }
 
-// afterFirstControlPlane returns where kubeadm's upgrade writes the configuration: when the
-// first control plane has the new version.
+// afterFirstControlPlane returns the step after which kubeadm's upgrade writes the configuration: the
+// first control plane has the new version then.
 func afterFirstControlPlane(c *topology.Cluster) []state.Address {
 	return []state.Address{topology.StepAddress(c.InTurn()[0].Target, topology.WaitControlPlanePhase)}
 }

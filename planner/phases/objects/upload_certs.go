@@ -12,11 +12,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// UploadCerts keeps what control planes share in the Secret kubeadm-certs, as
-// kubeadm init --upload-certs does, for somebody who joins one by hand. That is
-// done once: when the cluster is founded or the configuration begins to ask for
-// it, and again when the certificate key changes. After two hours Kubernetes
-// takes the Secret away, which is no drift.
+// UploadCerts keeps what control planes share in the Secret kubeadm-certs, as kubeadm init
+// --upload-certs does, for a user who joins a control plane by hand. The upload happens once: when the
+// cluster is bootstrapped or the configuration begins to ask for it, and again when the certificate key
+// changes. After two hours Kubernetes removes the Secret, which is no drift.
 var UploadCerts = topology.Phase{
 	Name: topology.UploadCertsPhase,
 	ClusterItems: func(c *topology.Cluster) []state.Item {
@@ -31,13 +30,13 @@ var UploadCerts = topology.Phase{
 	},
 }
 
-// certsTTL is kubeadm's.
+// certsTTL is kubeadm's lifetime of the Secret.
 const certsTTL = 2 * time.Hour
 
 var CertsSecret = state.ObjectRef{APIVersion: "v1", Kind: "Secret", Namespace: "kube-system", Name: "kubeadm-certs"}
 
-// generatedKey stands for a certificate key that nobody gave: it is shown once
-// and kept nowhere.
+// generatedKey stands for a certificate key that the configuration does not give: it is shown once and
+// stored nowhere.
 const generatedKey = "generated"
 
 func certsItem(c *topology.Cluster) state.Item {
@@ -80,8 +79,8 @@ func sharedCerts(c *topology.Cluster) []planner.UploadedFile {
 	return slices.DeleteFunc(out, func(f planner.UploadedFile) bool { return f.Path == "" })
 }
 
-// CertsAttributes returns the Secret as the API shows it. Which key encrypted it
-// cannot be seen: only the one that is recorded is known to be.
+// CertsAttributes returns the attributes of the observed Secret. The key that encrypted it cannot be
+// observed: the recorded one is used.
 func CertsAttributes(v *topology.Fleet, it *state.Item, object state.Value) state.Value {
 	m := map[string]state.Value{"files": state.Strings(object.Get("data").Keys()...)}
 	if was := v.RecordedItems.Find(it.Address); was != nil {
@@ -98,7 +97,7 @@ func makeCerts(c *topology.Cluster, it *state.Item) planner.Operation {
 	return op
 }
 
-// RefsOfBlocks returns the objects that bootstrap_token and upload_certs ask for.
+// RefsOfBlocks returns the objects that bootstrap_token blocks and upload_certs create.
 func RefsOfBlocks(c *topology.Cluster) []state.ObjectRef {
 	var out []state.ObjectRef
 	for _, id := range slices.Sorted(maps.Keys(KeptTokens(c))) {
@@ -110,10 +109,10 @@ func RefsOfBlocks(c *topology.Cluster) []state.ObjectRef {
 	return out
 }
 
-// Learned returns what the state remembers of a step that was done, before anything
-// is observed again: nobody can see by which key certificates were encrypted,
-// nor for how long a token was meant to live, nor who wants a field of an object: what
-// is applied no more may stay there, as a default or since somebody else wants it too.
+// Learned returns what the state records of a finished step before anything is observed again. The API
+// shows neither the key that encrypted certificates, nor the requested lifetime of a token, nor who
+// wants a field of an object: a field that is no longer applied may stay, as a default or because
+// another manager sets it too.
 func Learned(step *planner.Step, desired *state.Snapshot) state.Learned {
 	l := Left(step)
 	for _, op := range step.Operations {
@@ -135,8 +134,8 @@ func Learned(step *planner.Step, desired *state.Snapshot) state.Learned {
 	return l
 }
 
-// CertificateKeyOf names the output of a step of this plan by which a cluster's
-// certificates were encrypted.
+// CertificateKeyOf refers to the output of a step of this plan with the key that encrypted a cluster's
+// certificates.
 func CertificateKeyOf(cluster string) state.Pending {
 	return state.Pending{Step: topology.StepAddress(state.ClusterTarget(cluster), topology.UploadCertsPhase).String(), Output: "certificate_key"}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// caDigest returns the identity of a CA: as given, as seen on the primary, or "" for
-// one that is to be made.
+// caDigest returns the identity of a CA: of the given one, of the one observed on the primary, or ""
+// for one that is still to be created.
 func caDigest(c *topology.Cluster, base string) string {
 	if a := c.Authority(base); a.X509 != nil && c.Rotation(base) == nil {
 		return state.KeyDigest(a.X509)
@@ -19,8 +19,9 @@ func caDigest(c *topology.Cluster, base string) string {
 	return c.Cas[base]
 }
 
-// GivenSerial tells the operator's certificate of the cluster's CA from others for the same
-// key; empty for a CA of ours, and while it is rotated.
+// GivenSerial returns the serial of the CA certificate that the configuration gives for the cluster,
+// which distinguishes it from other certificates for the same key. It is empty for a CA of ours, and
+// during its rotation.
 func GivenSerial(c *topology.Cluster) string {
 	a := c.Authority(c.CABase())
 	if a.X509 == nil || c.Rotation(a.Base) != nil {
@@ -29,7 +30,8 @@ func GivenSerial(c *topology.Cluster) string {
 	return state.CertificateInfoOf(a.X509).Serial
 }
 
-// WithCASerial adds to the attributes of what trusts the cluster's CA by which certificate.
+// WithCASerial adds the serial of the given CA certificate to the attributes of an item that trusts the
+// cluster's CA.
 func WithCASerial(c *topology.Cluster, attrs state.Value) state.Value {
 	if serial := GivenSerial(c); serial != "" {
 		return topology.WithAttribute(attrs, planner.CASerial, serial)
@@ -37,7 +39,8 @@ func WithCASerial(c *topology.Cluster, attrs state.Value) state.Value {
 	return attrs
 }
 
-// SignedBy returns the identity of the CA for an attribute: pending while the CA is to be made.
+// SignedBy returns the identity of the CA as an attribute's value, pending while the CA is still to be
+// created.
 func SignedBy(c *topology.Cluster, base string) state.Value {
 	if digest := caDigest(c, base); digest != "" {
 		return state.String(digest)
@@ -45,7 +48,7 @@ func SignedBy(c *topology.Cluster, base string) state.Value {
 	return state.PendingValue(topology.StepAddress(c.Primary, topology.CertsPhase).String(), base)
 }
 
-// Signer returns the CA as the performer finds its key: on the primary, or the operator's.
+// Signer returns where the CA's key is found: on the primary, or with the operator.
 func Signer(c *topology.Cluster, base string) planner.Signer {
 	a := c.Authority(base)
 	s := planner.Signer{Name: a.CAName, Base: base}
@@ -57,7 +60,7 @@ func Signer(c *topology.Cluster, base string) planner.Signer {
 	return s
 }
 
-// BringFile returns the file of a value of the configuration.
+// BringFile returns a file whose content is a value of the configuration.
 func BringFile(c *topology.Cluster, path, mode, field string) planner.SecretFile {
 	return planner.SecretFile{Path: path, Mode: mode, Owner: topology.Root, Source: c.Reference(field)}
 }
@@ -76,15 +79,15 @@ func CheckAuthorities(v *topology.Fleet) diag.Diagnostics {
 	return diags
 }
 
-// checkAuthorities holds the operator's CAs against what is on the hosts: a
-// living cluster keeps its CAs, and their keys where they are.
+// checkAuthorities compares the operator's CAs with those on the hosts: a running cluster keeps its
+// CAs, and their keys stay where they are.
 func checkAuthorities(c *topology.Cluster) diag.Diagnostics {
 	diags := refuseLostCAs(c)
 	for _, a := range c.Authorities {
 		diags = append(diags, checkPeriod(c, a)...)
 		for _, n := range c.Nodes {
 			if n.Report == nil || n.Report.Marks == nil {
-				continue // a host that is not ours is refused for what it holds
+				continue // a host that is not ours is refused by another check
 			}
 			if d := checkAuthority(n, a); d != nil {
 				diags = append(diags, d)
@@ -120,18 +123,18 @@ func checkAuthority(n *topology.Node, a topology.CA) *diag.Diagnostic {
 	return nil
 }
 
-// toAnother says how a living cluster gets another CA of the operator's.
+// toAnother says how a running cluster gets another CA of the operator's.
 func toAnother(c *topology.Cluster, a topology.CA) string {
 	if a.KeyLocation == topology.OnHosts {
 		return fmt.Sprintf("To make it the cluster's new CA, request a rotation: all components trust both, before the new one signs and the old one is "+
-			"dropped:\n\n  kubewright apply -%s=%s\n\nOtherwise provide the CA that the cluster has.", topology.ReplaceFlag, topology.Rotation{Cluster: c.Target, CA: a.Name})
+			"dropped:\n\n  kubewright apply -%s=%s\n\nOtherwise provide it, as it was when the cluster was bootstrapped.", topology.ReplaceFlag, topology.Rotation{Cluster: c.Target, CA: a.Name})
 	}
 	return "A running cluster keeps a CA whose key is not on the control planes: a rotation needs the keys of the old and the new one there. " +
 		"Provide the CA with which the cluster was bootstrapped, with the same key if its certificate is reissued, or destroy the cluster first."
 }
 
-// checkPeriod refuses a CA that is not valid now, and warns of one that ends
-// before what is signed by it.
+// checkPeriod refuses a CA that is not valid now, and warns of one that expires before the certificates
+// that it signs.
 func checkPeriod(c *topology.Cluster, a topology.CA) diag.Diagnostics {
 	now := c.Fleet.ObservedAt
 	if now.IsZero() {
@@ -156,12 +159,12 @@ func checkPeriod(c *topology.Cluster, a topology.CA) diag.Diagnostics {
 	return nil
 }
 
-// checkMadePeriod is checkPeriod of a CA that kubewright has made. It is rotated
-// when somebody asks for it: all else would be a surprise.
+// checkMadePeriod is checkPeriod for a CA that kubewright has created. It is rotated only on request:
+// everything else would be a surprise.
 func checkMadePeriod(c *topology.Cluster, a topology.CA, now time.Time) diag.Diagnostics {
 	ca, at := present(c, a), Place(c, "certificates.ca_validity")
 	switch {
-	case ca == nil: // it is still to be made
+	case ca == nil: // still to be created
 	case now.After(ca.NotAfter):
 		if d := checkExpired(c, a, *ca); d != nil {
 			return diag.Diagnostics{d}
@@ -174,11 +177,11 @@ func checkMadePeriod(c *topology.Cluster, a topology.CA, now time.Time) diag.Dia
 	return nil
 }
 
-// Date returns a moment for a reader.
+// Date formats a time for users.
 func Date(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }
 
-// Adoption returns what is remembered of the node when somebody else made it. What is
-// replaced, or was reset since, joins as ours.
+// Adoption returns what the state records of the node if it was adopted. A node that is replaced, or
+// whose host was reset since, joins like any other.
 func Adoption(n *topology.Node) *state.Adoption {
 	v := n.Cluster.Fleet
 	if !v.RecordedNode(n.Target) || v.Replaces(n.Target) || n.Report != nil && topology.Blank(n.Report) {
@@ -187,8 +190,8 @@ func Adoption(n *topology.Node) *state.Adoption {
 	return v.Recorded.Nodes[n.Target].Adopted
 }
 
-// Unmarked reports whether the node was adopted and its host does not carry our mark
-// yet: nothing was changed there.
+// Unmarked reports whether the node was adopted and its host does not have our marker yet: nothing was
+// changed there.
 func Unmarked(n *topology.Node) bool {
 	return n.Report != nil && Adoption(n) != nil && (n.Report.Marks == nil || n.Report.Marks.Cluster == "")
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Certs makes the CAs and the service account keys on the founder, brings
-// them to the other control planes, and issues each control plane its leaves.
-// What is the operator's is brought instead of made.
+// Certs creates the CAs and the service account keys on the founder, copies them to the other control
+// planes, and issues the leaf certificates of each control plane. Files that the operator provides are
+// written instead of created.
 var Certs = topology.Phase{
 	Name: topology.CertsPhase,
 	NodeItems: func(n *topology.Node) []state.Item {
@@ -40,7 +40,7 @@ var Certs = topology.Phase{
 				Attributes: topology.Attributes("mode", KeyMode, "owner", topology.Root),
 			}
 			if suffix == ".pub" && Adoption(n) != nil {
-				it.Initial = []string{"mode"} // kubeadm join lets everybody read it, kubeadm init does not
+				it.Initial = []string{"mode"} // kubeadm join makes it world-readable, kubeadm init does not
 			}
 			items = append(items, it)
 		}
@@ -53,25 +53,25 @@ var Certs = topology.Phase{
 			needs = append(needs, topology.StepAddress(n.Cluster.Primary, topology.CertsPhase))
 		}
 		if n.Upgrades() && n.Cluster.Up.Raises && n.Cluster.Report != nil {
-			// What a newer version's certificates no longer say is said by a role
-			// binding there. While the API is silent it waits for them.
+			// A role binding there grants the rights that a newer version's certificates no longer
+			// carry. While the API does not answer, the binding waits for the certificates.
 			needs = append(needs, topology.StepAddress(n.Cluster.Target, topology.TokenPhase))
 		}
 		return append(needs, n.Turn()...)
 	},
 }
 
-// shownOfCertificates are attributes of certificates and kubeconfigs that time
-// or the configuration's wish changes, and no file.
+// shownOfCertificates are attributes of certificates and kubeconfigs that change with time or with the
+// configuration, while the file stays the same.
 var shownOfCertificates = map[string]state.Class{"not_after": state.Shown, "renew_before": state.Shown, DaysLeft: state.Shown}
 
-// authorityItem returns the desired certificate of a CA. That of the operator's is
-// compared by what tells it from every other.
+// authorityItem returns the desired certificate of a CA. The operator's is compared by what
+// distinguishes it from every other certificate.
 func authorityItem(n *topology.Node, phase string, a topology.CA) state.Item {
 	if a.X509 == nil {
 		it := certificateItem(n, a.Certificate)
 		it.Address = topology.ItemAddress(n.Target, phase, "certificate", a.Base)
-		// A CA that is there stays as it is: everything rests on it.
+		// An existing CA stays as it is: everything depends on it.
 		it.Initial = []string{"algorithm", "usages", "dns_names", "common_name"}
 		if _, ended := n.Cluster.AtOnce[a.Base]; !ended {
 			it.Initial = append(it.Initial, planner.RenewalDue)
@@ -83,7 +83,7 @@ func authorityItem(n *topology.Node, phase string, a topology.CA) state.Item {
 		Address: topology.ItemAddress(n.Target, phase, "certificate", a.Base), Kind: state.KindCertificate, Partial: true,
 		Attributes: topology.Attributes("common_name", info.CommonName, "signed_by", info.KeyDigest, "serial", info.Serial, "chain", a.Chain, "not_after", RFC3339(info.NotAfter), "usages", topology.Sorted(info.Usages)),
 		Origin:     map[string]state.Source{"": provenance.ClusterOrigin(n.Cluster, a.Block+".certificate")},
-		// While it is rotated the stages bring it.
+		// During a rotation the stages write it.
 		CreateOnly: n.Cluster.Rotation(a.Base) != nil,
 	}
 	if phase == topology.CertsPhase && a.KeyOnHosts() {
@@ -92,7 +92,7 @@ func authorityItem(n *topology.Node, phase string, a topology.CA) state.Item {
 	return it
 }
 
-// certificateItem returns a desired certificate. Who signs it is known once the CA exists.
+// certificateItem returns a desired certificate. Its signer is known once the CA exists.
 func certificateItem(n *topology.Node, c kubeadm.Certificate) state.Item {
 	it := state.Item{Address: topology.ItemAddress(n.Target, topology.CertsPhase, "certificate", c.Base), Kind: state.KindCertificate}
 	if n.Cluster.Fleet.PathsOnly {
@@ -113,8 +113,8 @@ func certificateItem(n *topology.Node, c kubeadm.Certificate) state.Item {
 	return withKeyAccess(it)
 }
 
-// certificateOrigins tells where the values of a certificate come from, of its names
-// and addresses each by itself.
+// certificateOrigins returns the settings that a certificate's values come from, for each of its names
+// and addresses separately.
 func certificateOrigins(n *topology.Node, c kubeadm.Certificate) map[string]state.Source {
 	cl := n.Cluster
 	out := map[string]state.Source{
@@ -142,8 +142,8 @@ func certificateOrigins(n *topology.Node, c kubeadm.Certificate) map[string]stat
 	return out
 }
 
-// nameOrigin returns where a name or address of a certificate comes from that no list of
-// such has.
+// nameOrigin returns the origin of a name or address in a certificate that is in no list of additional
+// names.
 func nameOrigin(n *topology.Node, name string) state.Source {
 	c := n.Cluster
 	endpoint, _, _ := net.SplitHostPort(c.ControlPlaneEndpoint)
@@ -167,7 +167,7 @@ func nameOrigin(n *topology.Node, name string) state.Source {
 	return provenance.Usual(c)
 }
 
-// sanSettings are where the configuration adds names and addresses to certificates.
+// sanSettings are the settings that add names and addresses to certificates.
 var sanSettings = map[string]string{"apiserver": "api_server.cert_sans", "etcd-server": "etcd.server_cert_sans", "etcd-peer": "etcd.peer_cert_sans"}
 
 func certsStep(n *topology.Node, w topology.PhaseWork) planner.Step {
@@ -208,7 +208,7 @@ func pkiFolders(n *topology.Node) []planner.Operation {
 	return ops
 }
 
-// foundCAs makes what all control planes share; what exists is kept.
+// foundCAs creates what all control planes share; existing files are kept.
 func foundCAs(n *topology.Node, w topology.PhaseWork) []planner.Operation {
 	var ops []planner.Operation
 	for _, ca := range n.Cluster.Authorities {
@@ -237,8 +237,8 @@ func ChangesPair(w topology.PhaseWork, base string) bool {
 	})
 }
 
-// broughtFiles returns the operator's: CA certificates on every control plane, their
-// keys where they are to lie there, and supplied certificates.
+// broughtFiles returns the files that the operator provides: CA certificates on every control plane,
+// their keys where they are kept on hosts, and supplied certificates.
 func broughtFiles(n *topology.Node, w topology.PhaseWork) []planner.SecretFile {
 	var files []planner.SecretFile
 	for _, ca := range n.Cluster.Authorities {
@@ -246,7 +246,8 @@ func broughtFiles(n *topology.Node, w topology.PhaseWork) []planner.SecretFile {
 			continue
 		}
 		if ca.KeyLocation == topology.OnHosts {
-			// Before the certificate: one that exists means that the pair is whole.
+			// The key comes before the certificate: an existing certificate means that the pair is
+			// complete.
 			files = append(files, BringFile(n.Cluster, ca.Base+".key", KeyMode, ca.Block+".key"))
 		}
 		files = append(files, BringFile(n.Cluster, ca.Base+".crt", "0644", ca.Block+".certificate"))
@@ -263,7 +264,7 @@ func broughtFiles(n *topology.Node, w topology.PhaseWork) []planner.SecretFile {
 	return files
 }
 
-// sharedFiles returns the CAs and keys that a further control plane gets from the primary.
+// sharedFiles returns the CAs and keys that another control plane gets from the primary.
 func sharedFiles(n *topology.Node, w topology.PhaseWork) []planner.SecretFile {
 	var files []planner.SecretFile
 	add := func(path, mode string) {
@@ -282,8 +283,8 @@ func sharedFiles(n *topology.Node, w topology.PhaseWork) []planner.SecretFile {
 	return files
 }
 
-// Place returns where somebody looks who reads of a path of the cluster block: where it
-// is written, what encloses that, or the block when nothing of it is written.
+// Place returns the source of a path of the cluster block for an error message: where the path is
+// written, else the enclosing setting, else the block.
 func Place(c *topology.Cluster, path string) state.Source {
 	if s := c.Origins.Of(path); s.File != "" {
 		return s

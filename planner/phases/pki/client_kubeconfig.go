@@ -13,12 +13,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// AdminKubeconfig is where control planes have the administrator's kubeconfig.
+// AdminKubeconfig is the path of the administrator's kubeconfig on control planes.
 const AdminKubeconfig = topology.AdminConf
 
-// ClientKubeconfig returns a kubeconfig of a user's own for a cluster: who the user
-// is and how long that is believed. The CA's signer names no node: any control
-// plane will do. It fails where nobody here has the CA's key.
+// ClientKubeconfig returns a user's own kubeconfig for a cluster, with the user's identity and the
+// period of validity. The signer names no node, since any control plane will do. It fails where the
+// CA's key is kept elsewhere.
 func ClientKubeconfig(cfg *config.Config, label, user string, groups []string, validity time.Duration) (planner.WriteKubeconfig, error) {
 	v := &topology.Fleet{Config: cfg}
 	resolve.Fleet(v)
@@ -46,9 +46,9 @@ func adminServer(c *topology.Cluster) string {
 	return kubeadm.Kubeconfigs(c.ControlPlanes()[0].Input(), false)[0].Server
 }
 
-// AdminServers returns the URL of a cluster's API for its administrator, as the
-// configuration has it, and as the control planes got it from the last apply: the same,
-// unless the endpoint is about to move. Without control planes both are empty.
+// AdminServers returns the administrator's URL of a cluster's API: as the configuration has it, and as
+// the last apply wrote it to the control planes where that differs, which means that the endpoint is
+// about to move. Without control planes both are empty.
 func AdminServers(cfg *config.Config, recorded *state.State, label string) (server string, applied []string) {
 	v := &topology.Fleet{Config: cfg}
 	resolve.Fleet(v)
@@ -72,10 +72,10 @@ func AdminServers(cfg *config.Config, recorded *state.State, label string) (serv
 	return server, applied
 }
 
-// CAFile returns the certificate of a cluster's CA on its hosts.
+// CAFile returns the path of the cluster's CA certificate on its hosts.
 func CAFile(c *config.Cluster) string { return c.Certificates.Dir + "/ca.crt" }
 
-// NextCAFile returns the certificate of the CA that takes its place, while it is rotated.
+// NextCAFile returns the path of the new CA's certificate during a rotation.
 func NextCAFile(c *config.Cluster) string {
 	return topology.NextBase(c.Certificates.Dir+"/ca") + ".crt"
 }

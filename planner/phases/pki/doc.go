@@ -1,7 +1,7 @@
-// Package pki plans the cluster's CAs, certificates, keys and kubeconfigs, those that an
-// external CA issues among them: kubeadm's phases certs and kubeconfig.
+// Package pki plans the cluster's CAs, certificates, keys and kubeconfigs, including those that
+// an external CA issues: kubeadm's phases certs and kubeconfig.
 //
-// It signs nothing: providers issue what it asks for.
+// It signs nothing itself: providers issue what it plans.
 //
 // The package is pure: no clock, files, network or goroutines.
 package pki

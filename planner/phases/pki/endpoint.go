@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// SharedURL returns where the configuration says that API servers are called.
+// SharedURL returns the URL of the API that the configuration gives to workers.
 func SharedURL(c *topology.Cluster) string {
 	planes := c.ControlPlanes()
 	if len(planes) == 0 {
@@ -25,9 +25,9 @@ func SharedURL(c *topology.Cluster) string {
 	return kubeadm.KubeletServer(in)
 }
 
-// FormerHosts returns the names by which somebody of the cluster still calls API
-// servers, and which are not the configuration's any more. Whom kubeconfigs of
-// the operator's call is the operator's to say.
+// FormerHosts returns the host names that nodes and pods of the cluster still use for API servers and
+// that the configuration no longer has. Supplied kubeconfigs are not considered: their server is the
+// operator's choice.
 func FormerHosts(c *topology.Cluster) []string {
 	if c.Founding || c.Fleet.PathsOnly {
 		return nil
@@ -59,9 +59,9 @@ func FormerHosts(c *topology.Cluster) []string {
 	return slices.Compact(out)
 }
 
-// AbsentCallers returns the names by which workers call API servers that could not be
-// observed, as the state remembers them, and that are not the configuration's any
-// more: with those workers. They turn to the new name when they are seen again.
+// AbsentCallers returns the names that workers which could not be observed use for API servers,
+// according to the state, and that the configuration no longer has, each with those workers. They turn
+// to the new name when they are observed again.
 func AbsentCallers(c *topology.Cluster) map[string][]string {
 	v := c.Fleet
 	if c.Founding || v.PathsOnly || v.Recorded == nil {
@@ -82,8 +82,8 @@ func AbsentCallers(c *topology.Cluster) map[string][]string {
 	return out
 }
 
-// Leaves returns the certificates of a control plane: that of the API server with the
-// names by which nodes call it that nobody could look at.
+// Leaves returns the certificates of a control plane. The API server's includes the names that
+// unobserved nodes call it by.
 func Leaves(n *topology.Node) []kubeadm.Certificate {
 	out, absent := kubeadm.Leaves(n.Input()), slices.Sorted(maps.Keys(AbsentCallers(n.Cluster)))
 	for i := range out {
@@ -92,7 +92,7 @@ func Leaves(n *topology.Node) []kubeadm.Certificate {
 	return out
 }
 
-// BothNames adds to an API server's certificate the names by which it is still called.
+// BothNames adds to an API server's certificate the former names that are still in use.
 func BothNames(n *topology.Node, leaf kubeadm.Certificate) kubeadm.Certificate {
 	return alsoNamed(leaf, FormerHosts(n.Cluster))
 }
@@ -119,7 +119,7 @@ func AppendNew(list []string, s string) []string {
 	return topology.Sorted(append(slices.Clone(list), s))
 }
 
-// Issue returns the operation that makes a leaf.
+// Issue returns the operation that issues a leaf certificate.
 func Issue(n *topology.Node, leaf kubeadm.Certificate) planner.IssueCertificate {
 	return planner.IssueCertificate{
 		CA:         Signer(n.Cluster, leaf.CA),

@@ -11,13 +11,13 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// CAExpired reports whether the CA is not valid any more, as it is on the primary.
+// CAExpired reports whether the CA on the primary has expired.
 func CAExpired(c *topology.Cluster, a topology.CA) bool {
 	ca := present(c, a)
 	return ca != nil && HasExpired(*ca, c.Fleet.ObservedAt)
 }
 
-// present returns the CA as it is on the primary; nil when it is not there.
+// present returns the CA on the primary; nil when it is missing there.
 func present(c *topology.Cluster, a topology.CA) *state.CertificateInfo {
 	primary := c.PrimaryNode()
 	if primary == nil || primary.Report == nil {
@@ -26,9 +26,9 @@ func present(c *topology.Cluster, a topology.CA) *state.CertificateInfo {
 	return inForce(c, a.Base+".crt", primary.Report.Files[a.Base+".crt"].Certificates)
 }
 
-// inForce returns the certificate that counts of those in a file: the first, and while a CA
-// is rotated the new one behind it, as soon as what most control planes show is of that.
-// Then the API answers and etcd has its quorum, also when the old one has ended.
+// inForce returns the effective certificate of those in a file: the first, or during a CA rotation the
+// new one after it, as soon as most control planes use certificates that the new one has signed. The
+// API answers and etcd has its quorum then, even when the old CA has expired.
 func inForce(c *topology.Cluster, path string, certs []state.CertificateInfo) *state.CertificateInfo {
 	if len(certs) == 0 {
 		return nil
@@ -41,8 +41,8 @@ func inForce(c *topology.Cluster, path string, certs []state.CertificateInfo) *s
 	return &certs[0]
 }
 
-// mostlyBelow reports whether most control planes have all that the CA of a file signs from
-// the one with this identity.
+// mostlyBelow reports whether, on most control planes, the CA with this identity has signed all
+// certificates of the CA in the file.
 func mostlyBelow(c *topology.Cluster, path, ca string) bool {
 	planes, below := c.ControlPlanes(), 0
 	for _, n := range planes {
@@ -61,17 +61,17 @@ func mostlyBelow(c *topology.Cluster, path, ca string) bool {
 	return 2*below > len(planes)
 }
 
-// NeededByAPI reports whether the API does not answer without the CA.
+// NeededByAPI reports whether the API cannot answer without the CA.
 func NeededByAPI(a topology.CA) bool { return a.Name != "front-proxy-ca" }
 
-// overtaken returns the operations that take away the files of a rotation which had begun
-// when its CA was replaced at once: the next rotation would go on with them.
+// overtaken returns the operations that remove the files of a rotation that had begun when its CA was
+// replaced at once: the next rotation would continue with them.
 func overtaken(n *topology.Node, w topology.PhaseWork) []planner.Operation {
 	var ops []planner.Operation
 	for _, a := range n.Cluster.Authorities {
 		next := n.CADigestsIn(a.NextBase() + ".crt")
 		if a.KeyLocation != topology.Made || !ChangesPair(w, a.Base) || n.Cluster.Rotation(a.Base) != nil || len(next) == 0 || !slices.Contains(n.CADigestsIn(a.Base+".crt"), next[0]) {
-			continue // what nobody has trusted may be anybody's
+			continue // a next CA that is not trusted yet may not come from this rotation
 		}
 		for _, path := range RotationPaths(a) {
 			ops = append(ops, planner.RemovePath{Path: path})
@@ -80,9 +80,9 @@ func overtaken(n *topology.Node, w topology.PhaseWork) []planner.Operation {
 	return ops
 }
 
-// unmanagedNode reports whether a CA was replaced, and that this was cut short before the node's kubelet:
-// its certificate is signed by the CA that has ended, or by nobody whom the primary trusts and
-// the API does not know the node to be well.
+// unmanagedNode reports whether an apply that replaced the CA was interrupted before the node's
+// kubelet: the expired CA has signed its certificate, or a CA that the primary does not trust has
+// signed it and the API does not show the node as Ready.
 func unmanagedNode(n *topology.Node) bool {
 	c := n.Cluster
 	primary := c.PrimaryNode()
@@ -97,7 +97,7 @@ func unmanagedNode(n *topology.Node) bool {
 	return c.Report == nil || !c.Report.Nodes[n.NodeName].Ready || certs[0].IssuerKeyDigest == CAsReplacedHalfway(c)[c.CABase()]
 }
 
-// checkExpired reports a CA that kubewright has made and that has ended.
+// checkExpired reports a CA that kubewright has created and that has expired.
 func checkExpired(c *topology.Cluster, a topology.CA, ca state.CertificateInfo) *diag.Diagnostic {
 	at := Place(c, "certificates.ca_validity")
 	if _, ok := c.AtOnce[a.Base]; ok {
@@ -106,7 +106,7 @@ func checkExpired(c *topology.Cluster, a topology.CA, ca state.CertificateInfo) 
 			"Kubeconfigs that were created by hand stop working, and pods outside this configuration's addons have to be restarted.", ca.CommonName, a.Base, Date(ca.NotAfter)).At(at).For(c.Target)
 	}
 	if c.Rotation(a.Base) != nil && c.Rotates() {
-		return nil // the front proxy's
+		return nil // the front proxy's CA, which is being rotated
 	}
 	flags, carries := expiredFlags(c)
 	if !carries {
@@ -117,8 +117,8 @@ func checkExpired(c *topology.Cluster, a topology.CA, ca state.CertificateInfo) 
 		ca.CommonName, a.Base, Date(ca.NotAfter), strings.Join(flags, " ")).At(at).For(c.Target)
 }
 
-// expiredFlags ask for all CAs of ours that have ended to be replaced; carries reports
-// whether one of them keeps the API from answering.
+// expiredFlags returns the flags that replace all expired CAs of ours; carries reports whether one of
+// them keeps the API from answering.
 func expiredFlags(c *topology.Cluster) (flags []string, carries bool) {
 	for _, a := range c.Authorities {
 		if a.KeyLocation == topology.Made && CAExpired(c, a) {
@@ -129,9 +129,9 @@ func expiredFlags(c *topology.Cluster) (flags []string, carries bool) {
 	return flags, carries
 }
 
-// warnExpiredProxy reports the front proxy's CA when it alone has ended. It refuses
-// nothing: the rotation needs an API that answers, every node, and a plan of its
-// own, and what keeps one of these away has to be put right before.
+// warnExpiredProxy reports that only the front proxy's CA has expired. It is a warning: the rotation
+// needs an API that answers, every node and its own plan, and what prevents one of these has to be
+// repaired before.
 func warnExpiredProxy(c *topology.Cluster, a topology.CA, ca state.CertificateInfo) *diag.Diagnostic {
 	return diag.Warningf("CA certificate has expired", "The CA %q (%s.crt) expired on %s. API servers answer without it, but extension API servers behind them, "+
 		"such as metrics.k8s.io, do not trust what it has signed. Rotate it while the API answers, in a plan that leaves nodes and versions as they are:\n\n"+
@@ -139,12 +139,12 @@ func warnExpiredProxy(c *topology.Cluster, a topology.CA, ca state.CertificateIn
 		ca.CommonName, a.Base, Date(ca.NotAfter), topology.ReplaceFlag, topology.Rotation{Cluster: c.Target, CA: a.Name}).At(Place(c, "certificates.ca_validity")).For(c.Target)
 }
 
-// ExpiredFile returns where the certificate of a CA that was replaced at once is kept until
-// that is done.
+// ExpiredFile returns where the certificate of a CA that is replaced at once is kept until the
+// replacement is complete.
 func ExpiredFile(a topology.CA) string { return topology.ExpiredFile(a.Base) }
 
-// CAsReplacedHalfway returns the identities of the CAs that an earlier apply has replaced at once, by
-// base path, when that was cut short.
+// CAsReplacedHalfway returns, by base path, the identities of the expired CAs whose replacement at once
+// by an earlier apply was interrupted.
 func CAsReplacedHalfway(c *topology.Cluster) map[string]string {
 	primary := c.PrimaryNode()
 	if c.Founding || c.Fleet.Destroy || primary == nil {

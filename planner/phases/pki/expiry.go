@@ -13,14 +13,13 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// HeldCertificate is a certificate that was seen on a host: in a file of its
-// own, or inside a kubeconfig.
+// HeldCertificate is an observed certificate on a host: in its own file, or inside a kubeconfig.
 type HeldCertificate struct {
 	Node state.Target
 	// Host is the node's name, Address how the host is reached.
 	Host, Address string
 	Path          string
-	// Name is the path as people call it: apiserver, etcd/peer, admin.conf.
+	// Name is the short form of the path: apiserver, etcd/peer, admin.conf.
 	Name       string
 	Kubeconfig bool
 	CA         bool
@@ -29,13 +28,13 @@ type HeldCertificate struct {
 	Organizations []string
 	Issuer        string
 	NotAfter      time.Time
-	// DaysLeft are whole days; negative when it has ended.
+	// DaysLeft are whole days; negative when the certificate has expired.
 	DaysLeft int
-	// Ended reports whether it is not valid any more, Due that it is to be renewed.
+	// Ended reports whether it has expired, Due whether it has to be renewed.
 	Ended, Due bool
 	// RenewedBy is who renews it.
 	RenewedBy planner.Renewer
-	// Invalid says why nothing can be told of it; the rest is empty then.
+	// Invalid says why the certificate cannot be read; the other fields are empty then.
 	Invalid string
 }
 
@@ -57,7 +56,7 @@ type listed struct {
 	by   planner.Renewer
 }
 
-// renewer returns who renews what the CA has signed.
+// renewer returns who renews the certificates that the CA has signed.
 func renewer(a topology.CA) planner.Renewer {
 	if a.KeyLocation == topology.Keyless {
 		return planner.ByOperator
@@ -73,8 +72,8 @@ func successor(a topology.CA) planner.Renewer {
 	return planner.ByOperator
 }
 
-// CertificateFiles returns the files of a node that may hold a certificate, in the
-// order in which kubeadm certs check-expiration has them.
+// CertificateFiles returns the files of a node that may hold a certificate, in the order of kubeadm
+// certs check-expiration.
 func CertificateFiles(n *topology.Node) []listed {
 	c, kubeconfig := n.Cluster, state.ReadKubeconfig
 	var out []listed
@@ -100,14 +99,14 @@ func CertificateFiles(n *topology.Node) []listed {
 	}
 	return append(out, listed{topology.KubeletConf, kubeconfig, kubelet},
 		listed{topology.KubeletClientCert, state.ReadCertificate, kubelet},
-		// With serverTLSBootstrap it asks for one; without, it signs one for itself.
+		// With serverTLSBootstrap the kubelet requests this one; without, it signs its own.
 		listed{path.Dir(topology.KubeletClientCert) + "/kubelet-server-current.pem", state.ReadCertificate, planner.ByKubelet},
-		// What a kubelet has signed for itself it never signs again, and nobody verifies it.
-		listed{path.Dir(topology.KubeletClientCert) + "/kubelet.crt", state.ReadCertificate, planner.ByNobody})
+		// A kubelet does not renew its self-signed certificate, and no client verifies it.
+		listed{path.Dir(topology.KubeletClientCert) + "/kubelet.crt", state.ReadCertificate, planner.NotRenewed})
 }
 
-// copiedFrom returns the file by which a certificate is renewed: its own, but for the copy that
-// a kubelet keeps of what is in its kubeconfig below an external CA.
+// copiedFrom returns the file that a certificate is renewed in: its own, except for the copy that a
+// kubelet keeps of the certificate in its kubeconfig where the CA is external.
 func copiedFrom(n *topology.Node, file string) string {
 	if file == topology.KubeletClientCert && n.Cluster.ExternalCA() {
 		return topology.KubeletConf
@@ -115,8 +114,8 @@ func copiedFrom(n *topology.Node, file string) string {
 	return file
 }
 
-// CertificatesQuery adds the files of which the plan tells when what they hold ends.
-// What is observed for another reason is read as that wants.
+// CertificatesQuery adds the files whose expiry the plan reports. A file that is observed for another
+// reason is read in the way that reason needs.
 func CertificatesQuery(n *topology.Node, q *state.Query) {
 	asked := map[string]bool{}
 	for _, f := range q.Files {
@@ -129,8 +128,8 @@ func CertificatesQuery(n *topology.Node, q *state.Query) {
 	}
 }
 
-// CertificateExpiry returns the certificates on the hosts of the configuration, and
-// whether the plan issues others.
+// CertificateExpiry returns the certificates on the hosts of the configuration, and whether the plan
+// reissues each.
 func CertificateExpiry(v *topology.Fleet, p *planner.Plan) []planner.CertificateEnd {
 	changed := map[state.Target]map[string]bool{}
 	for _, c := range p.Changes {
@@ -147,7 +146,7 @@ func CertificateExpiry(v *topology.Fleet, p *planner.Plan) []planner.Certificate
 		for _, n := range c.Nodes {
 			for _, h := range Certificates(n) {
 				if h.Invalid != "" || h.NotAfter.IsZero() {
-					continue // the plan tells of it elsewhere, where it is to be mended
+					continue // reported elsewhere, where the plan repairs it
 				}
 				ids, source := changed[n.Target], copiedFrom(n, h.Path)
 				out = append(out, planner.CertificateEnd{
@@ -160,8 +159,8 @@ func CertificateExpiry(v *topology.Fleet, p *planner.Plan) []planner.Certificate
 	return out
 }
 
-// dropsOld reports whether the plan puts a new CA in the place of the one in a file, as the last
-// stage of its rotation does.
+// dropsOld reports whether the plan replaces the CA in a file by the new one, as the last stage of its
+// rotation does.
 func dropsOld(n *topology.Node, p *planner.Plan, path string) bool {
 	last := topology.StepAddress(n.Target, topology.CertsPhase)
 	if !n.IsControlPlane() {
@@ -171,7 +170,7 @@ func dropsOld(n *topology.Node, p *planner.Plan, path string) bool {
 	return n.Cluster.Rotation(strings.TrimSuffix(path, ".crt")) != nil && p.Step(last) != nil
 }
 
-// Certificates returns those that the node's host holds, as far as it was observed.
+// Certificates returns the certificates on the node's host, as far as they were observed.
 func Certificates(n *topology.Node) []HeldCertificate {
 	if n.Report == nil {
 		return nil
@@ -196,7 +195,7 @@ func held(n *topology.Node, f listed) (HeldCertificate, bool) {
 	case !report.Exists:
 		return h, false
 	case report.Kubeconfig != nil && report.Kubeconfig.Client == nil:
-		return h, false // it names a file, which is listed by itself, or has a token
+		return h, false // it refers to a file, which is listed separately, or has a token
 	case report.Kubeconfig != nil:
 		info = report.Kubeconfig.Client
 	case len(report.Certificates) > 0:
@@ -211,16 +210,16 @@ func held(n *topology.Node, f listed) (HeldCertificate, bool) {
 	case f.by == planner.ByApply, f.by == planner.ByOperator:
 		h.Due = Due(*info, c.Certificates.RenewBefore, now)
 	case f.by == planner.ByKubelet:
-		// A kubelet that runs has renewed it before nine tenths of its time are over.
+		// A running kubelet renews it before nine tenths of its lifetime are over.
 		h.Due = Due(*info, info.NotAfter.Sub(info.NotBefore)/10, now)
 	}
 	if info.IsCA && (f.by == planner.ByRotation || f.by == planner.ByOperator) {
-		h.Due = Due(*info, c.Certificates.Validity, now) // it has to last longer than what it signs
+		h.Due = Due(*info, c.Certificates.Validity, now) // it has to outlast what it signs
 	}
 	return h, true
 }
 
-// callName returns a path as people call it.
+// callName returns the short form of a path.
 func callName(n *topology.Node, p string) string {
 	if rest, ok := strings.CutPrefix(p, n.Cluster.Certificates.Dir+"/"); ok {
 		return strings.TrimSuffix(rest, ".crt")
@@ -228,8 +227,8 @@ func callName(n *topology.Node, p string) string {
 	return path.Base(p)
 }
 
-// DaysLeft is the attribute with the whole days until a certificate ends; negative
-// when it has.
+// DaysLeft is the attribute with the whole days until a certificate expires; negative when it has
+// expired.
 const DaysLeft = "days_left"
 
 // Due reports whether a certificate is to be renewed.

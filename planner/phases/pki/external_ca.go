@@ -17,22 +17,22 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Supply is what the operator supplies for a node where nobody here has a CA's
-// key: a certificate and its key, or a kubeconfig with both inside.
+// Supply is a certificate and its key, or a kubeconfig with both inside, that the operator supplies for
+// a node because kubewright does not have the CA's key.
 type Supply struct {
-	// Name is the path below the folder certificates.supplied: cp1/admin.conf,
-	// and of a certificate without .crt and .key: cp1/pki/apiserver.
+	// Name is the path below the folder certificates.supplied: cp1/admin.conf, or for a certificate,
+	// without .crt and .key, cp1/pki/apiserver.
 	Name string
 	// CA is the block of the CA that signs: certificates.ca …
 	CA string
-	// Certificate is what the certificate, or the kubeconfig's, is to be.
+	// Certificate describes the required certificate, or the one inside the kubeconfig.
 	Certificate kubeadm.Certificate
 	// Kubeconfig is nil for a certificate.
 	Kubeconfig *kubeadm.Kubeconfig
 }
 
-// Supplies lists what has to be supplied for a cluster that is to be founded on
-// its first control plane. Nodes have to be named.
+// Supplies lists the supplies that the bootstrap of a cluster on its first control plane needs. Nodes
+// need a name in the configuration.
 func Supplies(cfg *config.Config, label string) []Supply {
 	v := &topology.Fleet{Config: cfg}
 	resolve.Fleet(v)
@@ -48,7 +48,7 @@ func Supplies(cfg *config.Config, label string) []Supply {
 	return out
 }
 
-// supplies lists what has to be supplied for a node.
+// supplies lists the supplies that a node needs.
 func supplies(n *topology.Node) []Supply {
 	var out []Supply
 	if n.IsControlPlane() {
@@ -66,14 +66,14 @@ func supplies(n *topology.Node) []Supply {
 	return out
 }
 
-// SuppliedLeaf returns a leaf that nobody here can issue.
+// SuppliedLeaf returns the supply for a leaf certificate and reports whether it has to be supplied.
 func SuppliedLeaf(n *topology.Node, leaf kubeadm.Certificate) (Supply, bool) {
 	ca := n.Cluster.Authority(leaf.CA)
 	name := n.NodeName + "/pki" + strings.TrimPrefix(leaf.Base, n.Cluster.Certificates.Dir)
 	return Supply{Name: name, CA: ca.Block, Certificate: leaf}, ca.KeyLocation == topology.Keyless
 }
 
-// suppliedConf returns a kubeconfig that nobody here can issue.
+// suppliedConf returns the supply for a kubeconfig and reports whether it has to be supplied.
 func suppliedConf(n *topology.Node, k kubeadm.Kubeconfig) (Supply, bool) {
 	ca := n.Cluster.Authority(n.Cluster.Certificates.Dir + "/ca")
 	client := kubeadm.Certificate{
@@ -84,8 +84,8 @@ func suppliedConf(n *topology.Node, k kubeadm.Kubeconfig) (Supply, bool) {
 	return Supply{Name: name, CA: ca.Block, Certificate: client, Kubeconfig: &k}, ca.KeyLocation == topology.Keyless
 }
 
-// files returns the names of the files that a supply consists of: the key first,
-// since a certificate that exists means that the pair is whole.
+// files returns the names of the files of a supply. The key comes first, since an existing certificate
+// means that the pair is complete.
 func (s Supply) files() []string {
 	if s.Kubeconfig != nil {
 		return []string{s.Name}
@@ -93,7 +93,7 @@ func (s Supply) files() []string {
 	return []string{s.Name + ".key", s.Name + ".crt"}
 }
 
-// describe returns what whoever signs has to know.
+// describe returns what the signer has to know.
 func (s Supply) describe() string {
 	c := s.Certificate
 	parts := []string{"CN=" + c.CommonName}
@@ -110,8 +110,8 @@ func (s Supply) describe() string {
 	return strings.Join(parts, ", ")
 }
 
-// bring returns the files of a supply, as they are to lie on the host. The CA goes
-// with a certificate: who signed it shows beside it.
+// bring returns the files of a supply in their place on the host. A certificate is accompanied by its
+// CA.
 func bring(n *topology.Node, s Supply) []planner.SecretFile {
 	c := n.Cluster
 	if s.Kubeconfig != nil {
@@ -125,15 +125,15 @@ func bring(n *topology.Node, s Supply) []planner.SecretFile {
 	}
 }
 
-// found is what of a supply is in the folder.
+// found is the content of a supply in the folder.
 type found struct {
-	// chain is the certificate and those behind it.
+	// chain is the certificate followed by its intermediates.
 	chain []*x509.Certificate
 	key   []byte
 	conf  *suppliedKubeconfig
 }
 
-// read reads a supply out of the folder. Its error holds nothing of a key.
+// read reads a supply from the folder. Its error quotes nothing of a key.
 func read(c *topology.Cluster, s Supply) (*found, error) {
 	files := c.Certificates.SuppliedFiles
 	var missing []string
@@ -161,7 +161,7 @@ func read(c *topology.Cluster, s Supply) (*found, error) {
 	return f, err
 }
 
-// clusterCheck lists what is wrong with a supply.
+// clusterCheck lists what is wrong with a supply in the folder.
 func clusterCheck(c *topology.Cluster, s Supply) []string {
 	f, err := read(c, s)
 	if err != nil {
@@ -182,8 +182,8 @@ func clusterCheck(c *topology.Cluster, s Supply) []string {
 	return append(out, outdated(c, state.CertificateInfoOf(leaf))...)
 }
 
-// chains reports whether a certificate is signed by the CA, or by one of those that
-// came with it which is. When each is valid is not asked here.
+// chains reports whether the CA has signed a certificate, directly or through intermediates in the same
+// file. It does not check validity periods.
 func chains(chain []*x509.Certificate, ca *x509.Certificate) bool {
 	for range chain {
 		if chain[0].CheckSignatureFrom(ca) == nil {
@@ -198,15 +198,15 @@ func chains(chain []*x509.Certificate, ca *x509.Certificate) bool {
 	return false
 }
 
-// checkSupplies holds the supplied files of all nodes against what each needs,
-// and tells of those that end soon: nobody here can renew them.
+// checkSupplies compares the supplied files of all nodes with what each needs, and warns of those that
+// expire soon: kubewright cannot renew them.
 func checkSupplies(c *topology.Cluster) diag.Diagnostics {
 	var diags diag.Diagnostics
 	var ending []string
 	at := Place(c, "certificates.supplied")
 	for _, n := range c.Nodes {
 		if n.NodeName == "" {
-			continue // a host that was not seen
+			continue // a host that was not observed
 		}
 		var r suppliesReport
 		for _, s := range supplies(n) {
@@ -232,10 +232,10 @@ func checkSupplies(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// suppliesReport is what is to be said of the supplies of a node, in lines.
+// suppliesReport collects the messages about the supplies of a node, as lines.
 type suppliesReport struct{ wrong, ending, servers []string }
 
-// add looks at one supply.
+// add checks one supply.
 func (r *suppliesReport) add(n *topology.Node, s Supply) {
 	c := n.Cluster
 	k, keeps := kept(n, s)
@@ -267,7 +267,7 @@ func (r *suppliesReport) line(to *[]string, s Supply, said ...string) {
 	}
 }
 
-// identity returns the attributes by which a supplied certificate is known on a host.
+// identity returns the attributes that identify a supplied certificate on a host.
 func identity(n *topology.Node, s Supply) map[string]any {
 	info := state.CertificateInfo{CommonName: s.Certificate.CommonName}
 	if k, ok := kept(n, s); ok {
@@ -312,5 +312,5 @@ func suppliedConfItem(n *topology.Node, s Supply) state.Item {
 	return it
 }
 
-// RFC3339 returns a moment as items have it.
+// RFC3339 formats a time as items record it.
 func RFC3339(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -13,9 +13,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// kept finds a supply on its host. What was supplied need not stay in the folder
-// with its key, and of a cluster that somebody else made it never was there: it
-// holds until something new is put there under its name.
+// kept finds a supply on its host. Supplied files with their keys need not stay in the folder, and
+// those of an adopted cluster never were there: the file on the host stays in force until a new one is
+// put there under its name.
 func kept(n *topology.Node, s Supply) (topology.Kept, bool) {
 	for _, name := range s.files() {
 		if !n.Cluster.Certificates.SuppliedFiles[name].IsZero() {
@@ -35,14 +35,14 @@ func kept(n *topology.Node, s Supply) (topology.Kept, bool) {
 	return topology.Kept{CertificateInfo: f.Certificates[0]}, true
 }
 
-// keeps reports whether a supply is kept.
+// keeps reports whether the host's file of a supply is kept.
 func keeps(n *topology.Node, s Supply) bool {
 	_, ok := kept(n, s)
 	return ok
 }
 
-// keptConf returns a kubeconfig with its certificate inside, or with the one that the
-// kubelet asked for while the CA's key was in the cluster still.
+// keptConf returns a kubeconfig with the certificate inside, or with the one that the kubelet requested
+// while the CA's key was still in the cluster.
 func keptConf(n *topology.Node, spec *kubeadm.Kubeconfig) (topology.Kept, bool) {
 	f := n.Report.Files[spec.Path]
 	k := topology.Kept{Conf: f.Kubeconfig}
@@ -61,12 +61,13 @@ func keptConf(n *topology.Node, spec *kubeadm.Kubeconfig) (topology.Kept, bool) 
 	return k, true
 }
 
-// checkKept lists what is wrong with a supply that is kept.
+// checkKept lists what is wrong with a supply that is kept on its host.
 func checkKept(c *topology.Cluster, s Supply, k topology.Kept) []string {
 	ca := c.Authority(s.Certificate.CA)
 	digest := state.KeyDigest(ca.X509)
 	out := misfits(c, s, k.CertificateInfo)
-	// Behind a CA in between the host cannot tell who signed: that it runs does.
+	// With an intermediate CA the host does not show which root signed; the running component proves
+	// it.
 	if k.IssuerKeyDigest != digest && (k.IssuerKeyDigest != "" || k.Issuer == ca.CommonName) {
 		out = append(out, fmt.Sprintf("it is not signed by the CA %q of the configuration", ca.CommonName))
 	}
@@ -80,7 +81,7 @@ func checkKept(c *topology.Cluster, s Supply, k topology.Kept) []string {
 	return out
 }
 
-// misfits lists what a certificate says otherwise than the supply has to.
+// misfits lists the differences between a certificate and what the supply requires.
 func misfits(c *topology.Cluster, s Supply, leaf state.CertificateInfo) []string {
 	var out []string
 	wrong := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -114,7 +115,7 @@ func misfits(c *topology.Cluster, s Supply, leaf state.CertificateInfo) []string
 	return out
 }
 
-// outdated says that a certificate is not valid now.
+// outdated says that a certificate is not valid now; nil when it is.
 func outdated(c *topology.Cluster, leaf state.CertificateInfo) []string {
 	switch now := c.Fleet.ObservedAt; {
 	case now.After(leaf.NotAfter):
@@ -125,18 +126,18 @@ func outdated(c *topology.Cluster, leaf state.CertificateInfo) []string {
 	return nil
 }
 
-// administers reports whether a certificate may do everything, also what the group may.
+// administers reports whether a certificate has all rights, and so also those of the group.
 func administers(leaf state.CertificateInfo, group string) bool {
 	return group == "kubeadm:cluster-admins" && slices.Contains(leaf.Organizations, "system:masters")
 }
 
-// asItIs makes the attributes of a kubeconfig those of the one that is kept, but for who
-// may read it and by which certificate it trusts the CA: there is nothing to rewrite it
-// with.
+// asItIs takes the attributes of the kubeconfig on the host as desired, since there is nothing to
+// rewrite it with. Only its mode, its owner and the certificate by which it trusts the CA are still
+// compared.
 func asItIs(k topology.Kept, m map[string]any) {
 	m["server"] = k.Conf.Server
 	if len(k.Conf.CAs) == 0 || k.Conf.CAs[0].KeyDigest != m["ca"] {
-		delete(m, planner.CASerial) // it trusts others, who are not to be lost
+		delete(m, planner.CASerial) // it trusts other CAs, which have to stay
 	}
 	if len(k.Conf.CAs) > 0 {
 		m["ca"] = k.Conf.CAs[0].KeyDigest

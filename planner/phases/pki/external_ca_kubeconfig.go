@@ -9,7 +9,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 )
 
-// suppliedKubeconfig is the current context of a kubeconfig of the operator's.
+// suppliedKubeconfig is the current context of a kubeconfig that the operator supplies.
 type suppliedKubeconfig struct {
 	server string
 	// cas are the trusted CAs; there is at least one.
@@ -18,7 +18,7 @@ type suppliedKubeconfig struct {
 	certificate, key []byte
 }
 
-// kubeconfigFile is what of a kubeconfig (v1) matters here.
+// kubeconfigFile holds the fields of a kubeconfig (v1) that are read here.
 type kubeconfigFile struct {
 	Kind           string `json:"kind"`
 	CurrentContext string `json:"current-context"`
@@ -45,8 +45,8 @@ type kubeconfigFile struct {
 	} `json:"users"`
 }
 
-// readKubeconfig reads a kubeconfig whose certificates are inside. Its errors
-// quote nothing of it, since it holds a key.
+// readKubeconfig reads a kubeconfig with embedded certificates. Its errors quote nothing of the file,
+// since it holds a key.
 func readKubeconfig(b []byte) (*suppliedKubeconfig, error) {
 	var file kubeconfigFile
 	if yaml.Unmarshal(b, &file) != nil || file.Kind != "Config" {

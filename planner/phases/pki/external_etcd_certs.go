@@ -12,16 +12,16 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// clientFile is a file by which the API servers reach an external etcd, when it
-// is the operator's to be brought.
+// clientFile is a file with which API servers connect to an external etcd, and that the operator
+// provides.
 type clientFile struct {
 	path, field string
 	// certificate is PEM; empty for the key.
 	certificate string
 }
 
-// clientFiles returns those of the cluster. The key comes before its certificate:
-// one that is there means that the pair is whole.
+// clientFiles returns the cluster's client files. The key comes before its certificate: an existing
+// certificate means that the pair is complete.
 func clientFiles(c *topology.Cluster) []clientFile {
 	e := c.Etcd.External
 	if e == nil {
@@ -64,8 +64,8 @@ func FoldersOf(paths []string) []string {
 	return slices.Compact(out)
 }
 
-// foldersAround returns the folders that a path lies in, without those at the root and
-// others that belong to the whole machine.
+// foldersAround returns the folders that contain a path, except for those at the root and others that
+// belong to the whole machine.
 func foldersAround(p string) []string {
 	var out []string
 	for dir := path.Dir(p); len(path.Dir(dir)) > 1; dir = path.Dir(dir) {
@@ -76,8 +76,8 @@ func foldersAround(p string) []string {
 	return out
 }
 
-// clientItems returns the desired files. Of the certificates what tells each from
-// every other is compared; the key is its certificate's.
+// clientItems returns the desired client files. A certificate is compared by what distinguishes it from
+// every other one; its key is replaced together with it.
 func clientItems(n *topology.Node) []state.Item {
 	var items []state.Item
 	for _, f := range clientFiles(n.Cluster) {
@@ -95,7 +95,7 @@ func clientItems(n *topology.Node) []state.Item {
 	return items
 }
 
-// clientOperations bring the files among the changes, and the key with its certificate.
+// clientOperations write the changed files, and the key together with its certificate.
 func clientOperations(n *topology.Node, w topology.PhaseWork) []planner.Operation {
 	changed := func(p string) bool {
 		return slices.ContainsFunc(w.Changes, func(c planner.Change) bool { return c.Address.ID() == p })
@@ -122,8 +122,8 @@ func clientOperations(n *topology.Node, w topology.PhaseWork) []planner.Operatio
 	return append(ops, planner.ImportSecrets{Files: files})
 }
 
-// checkClient tells of a client certificate for an external etcd that has
-// expired or ends soon: it is the operator's to renew.
+// checkClient reports a client certificate for an external etcd that has expired or expires soon: the
+// operator has to renew it.
 func checkClient(c *topology.Cluster) diag.Diagnostics {
 	e, now := c.Etcd.External, c.Fleet.ObservedAt
 	if e == nil || now.IsZero() {
@@ -131,7 +131,7 @@ func checkClient(c *topology.Cluster) diag.Diagnostics {
 	}
 	cert, err := config.ParseCertificate([]byte(e.CertContent))
 	if err != nil {
-		return nil // none is given
+		return nil // not given by the configuration
 	}
 	at := Place(c, "etcd.external.cert")
 	switch {

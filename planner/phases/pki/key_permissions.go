@@ -9,14 +9,13 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Who may read a private key is put right without touching what is in its file: no
-// phase hears of it, or it would issue, bring or restart something for it.
+// The mode and owner of a private key are corrected without touching the file's content. Phases do not
+// see such a change, or they would issue, bring or restart something for it.
 
-// KeyMode is the mode of files that hold a private key, as kubeadm has it.
+// KeyMode is the mode of files that hold a private key, as with kubeadm.
 const KeyMode = "0600"
 
-// withKeyAccess adds to a desired certificate whose key is to lie beside it who may
-// read that.
+// withKeyAccess adds to a desired certificate the mode and owner of the key beside it.
 func withKeyAccess(it state.Item) state.Item {
 	m := maps.Clone(it.Attributes.AsMap())
 	m[planner.KeyMode], m[planner.KeyOwner] = state.String(KeyMode), state.String(topology.Root)
@@ -24,24 +23,23 @@ func withKeyAccess(it state.Item) state.Item {
 	return it
 }
 
-// ObserveKeyAccess adds who may read the key to an observed certificate of which that
-// is wanted.
+// ObserveKeyAccess adds the key's mode and owner to an observed certificate, where these are desired.
 func ObserveKeyAccess(it *state.Item, attrs state.Value, r *state.Report) state.Value {
 	mode, owner := it.Attributes.Get(planner.KeyMode), it.Attributes.Get(planner.KeyOwner)
 	if mode.IsNull() || owner.IsNull() {
 		return attrs
 	}
 	m := maps.Clone(attrs.AsMap())
-	if f := r.Files[it.Address.ID()+".key"]; f.Exists { // a key that is missing is told of as such
+	if f := r.Files[it.Address.ID()+".key"]; f.Exists { // a missing key is reported as missing
 		mode, owner = FileAccess(f, mode, owner)
 	}
 	m[planner.KeyMode], m[planner.KeyOwner] = mode, owner
 	return state.Map(m)
 }
 
-// FileAccess returns who may read a file with a private key, as it compares with what is wanted.
-// A mode that allows less is as good. Of a symbolic link, whose own mode says nothing,
-// the file counts that it leads to; where it leads to none nobody can read anything.
+// FileAccess returns the mode and owner of a file with a private key, for the comparison with the
+// desired ones. A stricter mode counts as equal. The mode of a symbolic link is meaningless, so its
+// target's counts; a link without a target exposes nothing.
 func FileAccess(f state.FileReport, mode, owner state.Value) (state.Value, state.Value) {
 	if f.Type == "link" {
 		if f.Target == "" {
@@ -55,15 +53,15 @@ func FileAccess(f state.FileReport, mode, owner state.Value) (state.Value, state
 	return mode, state.String(f.Owner)
 }
 
-// within reports whether a mode allows nothing that another one does not.
+// within reports whether a mode allows nothing beyond another one.
 func within(mode, other string) bool {
 	have, err := strconv.ParseUint(mode, 8, 16)
 	want, otherErr := strconv.ParseUint(other, 8, 16)
 	return err == nil && otherErr == nil && have&^want == 0
 }
 
-// FileMode returns the mode of a file as it compares with what is wanted. Of what only root
-// reads one that allows less is as good: hosts are hardened so.
+// FileMode returns the mode of a file for the comparison with the desired one. Except for plain files,
+// a stricter mode counts as equal: hosts are hardened that way.
 func FileMode(it *state.Item, f state.FileReport) string {
 	want := it.Attributes.Get("mode").AsString()
 	if it.Kind != state.KindFile && within(f.Mode, want) {
@@ -72,7 +70,7 @@ func FileMode(it *state.Item, f state.FileReport) string {
 	return f.Mode
 }
 
-// KeptModes has files that are there keep a stricter mode when they are written.
+// KeptModes keeps the stricter mode of existing files when they are written.
 func KeptModes(n *topology.Node, ops []planner.Operation) []planner.Operation {
 	for i, op := range ops {
 		if w, ok := op.(planner.WriteFile); ok && within(n.Report.Files[w.Path].Mode, w.Mode) {
@@ -83,8 +81,8 @@ func KeptModes(n *topology.Node, ops []planner.Operation) []planner.Operation {
 	return ops
 }
 
-// SetAccess returns a change without what it says of who may read a key, and the operation
-// that puts that right; nil when it says nothing of it.
+// SetAccess returns a change without the mode and owner of a key, and the operation that corrects
+// these; nil when the change does not contain them.
 func SetAccess(v *topology.Fleet, c planner.Change) (planner.Change, planner.Operation) {
 	wrong, others := c.Access()
 	if len(wrong) == 0 {
@@ -95,7 +93,7 @@ func SetAccess(v *topology.Fleet, c planner.Change) (planner.Change, planner.Ope
 		path += ".key"
 	}
 	f := v.Reports[c.Address.Target].Files[path]
-	if f.Type == "link" { // what is put right is the file, and links are never followed to it
+	if f.Type == "link" { // the target is corrected: the operation itself does not follow links
 		path, f.Mode, f.Owner = f.Target, f.TargetMode, f.TargetOwner
 	}
 	op := planner.SetAccess{Path: path, Mode: f.Mode, Owner: f.Owner}

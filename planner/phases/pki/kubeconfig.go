@@ -8,10 +8,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Kubeconfigs writes the kubeconfigs of a control plane. Those of the founder
-// alone matter only while they are made; super-admin.conf is renewed where it is,
-// as by kubeadm certs renew. With an external CA nothing in the
-// cluster signs, so every node's kubelet has its kubeconfig from here, for good.
+// Kubeconfigs writes the kubeconfigs of a control plane. Two of the founder's kubeconfigs matter only
+// when they are created; super-admin.conf is renewed where it exists, as kubeadm certs renew does. With
+// an external CA the cluster signs nothing, so that this phase writes the kubelet's kubeconfig of every
+// node, permanently.
 var Kubeconfigs = topology.Phase{
 	Name: topology.KubeconfigPhase,
 	NodeItems: func(n *topology.Node) []state.Item {
@@ -23,7 +23,7 @@ var Kubeconfigs = topology.Phase{
 			}
 			it.CreateOnly = k.Path == SuperAdminConf || k.Path == topology.KubeletConf && !n.Cluster.ExternalCA()
 			if it.CreateOnly && k.Path == topology.KubeletConf {
-				it.Initial = []string{"mode", "owner", planner.CASerial} // later on they are those of kubelet-finalize
+				it.Initial = []string{"mode", "owner", planner.CASerial} // kubelet-finalize manages these later
 			}
 			items = append(items, it)
 		}
@@ -60,8 +60,8 @@ func kubeconfigSpecs(n *topology.Node) []kubeadm.Kubeconfig {
 	return nil
 }
 
-// keepsSuperAdmin reports whether the founder's super-admin.conf is on the host still,
-// and can be renewed with the others.
+// keepsSuperAdmin reports whether the host still has super-admin.conf, and it can be renewed with the
+// others.
 func keepsSuperAdmin(n *topology.Node) bool {
 	return n.Report != nil && n.Report.Files[SuperAdminConf].Kubeconfig != nil && n.Cluster.Authority(n.Cluster.CABase()).KeyLocation != topology.Keyless
 }
@@ -71,7 +71,7 @@ func kubeconfigStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 		return planner.Step{}
 	}
 	ops := []planner.Operation{topology.EnsureFolder("/etc/kubernetes", "0755")}
-	written, kept := false, false // of the kubelet, which runs
+	written, kept := false, false // the kubeconfig of a running kubelet
 	for _, k := range kubeconfigSpecs(n) {
 		for _, c := range w.Changes {
 			if c.Address.ID() != k.Path {
@@ -92,25 +92,25 @@ func kubeconfigStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 		s.Operations, s.Impact = append(s.Operations, ReviveKubelet(n)...), RevivesImpact(n)
 	}
 	switch {
-	case kept && KubeletChanges(n), !written: // in its turn it is restarted
+	case kept && KubeletChanges(n), !written: // restarted with its upgrade, or not written at all
 	case kept:
-		RestartKubelet(n, &s) // it goes on with the certificate that it has
+		RestartKubelet(n, &s) // it continues with its current certificate
 	default:
 		takeOver(n, &s)
 	}
 	return s
 }
 
-// takeOver has a kubelet that runs use the certificate that is in its kubeconfig for good.
-// When it first starts it copies that into a file of its own, and from then on stays with
-// the copy until it ends (client-go, util/certificate), so that this has to go. It is
-// stopped first: one that was cut short in between is started by the next apply.
+// takeOver makes a running kubelet use the certificate that is permanently in its kubeconfig. At its
+// first start the kubelet copies that into its own file, and uses the copy until it expires (client-go,
+// util/certificate): so the copy has to go. The kubelet is stopped before: if the apply is interrupted
+// in between, the next one starts it.
 func takeOver(n *topology.Node, s *planner.Step) {
 	copied, stop, remove := n.Report.Files[topology.KubeletClientCert].Exists, planner.Unit{Unit: topology.KubeletUnit, Action: "stop"}, planner.RemovePath{Path: topology.KubeletClientCert}
 	switch {
 	case !copied && !KubeletChanges(n):
 		RestartKubelet(n, s)
-	case copied && KubeletChanges(n): // and is restarted then
+	case copied && KubeletChanges(n): // its upgrade restarts it
 		s.Operations = append(s.Operations, remove)
 	case copied:
 		s.Operations = append(s.Operations, stop, remove)
@@ -118,8 +118,8 @@ func takeOver(n *topology.Node, s *planner.Step) {
 	}
 }
 
-// WithOldCopy adds that a kubelet stays with an older certificate than the one that it has
-// from here. Where somebody outside the cluster signs what it asks for, its own is the newer.
+// WithOldCopy adds that a kubelet uses an older certificate than the one in its kubeconfig. Where an
+// external signer answers its requests, its own certificate is the newer one.
 func WithOldCopy(n *topology.Node, path string, attrs state.Value) state.Value {
 	if path != topology.KubeletConf || !n.Cluster.ExternalCA() {
 		return attrs
@@ -131,7 +131,7 @@ func WithOldCopy(n *topology.Node, path string, attrs state.Value) state.Value {
 	return topology.WithAttribute(attrs, planner.StaleFiles, []any{path})
 }
 
-// WriteKubeconfig issues a kubeconfig, or brings the one that was supplied.
+// WriteKubeconfig issues a kubeconfig, or writes the supplied one.
 func WriteKubeconfig(n *topology.Node, k kubeadm.Kubeconfig, c planner.Change) planner.Operation {
 	if s, ok := suppliedConf(n, k); ok {
 		return planner.ImportSecrets{Files: bring(n, s)}
@@ -144,8 +144,8 @@ func WriteKubeconfig(n *topology.Node, k kubeadm.Kubeconfig, c planner.Change) p
 	}
 }
 
-// trustGiven has a kubeconfig for which there is nothing to rewrite it with trust the CA
-// as it is given, which comes to a worker later otherwise.
+// trustGiven makes a kubeconfig that cannot be rewritten trust the given CA certificate. A worker needs
+// that certificate here, which is otherwise written to it later.
 func trustGiven(n *topology.Node, k kubeadm.Kubeconfig) []planner.Operation {
 	var ops []planner.Operation
 	if !n.IsControlPlane() {
@@ -154,8 +154,8 @@ func trustGiven(n *topology.Node, k kubeadm.Kubeconfig) []planner.Operation {
 	return append(ops, planner.SetKubeconfig{Path: k.Path, Trust: n.Cluster.CAFile()})
 }
 
-// RestartKubelet lets a kubelet that runs take up what it reads only when it starts, and
-// waits for what shows that it has.
+// RestartKubelet restarts a running kubelet, so that it reads what it only reads at its start, and
+// waits until that shows.
 func RestartKubelet(n *topology.Node, s *planner.Step, shown ...planner.Operation) {
 	s.Via, s.Impact = n.Cluster.Primary, "restarts the kubelet here; pods keep running"
 	s.Operations = append(s.Operations, planner.Unit{Unit: topology.KubeletUnit, Action: "restart"})
@@ -164,8 +164,8 @@ func RestartKubelet(n *topology.Node, s *planner.Step, shown ...planner.Operatio
 	s.Operations = append(s.Operations, ReadyWait(n)...)
 }
 
-// ReadyWait waits until the node is ready. Where nobody answers for the cluster
-// nobody could tell, and what is done on the node may be what is missing.
+// ReadyWait waits until the node is Ready. Without an API there is nothing to ask, and this step may be
+// what the API is waiting for.
 func ReadyWait(n *topology.Node) []planner.Operation {
 	if n.Cluster.Report == nil {
 		return nil

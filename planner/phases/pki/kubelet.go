@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// WorkerCA returns the cluster's CA certificate on a worker; control planes have it from certs.
+// WorkerCA returns the cluster's CA certificate on a worker; on control planes the phase certs has it.
 func WorkerCA(n *topology.Node) []state.Item {
 	if n.IsControlPlane() {
 		return nil
@@ -32,7 +32,7 @@ func WorkerCA(n *topology.Node) []state.Item {
 	return []state.Item{it}
 }
 
-// BringCA brings the CA's certificate to a worker.
+// BringCA writes the CA's certificate to a worker.
 func BringCA(n *topology.Node) []planner.Operation {
 	dir := n.Cluster.Certificates.Dir
 	ops := []planner.Operation{topology.EnsureFolder("/etc/kubernetes", "0755"), topology.EnsureFolder(dir, "0755")}
@@ -42,8 +42,8 @@ func BringCA(n *topology.Node) []planner.Operation {
 	return append(ops, planner.CopySecrets{From: n.Cluster.Primary, Files: []planner.SecretFile{{Path: dir + "/ca.crt", Mode: "0644", Owner: topology.Root}}})
 }
 
-// ServerOrigin returns who wants the server of a kubeconfig: the endpoint of the cluster,
-// or the address of the control plane whose own API server is spoken to.
+// ServerOrigin returns the setting behind the server of a kubeconfig: the endpoint of the cluster, or
+// the address of the control plane whose own API server is used.
 func ServerOrigin(n *topology.Node, server string) state.Source {
 	c := n.Cluster
 	if c.ControlPlaneEndpoint != "" && strings.Contains(server, c.ControlPlaneEndpoint) {
@@ -72,7 +72,7 @@ func KubeletConfig(n *topology.Node) []byte {
 	return content
 }
 
-// input is made of the key alone: what is not in the key cannot be rendered.
+// input is built from the key alone: what is not in the key cannot be rendered.
 func input(k topology.KubeletKey) kubeadm.Input {
 	return kubeadm.Input{
 		Cluster: k.Cluster, Node: &config.Node{Role: config.Worker},
@@ -80,12 +80,12 @@ func input(k topology.KubeletKey) kubeadm.Input {
 	}
 }
 
-// UsableAttr of a kubelet's certificate reports whether the kubelet would find it, and its
-// kubeconfig, when it starts.
+// UsableAttr is the attribute of a kubelet's certificate that says whether the kubelet would find it,
+// and its kubeconfig, at its start.
 const UsableAttr = "usable"
 
-// ImplicitAttribute returns what the state says of an attribute that goes without saying, since a
-// refresh-only apply has learned it or an apply was cut short; null for nothing.
+// ImplicitAttribute returns the recorded value of an attribute that is normally left out. A
+// refresh-only apply or an interrupted apply has recorded it; null for none.
 func ImplicitAttribute(v *topology.Fleet, a state.Address, name string) state.Value {
 	was := v.RecordedItems.Find(a)
 	if was == nil {
@@ -94,7 +94,7 @@ func ImplicitAttribute(v *topology.Fleet, a state.Address, name string) state.Va
 	return was.Attributes.Get(name)
 }
 
-// observeUsable adds whether a kubelet has what it is known by, where that is referred to.
+// observeUsable adds whether a kubelet has its credentials, where that is desired or recorded.
 func observeUsable(n *topology.Node, a state.Address, seen state.Value) state.Value {
 	if n.MissingCredentials() == "" && ImplicitAttribute(n.Cluster.Fleet, a, UsableAttr).IsNull() {
 		return seen

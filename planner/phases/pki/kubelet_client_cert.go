@@ -9,9 +9,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// KubeletCertificateItem returns the certificate that a kubelet renews by itself as
-// long as it runs and the API answers. Ours to renew it is only once it has
-// ended, the CA that has signed it is gone, or the kubelet has lost it.
+// KubeletCertificateItem returns the certificate that a kubelet renews by itself as long as it runs and
+// the API answers. kubewright renews it only once it has expired, the CA that signed it is gone, or the
+// kubelet has lost it.
 func KubeletCertificateItem(n *topology.Node, phase string) state.Item {
 	it := state.Item{
 		Address: topology.ItemAddress(n.Target, phase, "file", topology.KubeletClientCert), Kind: state.KindCertificate, Partial: true,
@@ -23,8 +23,7 @@ func KubeletCertificateItem(n *topology.Node, phase string) state.Item {
 	return it
 }
 
-// ObserveKubeletCertificate looks whether a kubelet's certificate has ended, or is
-// of no use to it.
+// ObserveKubeletCertificate reports whether a kubelet's certificate has expired or is of no use to it.
 func ObserveKubeletCertificate(v *topology.Fleet, it *state.Item, f state.FileReport) state.Value {
 	n, out := v.Find(it.Address.Target), topology.Attributes(planner.RenewalDue, false)
 	if len(f.Certificates) > 0 {
@@ -52,19 +51,19 @@ func RenewsKubelet(w topology.PhaseWork) bool {
 	return false
 }
 
-// ReviveKubelet gives a kubelet whose certificate has ended, or is lost, another one:
-// it can ask for none any more, and would not even start. It takes what is in its
-// kubeconfig over into its own file (client-go, util/certificate) and goes on
-// from there, so neither API nor controller manager is needed.
+// ReviveKubelet gives another certificate to a kubelet whose certificate has expired or is lost: the
+// kubelet cannot request one any more, and would not even start. It copies the one in its kubeconfig
+// into its own file (client-go, util/certificate) and continues from there, so that neither API nor
+// controller manager is needed.
 func ReviveKubelet(n *topology.Node) []planner.Operation {
 	own := n.Report.Files[topology.KubeletClientCert]
 	ended := len(own.Certificates) > 0 && HasExpired(own.Certificates[0], n.Cluster.Fleet.ObservedAt)
 	return ReplaceKubeletCertificate(n, Signer(n.Cluster, n.Cluster.CABase()), "", own.Exists && !ended)
 }
 
-// ReplaceKubeletCertificate does that with a certificate of the CA. One that has
-// not ended has to be taken away, or the kubelet stays with it; the node's
-// identity is in its kubeconfig meanwhile. Trust is as of WriteKubeconfig.
+// ReplaceKubeletCertificate does that with a certificate of the given CA. A certificate that has not
+// expired has to be removed, or the kubelet keeps it; the node's identity is in its kubeconfig
+// meanwhile. Trust is that of WriteKubeconfig.
 func ReplaceKubeletCertificate(n *topology.Node, ca planner.Signer, trust string, takeAway bool) []planner.Operation {
 	k, t := kubeadm.KubeletKubeconfig(n.Input()), n.Cluster.Timeouts
 	ops := []planner.Operation{planner.WriteKubeconfig{
@@ -83,7 +82,7 @@ func ReplaceKubeletCertificate(n *topology.Node, ca planner.Signer, trust string
 	)
 }
 
-// RevivesImpact returns what it means to those who use the cluster.
+// RevivesImpact returns the impact of such a renewal.
 func RevivesImpact(n *topology.Node) string {
 	certs, since := n.Report.Files[topology.KubeletClientCert].Certificates, n.MissingCredentials()
 	switch {

@@ -13,13 +13,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// A CA and the service account key pair are made when a cluster is founded, and in
-// a rotation that somebody asked for. Afterwards everything rests on them, so that
-// one which is missing was lost: it is brought from a control plane that still has
-// it, or put back by somebody, and never recreated.
+// CAs and the service account key pair are created when a cluster is bootstrapped, and in a rotation on
+// request. From then on everything depends on them, so that a missing one was lost: it is copied from a
+// control plane that still has it, or an operator restores it, and it is never recreated.
 
-// CompletePrimary takes another control plane for the primary, from which the others get
-// what they lack, where the primary lacks something that all share.
+// CompletePrimary makes another control plane the primary, from which the others get what they lack, if
+// the primary lacks a file that all share.
 func CompletePrimary(c *topology.Cluster) {
 	if !hasLost(c) {
 		return
@@ -39,21 +38,20 @@ func CompletePrimary(c *topology.Cluster) {
 	}
 }
 
-// hasLost reports whether the primary of a cluster that lives lacks something that all share.
+// hasLost reports whether the primary of a running cluster lacks a file that all control planes share.
 func hasLost(c *topology.Cluster) bool {
 	primary := c.PrimaryNode()
 	if c.Founding || c.Fleet.Destroy || primary == nil || primary.Report == nil || primary.Report.Marks == nil && !Unmarked(primary) {
-		return false // a host that is not ours is refused for what it holds
+		return false // a host that is not ours is refused by another check
 	}
 	if f := primary.Report.Files[topology.Manifest("kube-apiserver")]; f.Exists && !bytes.Contains(f.Content, []byte("="+c.CAFile())) {
-		return false // another folder than the one that it was made with is refused as such
+		return false // another certificate folder than the original one is refused by another check
 	}
 	return len(MissingKeyFiles(primary)) > 0
 }
 
-// MissingKeyFiles returns the files that a control plane of a cluster that lives does not have,
-// and that cannot be made of others: those of CAs of ours, and the key that signs
-// the tokens of service accounts.
+// MissingKeyFiles returns the files that a control plane of a running cluster lacks and that cannot be
+// derived from others: those of CAs of ours, and the key that signs the tokens of service accounts.
 func MissingKeyFiles(n *topology.Node) []string {
 	var out []string
 	for _, a := range n.Cluster.Authorities {
@@ -69,7 +67,7 @@ func MissingKeyFiles(n *topology.Node) []string {
 	})
 }
 
-// HasNo says what is not on the host of what it lacks.
+// HasNo describes what the host has instead of a file that it lacks.
 func HasNo(n *topology.Node, path string) string {
 	switch {
 	case !n.Report.Files[path].Exists:
@@ -82,9 +80,8 @@ func HasNo(n *topology.Node, path string) string {
 	return "no certificate in " + path
 }
 
-// refuseLostCAs names what the primary lacks, as no control plane has all of it, and
-// what would be recreated. A CA of which the key alone is missing is found where
-// the CAs are checked.
+// refuseLostCAs reports the files that the primary lacks, since no control plane has all of them and
+// they would be recreated. checkAuthorities finds a CA of which only the key is missing.
 func refuseLostCAs(c *topology.Cluster) diag.Diagnostics {
 	if !hasLost(c) {
 		return nil
@@ -111,7 +108,7 @@ func refuseLostCAs(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// whereElse says where the certificate of a CA is kept as well, whose key is there.
+// whereElse says where the cluster keeps another copy of a CA certificate whose key is there.
 func whereElse(n *topology.Node, path string) string {
 	base, certificate := strings.CutSuffix(path, ".crt")
 	if !certificate || !n.Report.Files[base+".key"].Exists {
@@ -129,10 +126,10 @@ func whereElse(n *topology.Node, path string) string {
 	return " Its key is there, so that the certificate alone is enough: the cluster has it " + kept + "."
 }
 
-// WithLostKey adds to a certificate that its key is not beside it, or another one: half of a pair is
-// as good as none. That of a CA of ours is brought whole (a controller manager signs by
-// that of the cluster), and of what we can issue both are reissued, since whoever
-// uses it would not start again. Keys that are to lie elsewhere are the operator's to give.
+// WithLostKey adds to a certificate that its key is missing or belongs to another certificate: half a
+// pair is useless. A CA of ours is copied as a pair (a controller manager signs with the cluster's).
+// Certificates that kubewright can issue are reissued with their key, since the component that reads
+// them would not start again. The operator has to provide keys that are kept elsewhere.
 func WithLostKey(v *topology.Fleet, it *state.Item, attrs state.Value, r *state.Report) state.Value {
 	if it.Address.Class() != "certificate" {
 		return attrs
@@ -150,7 +147,7 @@ func WithLostKey(v *topology.Fleet, it *state.Item, attrs state.Value, r *state.
 	return state.Map(m)
 }
 
-// keepsKey reports whether the key of a pair is on the node's host, and of our making.
+// keepsKey reports whether the pair's key is kept on the node's host, and kubewright has created it.
 func keepsKey(n *topology.Node, base string) bool {
 	if !n.IsControlPlane() {
 		return false
@@ -164,8 +161,8 @@ func keepsKey(n *topology.Node, base string) bool {
 	})
 }
 
-// KeyFault says why a file is of no use as the private key of the certificate beside
-// it; empty when it is one.
+// KeyFault says why a file is of no use as the private key of the certificate beside it; empty when it
+// fits.
 func KeyFault(r *state.Report, path string) string {
 	switch f := r.Files[path]; {
 	case !f.Exists:
@@ -178,8 +175,8 @@ func KeyFault(r *state.Report, path string) string {
 	return ""
 }
 
-// anothersKey tells a file with a private key that is of no certificate in the file
-// beside it, as far as the host tells whose it is. While a CA is rotated several are there.
+// anothersKey reports whether a private key belongs to no certificate in the file beside it, as far as
+// the host shows. During a CA rotation that file has several certificates.
 func anothersKey(r *state.Report, path string) bool {
 	base, isKey := strings.CutSuffix(path, ".key")
 	certificates, keys := r.Files[base+".crt"].Certificates, r.Files[path].PublicKeys

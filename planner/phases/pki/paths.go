@@ -8,7 +8,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// KeyMaterialPaths returns the certificates and keys that a node of the configuration has.
+// KeyMaterialPaths returns the paths of the certificates and keys of a configured node.
 func KeyMaterialPaths(n *topology.Node) []string {
 	return KeyMaterialFiles(append(Certs.NodeItems(n), WorkerCA(n)...))
 }

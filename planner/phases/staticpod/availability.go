@@ -10,11 +10,11 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// What a plan says of the API and of etcd's quorum while it restarts something
-// names those only that were seen to be well, or have joined by then. The gates
-// look again, right before each act.
+// While something restarts, a plan reports as serving the API or holding etcd's quorum only control
+// planes that were observed to be healthy, or that have joined by then. The gates check again, right
+// before each operation.
 
-// APIMeanwhile says where the API is while a phase restarts this control plane's.
+// APIMeanwhile says where the API is served while a phase restarts this control plane's.
 func APIMeanwhile(n *topology.Node, phase string) string {
 	c := n.Cluster
 	if others := servingBeside(n, phase); len(others) > 0 {
@@ -34,8 +34,7 @@ func APIMeanwhile(n *topology.Node, phase string) string {
 	return "; the API is down while it restarts, because this is the only control plane"
 }
 
-// servingBeside returns the control planes that serve the API while a phase restarts
-// this one's.
+// servingBeside returns the control planes that serve the API while a phase restarts this one's.
 func servingBeside(n *topology.Node, phase string) []string {
 	c := n.Cluster
 	var out []string
@@ -55,13 +54,13 @@ func servingBeside(n *topology.Node, phase string) []string {
 	return out
 }
 
-// HasTwoVoters reports whether etcd has two voters when a phase restarts this control plane's:
-// it needs both, so that nothing is served while one does.
+// HasTwoVoters reports whether etcd has two voters when a phase restarts this control plane's: it needs
+// both for quorum, so that the API does not answer meanwhile.
 func HasTwoVoters(n *topology.Node, phase string) bool {
 	return len(n.Cluster.VotersAt(RestartWindow(n, phase))) == 2
 }
 
-// EtcdMeanwhile says who holds quorum while a phase restarts this node's member.
+// EtcdMeanwhile says which members hold quorum while a phase restarts this node's member.
 func EtcdMeanwhile(n *topology.Node, phase string) string {
 	voters := n.Cluster.VotersAt(RestartWindow(n, phase))
 	var healthy, sick []string
@@ -89,7 +88,7 @@ func EtcdMeanwhile(n *topology.Node, phase string) string {
 	return "; quorum is held when " + are(sick) + " back, and before that this is refused"
 }
 
-// memberName returns how a member of etcd is called in a sentence: as its node is.
+// memberName returns the name of an etcd member for a sentence: that of its node where it has one.
 func memberName(c *topology.Cluster, m state.EtcdMember) string {
 	for _, n := range c.ControlPlanes() {
 		if slices.Contains(m.PeerURLs, n.PeerURL()) {
@@ -107,7 +106,7 @@ func memberName(c *topology.Cluster, m state.EtcdMember) string {
 	return m.Name
 }
 
-// SteadyMembership returns the sentence about members of etcd of which none comes or goes.
+// SteadyMembership describes an etcd whose membership does not change.
 func SteadyMembership(c *topology.Cluster, steps []planner.Step) string {
 	voters := c.VotersAt(topology.AnyWindow)
 	if len(voters) == 0 {
@@ -140,7 +139,7 @@ func SteadyMembership(c *topology.Cluster, steps []planner.Step) string {
 	return text + " held at every step."
 }
 
-// are lists names with their verb.
+// are joins names and appends the matching form of the verb.
 func are(names []string) string {
 	verb := " is"
 	if len(names) > 1 {

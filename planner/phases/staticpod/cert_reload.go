@@ -14,15 +14,13 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// readers says of every component what it reads only when it starts, after the
-// sources of Kubernetes 1.34 to 1.37 and etcd 3.6 and 3.7. Read again, and so not
-// here, are: the serving pair, the client CA, the CA and the pair of the front
-// proxy, the kubelet client's pair (apiserver: dynamiccertificates; client-go:
-// transport, ReloadTLSFiles), the pair of the etcd client and etcd's own two
-// pairs (etcd: client/pkg/transport, at each handshake), the CA with which the
-// controller manager signs (pkg/controller/certificates/signer), and the
-// kubelet's client CA. Nobody holds admin.conf, super-admin.conf and the
-// healthcheck client's pair.
+// readers lists for every component the files that it reads only at its start, according to the sources
+// of Kubernetes 1.34 to 1.37 and etcd 3.6 and 3.7. Files that are read again are not listed: the
+// serving pair, the client CA, the CA and the pair of the front proxy, the kubelet client's pair
+// (apiserver: dynamiccertificates; client-go: transport, ReloadTLSFiles), the pair of the etcd client
+// and etcd's own two pairs (etcd: client/pkg/transport, at each handshake), the CA with which the
+// controller manager signs (pkg/controller/certificates/signer), and the kubelet's client CA. No
+// component reads admin.conf, super-admin.conf and the healthcheck client's pair.
 func readers() []topology.CertConsumer {
 	inPKI := func(n *topology.Node, name string) string { return n.Cluster.Certificates.Dir + "/" + name }
 	return []topology.CertConsumer{
@@ -70,7 +68,7 @@ func readers() []topology.CertConsumer {
 	}
 }
 
-// etcdCA returns the file of the CA that the API server trusts for etcd, or empty.
+// etcdCA returns the path of the CA that the API server trusts for etcd, or "".
 func etcdCA(n *topology.Node) string {
 	if e := n.Cluster.Etcd.External; e != nil {
 		return e.CAFile
@@ -78,7 +76,7 @@ func etcdCA(n *topology.Node) string {
 	return n.Cluster.Certificates.Dir + "/etcd/ca.crt"
 }
 
-// ReadersOf returns the components of a phase, or of all, that run on a node.
+// ReadersOf returns the components of a phase that run on a node; of all phases for "".
 func ReadersOf(n *topology.Node, phase string) []topology.CertConsumer {
 	if !n.IsControlPlane() {
 		return nil
@@ -88,7 +86,7 @@ func ReadersOf(n *topology.Node, phase string) []topology.CertConsumer {
 	})
 }
 
-// held returns the uses that the configuration does not give to other files.
+// held returns the uses whose flag the configuration does not point to another file.
 func held(r topology.CertConsumer, n *topology.Node) []topology.CertUse {
 	return configured(r, n, r.Once(n))
 }
@@ -100,7 +98,7 @@ func configured(r topology.CertConsumer, n *topology.Node, uses []topology.CertU
 	})
 }
 
-// FilesRead returns the files that the component holds, each once.
+// FilesRead returns the files that the component reads at its start, each once.
 func FilesRead(r topology.CertConsumer, n *topology.Node) []string {
 	var out []string
 	for _, u := range held(r, n) {
@@ -111,7 +109,7 @@ func FilesRead(r topology.CertConsumer, n *topology.Node) []string {
 	return out
 }
 
-// HeldFiles are files, and with trust those with CAs that it would read by itself.
+// HeldFiles returns these files, and with trust also the CA files that the component reloads by itself.
 func HeldFiles(r topology.CertConsumer, n *topology.Node, trust bool) []string {
 	files := FilesRead(r, n)
 	if trust && r.Trusts != nil {
@@ -122,13 +120,13 @@ func HeldFiles(r topology.CertConsumer, n *topology.Node, trust bool) []string {
 	return files
 }
 
-// process returns the component's among others of its name: by the first file that it holds.
+// process identifies the component's process among others of its name, by the first file that it reads.
 func process(r topology.CertConsumer, n *topology.Node) state.Process {
 	first := held(r, n)[0]
 	return state.Process{Name: r.Component, Argument: "--" + first.Flag + "=" + first.Path}
 }
 
-// ReadersQuery adds what tells whether components know the present files.
+// ReadersQuery queries what shows whether components have read the present files.
 func ReadersQuery(n *topology.Node, q *state.Query) {
 	for _, r := range ReadersOf(n, "") {
 		q.Processes = append(q.Processes, process(r, n))
@@ -138,14 +136,14 @@ func ReadersQuery(n *topology.Node, q *state.Query) {
 	}
 }
 
-// leavesToStages reports whether a component is to read its files in a stage of a rotation,
-// for which the API has to answer first, and that does not live on the component.
+// leavesToStages reports whether a stage of a rotation restarts the component for its files: a stage
+// needs an API that answers, and the API does not depend on this component.
 func leavesToStages(c *topology.Cluster, r topology.CertConsumer) bool {
 	return c.Report == nil && len(c.Rotating) > 0 && r.Component != "etcd" && r.Component != "kube-apiserver"
 }
 
-// WithStale adds what the component of a static pod has not read as it is now. While
-// CAs are rotated the stages see to it.
+// WithStale adds to a static pod the files that changed after its component had read them. During a CA
+// rotation the stages restart the components.
 func WithStale(n *topology.Node, path string, attrs state.Value) state.Value {
 	for _, r := range ReadersOf(n, "") {
 		if topology.Manifest(r.Component) != path || n.Cluster.Rotates() || leavesToStages(n.Cluster, r) {
@@ -166,8 +164,7 @@ func WithStale(n *topology.Node, path string, attrs state.Value) state.Value {
 	return attrs
 }
 
-// renewed returns the files with certificates, keys and kubeconfigs that a plan
-// writes on a node, among those that its components may have read.
+// renewed returns the files with certificates, keys and kubeconfigs that a plan writes on a node.
 func renewed(w topology.PhaseWork) map[string]bool {
 	out := map[string]bool{}
 	for _, phase := range []string{topology.CertsPhase, topology.KubeconfigPhase} {
@@ -178,7 +175,7 @@ func renewed(w topology.PhaseWork) map[string]bool {
 	return out
 }
 
-// FileOf returns the file of an item with a certificate, a key or a kubeconfig.
+// FileOf returns the path of an item with a certificate, a key or a kubeconfig.
 func FileOf(c planner.Change) string {
 	if c.Address.Class() == "certificate" {
 		return c.Address.ID() + ".crt"
@@ -186,16 +183,16 @@ func FileOf(c planner.Change) string {
 	return c.Address.ID()
 }
 
-// takeUp lets the components of a phase take up what the plan renews, and what
-// was renewed without them: it restarts those that read it only when they start,
-// and waits until others show it. Components in rewritten are restarted anyway.
+// takeUp makes the components of a phase use the files that the plan renews, and files that were
+// renewed without a restart: it restarts components that read them only at their start, and waits until
+// the others serve them. Components in rewritten are restarted anyway.
 func takeUp(n *topology.Node, s *planner.Step, w topology.PhaseWork, phase string, rewritten []string) (restarted []string) {
 	return TakeUpFiles(n, s, phase, rewritten, CertReload{Files: renewed(w), Trust: ReplacesAtOnce(n.Cluster), Beyond: func(string) bool { return false }})
 }
 
-// CertReload is what components are to take up: files that are written, also those
-// to trust which they would read by themselves, and files that they have not read
-// since, but for some. started reports whether those without a manifest have been started by then.
+// CertReload describes what components have to reload: the written Files, with Trust also CA files that
+// the components reload by themselves, and stale files, except for those that Beyond excludes. Started
+// reports whether components without a manifest have been started by then.
 type CertReload struct {
 	Files   map[string]bool
 	Trust   bool
@@ -207,7 +204,7 @@ func TakeUpFiles(n *topology.Node, s *planner.Step, phase string, rewritten []st
 	var waits []planner.Operation
 	for _, r := range takers(n, phase, t) {
 		if !t.Started && !n.Report.Files[topology.Manifest(r.Component)].Exists {
-			continue // it will read them when it starts
+			continue // it reads them at its start
 		}
 		if files := unread(n, r, t); len(files) > 0 && !slices.Contains(rewritten, r.Component) {
 			restarted = append(restarted, r.Component)
@@ -223,16 +220,15 @@ func TakeUpFiles(n *topology.Node, s *planner.Step, phase string, rewritten []st
 	return restarted
 }
 
-// takers returns the components that take something up in a phase, in the order in which
-// they go down. An API server that has to restart when the etcd beside it does goes
-// down with it, and first: it cannot serve without it, but would go on to accept
-// requests, and whoever is connected to it would wait for those.
+// takers returns the components that reload something in a phase, in the order in which they go down.
+// An API server that has to restart together with the etcd beside it goes down first: it cannot serve
+// without that etcd, but would continue to accept requests, and connected clients would wait for those.
 func takers(n *topology.Node, phase string, t CertReload) []topology.CertConsumer {
 	takers := ReadersOf(n, phase)
-	if n.Cluster.Report == nil { // nobody is connected
+	if n.Cluster.Report == nil { // no client is connected
 		return slices.DeleteFunc(takers, func(r topology.CertConsumer) bool {
 			written := slices.ContainsFunc(FilesRead(r, n), func(path string) bool { return t.Files[path] })
-			return leavesToStages(n.Cluster, r) && !written // nobody would know it before, by what it has read
+			return leavesToStages(n.Cluster, r) && !written // with the former files no API server would accept it
 		})
 	}
 	all := ReadersOf(n, "")
@@ -248,12 +244,12 @@ func takers(n *topology.Node, phase string, t CertReload) []topology.CertConsume
 	return takers
 }
 
-// unread returns the files for which a component has to be restarted.
+// unread returns the files for which a component has to restart.
 func unread(n *topology.Node, r topology.CertConsumer, t CertReload) []string {
 	return slices.DeleteFunc(HeldFiles(r, n, t.Trust), func(p string) bool { return !t.Files[p] && (t.Beyond(p) || !n.Report.Outdated(r.Component, p)) })
 }
 
-// showWaits wait until a component shows the certificates that are renewed.
+// showWaits wait until a component serves the renewed certificates.
 func showWaits(n *topology.Node, r topology.CertConsumer, renewed map[string]bool) []planner.Operation {
 	if r.Shown == nil {
 		return nil
@@ -267,12 +263,12 @@ func showWaits(n *topology.Node, r topology.CertConsumer, renewed map[string]boo
 	return out
 }
 
-// maxBackOff is how long a kubelet waits at most before it starts a container
-// again that has exited many times (pkg/kubelet, MaxContainerBackOff).
+// maxBackOff is the longest time after which a kubelet restarts a container that keeps exiting
+// (pkg/kubelet, MaxContainerBackOff).
 const maxBackOff = 5 * time.Minute
 
-// patience returns how long a component may take to come up again. Where nobody
-// answers for the cluster, components may have exited for hours.
+// patience returns how long a component may take to come up again. While the API does not answer,
+// components may have been exiting for hours.
 func patience(n *topology.Node) time.Duration {
 	if n.Cluster.Report == nil {
 		return n.Cluster.Timeouts.UpgradeManifests + maxBackOff
@@ -280,17 +276,16 @@ func patience(n *topology.Node) time.Duration {
 	return n.Cluster.Timeouts.UpgradeManifests
 }
 
-// ReplacesAtOnce reports whether CAs which have ended are replaced in this plan.
+// ReplacesAtOnce reports whether this plan replaces expired CAs at once.
 func ReplacesAtOnce(c *topology.Cluster) bool { return len(c.AtOnce) > 0 }
 
-// blind reports whether members of etcd restart to trust another CA while nobody
-// answers: none of them can be well before all have done so, so that none is
-// waited for; the API servers behind them are.
+// blind reports whether members of etcd restart to trust another CA while the API does not answer: no
+// member can be healthy before all have restarted, so that the plan waits for the API servers instead.
 func blind(n *topology.Node, phase string, restarted []string) bool {
 	return phase == topology.EtcdPhase && n.Cluster.Report == nil && slices.Contains(restarted, "etcd")
 }
 
-// RotationBegun reports whether something of a rotation of this plan was done before.
+// RotationBegun reports whether an earlier apply began a rotation that this plan continues.
 func RotationBegun(c *topology.Cluster) bool {
 	return c.Keys.Acts() && c.Keys.Begun || slices.ContainsFunc(c.Rotating, func(r *topology.CARotation) bool { return r.Begun })
 }

@@ -43,9 +43,8 @@ var ControlPlane = topology.Phase{
 // ControlPlaneComponents are the static pods of the control-plane phase.
 var ControlPlaneComponents = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
-// podStep changes static pods that run, and restarts those that have to read
-// something again: one control plane of the cluster at a time, each waited for
-// until it runs what was written and answers.
+// podStep changes running static pods, and restarts those that have to reload files: one control plane
+// of the cluster at a time, and each has to run what was written and answer before the next one.
 func podStep(n *topology.Node, w topology.PhaseWork, phase string) planner.Step {
 	if pods := podsOf(n, w, phase); len(pods) > 1 && slices.ContainsFunc(pods, isAPIServer) {
 		return stoppedStep(n, w, phase, pods)
@@ -56,8 +55,8 @@ func podStep(n *topology.Node, w topology.PhaseWork, phase string) planner.Step 
 	return Disrupts(n, s, phase, rewritten, reread)
 }
 
-// Disrupts completes a step that restarts the components of static pods that are
-// rewritten or have to reread something.
+// Disrupts completes a step that restarts components of static pods that are rewritten or have to
+// reload files.
 func Disrupts(n *topology.Node, s planner.Step, phase string, rewritten, reread []string) planner.Step {
 	c := n.Cluster
 	restarted := slices.Concat(rewritten, reread)
@@ -79,7 +78,7 @@ func Disrupts(n *topology.Node, s planner.Step, phase string, rewritten, reread 
 	}
 	s.Impact = "restarts " + strings.Join(restarted, ", ") + " here"
 	switch {
-	case c.Report == nil && phase == topology.ControlPlanePhase: // no API answers: none stays up
+	case c.Report == nil && phase == topology.ControlPlanePhase: // no API server answers, so that none stays up
 	case !serving:
 		s.Impact += "; the API stays up"
 	case phase == topology.ControlPlanePhase || len(c.VotersAt(RestartWindow(n, phase))) == 1:
@@ -93,8 +92,7 @@ func Disrupts(n *topology.Node, s planner.Step, phase string, rewritten, reread 
 	return s
 }
 
-// AwaitPods waits for the static pods that the changes rewrite, and returns
-// their components.
+// AwaitPods waits for the static pods that the changes rewrite, and returns their components.
 func AwaitPods(n *topology.Node, s *planner.Step, w topology.PhaseWork) []string {
 	var rewritten []string
 	for _, ch := range w.Changes {
@@ -108,7 +106,7 @@ func AwaitPods(n *topology.Node, s *planner.Step, w topology.PhaseWork) []string
 		if it.Sealed.IsZero() {
 			wait.Hash = PodHash(n, name, it.Content)
 		} else {
-			// The hash says something about a short secret.
+			// The hash would reveal something about a short secret.
 			wait.HashRef = sensitive.Reference(it.Address, sensitive.HashField)
 		}
 		s.Operations = append(s.Operations, wait)
@@ -116,15 +114,15 @@ func AwaitPods(n *topology.Node, s *planner.Step, w topology.PhaseWork) []string
 	return rewritten
 }
 
-// ComponentOf returns the name of the pod that a manifest's item holds.
+// ComponentOf returns the component of a manifest's item.
 func ComponentOf(it *state.Item) string {
 	path := it.Address.ID()
 	return strings.TrimSuffix(path[strings.LastIndex(path, "/")+1:], ".yaml")
 }
 
-// AdminUnbound reports whether the administrator has no rights: an earlier apply was cut short
-// before it gave them. What is asked of an API server by its own host's admin.conf
-// has to wait for them; on the founder there is super-admin.conf as well.
+// AdminUnbound reports whether the administrator has no rights yet, since an earlier apply was
+// interrupted before it granted them. Requests to an API server with its host's admin.conf have to wait
+// for them; the founder has super-admin.conf as well.
 func AdminUnbound(c *topology.Cluster) bool {
 	if c.Report == nil || c.Up != nil {
 		return false

@@ -15,42 +15,40 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// A control_plane_endpoint that moves: first every API server is known by both
-// names, then one after another those who call the endpoint turn to the new one,
-// each once it has reached an API server there, and at last the old name goes.
-// A host that leaves, and whose name or address the old one is, leaves when all have
-// turned. Where an apply was cut short, what is seen shows how far it came.
+// When control_plane_endpoint changes, every API server first gets a certificate for both names. Then
+// the clients of the endpoint turn to the new name one after another, each once it has reached an API
+// server there. Finally the old name is removed. A departing host with the old name or address is
+// removed after all clients have turned. After an interrupted apply, observation shows how far it came.
 
-// EndpointMoved is the waypoint at which the old name goes.
+// EndpointMoved is the waypoint at which the old name is removed.
 const EndpointMoved = "endpoint-moved"
 
-// sharedAddress returns the shared address as HOST:PORT: control_plane_endpoint, or the address of the only
-// control plane.
+// sharedAddress returns the shared address as HOST:PORT: control_plane_endpoint, or the address of the
+// only control plane.
 func sharedAddress(c *topology.Cluster) string {
 	return strings.TrimPrefix(pki.SharedURL(c), "https://")
 }
 
-// calledDepartures returns those that leave in this plan, also to come back, and by whose name
-// or address somebody still calls API servers. Of one that is gone, or whose member of
-// etcd is dead, nobody is served who calls it.
+// calledDepartures returns the nodes that depart in this plan, even if they rejoin, and by whose name
+// or address clients still call API servers. A host that is gone, or whose etcd member is dead, serves
+// no client.
 func calledDepartures(c *topology.Cluster) []topology.Departure {
 	if c.Seen == nil {
 		return nil
 	}
-	leavers := c.Departing()
-	if len(leavers) == 0 {
+	departures := c.Departing()
+	if len(departures) == 0 {
 		return nil
 	}
 	former := pki.FormerHosts(c)
-	return slices.DeleteFunc(leavers, func(l topology.Departure) bool {
+	return slices.DeleteFunc(departures, func(l topology.Departure) bool {
 		called := slices.ContainsFunc(former, l.IsHost)
 		return !called || l.HostGone || quorum.IsDown(c.Seen.Members, l.PeerURL())
 	})
 }
 
-// RefuseMove refuses a move of the endpoint in a plan that raises the version: an
-// upgrade changes what the API has of it before the first control plane is touched,
-// and a move when the last one is done.
+// RefuseMove refuses to move the endpoint in a plan that raises the version: an upgrade writes the
+// endpoint to the API before the first control plane is touched, and a move after the last one is done.
 func RefuseMove(c *topology.Cluster) *diag.Diagnostic {
 	names := strings.Join(pki.FormerHosts(c), ", ")
 	first := fmt.Sprintf("the move first, with kubernetes_version = %q; or the upgrade first, with the previous control_plane_endpoint", c.Up.Newest)
@@ -61,7 +59,7 @@ func RefuseMove(c *topology.Cluster) *diag.Diagnostic {
 		"Do one after the other: %s.", c.Label, names, sharedAddress(c), VersionNote(c), first).At(pki.Place(c, "control_plane_endpoint")).For(c.Target)
 }
 
-// AbsentNames warns of names that stay in certificates for nodes that were not seen.
+// AbsentNames warns of names that stay in certificates for nodes that could not be observed.
 func AbsentNames(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
@@ -75,8 +73,8 @@ func AbsentNames(v *topology.Fleet) diag.Diagnostics {
 	return diags
 }
 
-// WaitForNewEndpoint waits until this host reaches an API server by the new endpoint, and
-// that one shows a certificate for it.
+// WaitForNewEndpoint waits until this host reaches an API server by the new endpoint, and the server
+// shows a certificate for it.
 func WaitForNewEndpoint(n *topology.Node) []planner.Operation {
 	if len(pki.FormerHosts(n.Cluster)) == 0 {
 		return nil
@@ -87,15 +85,15 @@ func WaitForNewEndpoint(n *topology.Node) []planner.Operation {
 	}}
 }
 
-// MoveEndpoint adds the last step and the order to a plan that moves the endpoint.
+// MoveEndpoint adds the final steps and the order of a move to a plan that moves the endpoint.
 func MoveEndpoint(b *topology.Builder, c *topology.Cluster) {
 	if c.Fleet.Destroy || len(pki.FormerHosts(c)) == 0 {
 		return
 	}
 	var turned, issued []state.Address
 	for _, n := range c.ControlPlanes() {
-		// Behind it the API server has been seen to show its certificate. One that
-		// joins has it from the start, and waits for a token itself.
+		// After this step the API server has been observed to show its certificate. A joining one has
+		// the certificate from the start, and itself waits for a token.
 		if !n.Joins() {
 			issued = append(issued, topology.StepAddress(n.Target, topology.ControlPlanePhase))
 		}
@@ -118,7 +116,7 @@ func MoveEndpoint(b *topology.Builder, c *topology.Cluster) {
 		}
 		issued = append(issued, topology.StepAddress(c.Target, phase))
 	}
-	// What is in cluster-info shows that the move goes on, until this is done.
+	// cluster-info shows that the move is unfinished until kube-proxy has restarted.
 	b.After(topology.StepAddress(c.Target, topology.TokenPhase), restart)
 	issued = append(issued, restart)
 	for _, n := range c.ControlPlanes() {
@@ -128,13 +126,13 @@ func MoveEndpoint(b *topology.Builder, c *topology.Cluster) {
 		dropName(b, n, append(slices.Clone(turned), issued...))
 	}
 	for _, l := range calledDepartures(c) {
-		// Behind cluster-info everybody has turned. The configuration in the cluster
-		// is nobody's to call by, and is written when all have joined who come.
+		// Once cluster-info is written all clients have turned. No client uses the address in the
+		// uploaded configuration, which is written after all joins.
 		b.After(topology.StepAddress(l.Target, topology.DrainPhase), topology.StepAddress(c.Target, topology.TokenPhase))
 	}
 }
 
-// restartProxies has kube-proxy take up its kubeconfig, which it reads when it starts.
+// restartProxies restarts kube-proxy for its kubeconfig, which it reads only at its start.
 func restartProxies(b *topology.Builder, c *topology.Cluster) state.Address {
 	id := topology.StepAddress(c.Target, topology.AddonPhase)
 	id.Waypoint = EndpointMoved
@@ -153,14 +151,13 @@ func restartProxies(b *topology.Builder, c *topology.Cluster) state.Address {
 	return id
 }
 
-// RestartsProxies is what a restart of kube-proxy means to users of the cluster.
+// RestartsProxies is the impact of a restart of kube-proxy.
 const RestartsProxies = "restarts kube-proxy, one node after another; established connections are kept"
 
 // ProxyRestart bounds the restart of kube-proxy on all nodes.
 const ProxyRestart = 10 * time.Minute
 
-// dropName issues the API server's certificate without the names that nobody
-// calls any more.
+// dropName issues the API server's certificate without the names that no client uses any more.
 func dropName(b *topology.Builder, n *topology.Node, needs []state.Address) {
 	for _, leaf := range pki.Leaves(n) {
 		both := pki.BothNames(n, leaf)
@@ -180,8 +177,8 @@ func dropName(b *topology.Builder, n *topology.Node, needs []state.Address) {
 	}
 }
 
-// turnSuperAdmin gives the founder's kubeconfig for emergencies the new endpoint.
-// Otherwise it is never observed again.
+// turnSuperAdmin points the founder's emergency kubeconfig to the new endpoint. The phase kubeconfig
+// does not correct the server in that file.
 func turnSuperAdmin(n *topology.Node) planner.Operations {
 	if !n.Report.Files[pki.SuperAdminConf].Exists {
 		return nil

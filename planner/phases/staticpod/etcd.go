@@ -14,8 +14,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Etcd runs the stacked etcd member: the first one founds the cluster, further
-// ones are added as learners and promoted once they have caught up.
+// Etcd runs the stacked etcd member: the first one bootstraps the etcd cluster, further ones are added
+// as learners and promoted once they have caught up.
 var Etcd = topology.Phase{
 	Name: topology.EtcdPhase,
 	NodeItems: func(n *topology.Node) []state.Item {
@@ -37,15 +37,15 @@ var Etcd = topology.Phase{
 	},
 }
 
-// etcdManifest returns the pod as it should be. One who joins gets a placeholder,
-// since who else is a member is known only then.
+// etcdManifest returns the desired pod. A joining member gets a placeholder, since the other members
+// are known only when it joins.
 func etcdManifest(n *topology.Node, in kubeadm.Input) ([]byte, error) {
 	switch {
 	case n.IsFounder():
 		return kubeadm.EtcdPod(in, "", false)
 	case n.Report != nil && n.Report.Files[n.EtcdData()].Exists && !n.Cluster.Restoring:
-		// A member that has run finds the others in its data. It is named alone, as
-		// by kubeadm's upgrade, and may not found anything should its data be gone.
+		// A member that has run finds the others in its data. As in kubeadm's upgrade, its manifest
+		// names only itself, and it must not bootstrap a new etcd if its data is gone.
 		return kubeadm.EtcdPod(in, "", true)
 	}
 	return kubeadm.EtcdPod(in, planner.InitialClusterPlaceholder, true)
@@ -69,23 +69,23 @@ func etcdStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 	}
 }
 
-// NotAMember reports whether etcd answers and counts no member of the node that has run, and
-// that its host holds no data of one: whatever the state remembers, it has to be added.
+// NotAMember reports whether etcd answers and does not list a started member of the node, and its host
+// holds no data of one: it has to be added, whatever the state records.
 func NotAMember(n *topology.Node) bool {
 	c := n.Cluster
 	return c.Etcd.External == nil && !n.IsFounder() && n.Report != nil && MembersKnown(c) &&
 		!n.Report.Files[n.EtcdData()].Exists && MemberName(n) == ""
 }
 
-// OrphanedMember reports whether the host has the pod of a member that etcd does not count any more,
-// as where its leaving was cut short. The kubelet must not find it: who was the first
-// member would found an etcd by it, and any other wait for members of then.
+// OrphanedMember reports whether the host has the pod of a member that etcd no longer lists, as after
+// an interrupted removal. The kubelet must not start it: the first member would bootstrap an etcd with
+// it, and any other would wait for former members.
 func OrphanedMember(n *topology.Node) bool {
 	return n.Joins() && NotAMember(n) && n.Report.Files[topology.Manifest("etcd")].Exists
 }
 
-// enters reports whether nothing of a control plane runs here yet that could be restarted,
-// whatever the state remembers: it joins.
+// enters reports whether no component of a control plane runs here that could be restarted, whatever
+// the state records: the node joins.
 func enters(n *topology.Node) bool {
 	return n.Joining() && n.Report.Units[topology.KubeletUnit].Active != "active" ||
 		NotAMember(n) && !n.Report.Files[topology.Manifest("kube-apiserver")].Exists
@@ -103,15 +103,14 @@ func JoinEtcd(n *topology.Node, pod planner.Content) planner.Operations {
 	}
 }
 
-// EtcdManifest returns the manifest of one who joins, as a plan holds it.
+// EtcdManifest returns the manifest of a joining member, in the form that a plan holds.
 func EtcdManifest(w topology.PhaseWork, n *topology.Node) planner.Content {
 	it := w.Desired.Find(topology.ItemAddress(n.Target, topology.EtcdPhase, "file", topology.Manifest("etcd")))
 	content, _ := sensitive.Inlined(it, it.Content)
 	return content
 }
 
-// promoteStep finishes what an earlier apply began: the member runs and is not
-// a voter yet.
+// promoteStep finishes what an earlier apply began: the member runs and is not a voter yet.
 func promoteStep(n *topology.Node) planner.Step {
 	c := n.Cluster
 	if n.IsFounder() {
@@ -127,16 +126,16 @@ func promoteStep(n *topology.Node) planner.Step {
 	}
 }
 
-// memberLimits returns those of a step that changes etcd's membership. A gate looks
-// before its step only, so that no other member may restart during the step:
-// both would be let through, and together they could take the quorum.
+// memberLimits returns the limits of a step that changes etcd's membership. A gate checks only before
+// its step, so that no other member may restart during the step: both would pass their gates, and
+// together they could break quorum.
 func memberLimits(c *topology.Cluster) []string {
 	return []string{c.Limit("etcd-membership"), c.Limit("control-plane-disruption")}
 }
 
-// MemberName returns the name by which etcd counts the node as a member that has run and,
-// where etcd does not say who its members are, by which the state has it as one;
-// empty when it is none.
+// MemberName returns the name by which etcd lists the node's started member. Where etcd does not list
+// its members, it returns the node's name if the state records a member. It is empty when there is
+// none.
 func MemberName(n *topology.Node) string {
 	c := n.Cluster
 	if !MembersKnown(c) {
@@ -153,7 +152,7 @@ func MemberName(n *topology.Node) string {
 	return ""
 }
 
-// MembersKnown reports whether etcd answers.
+// MembersKnown reports whether etcd listed its members.
 func MembersKnown(c *topology.Cluster) bool { return c.Report != nil && len(c.Report.Members) > 0 }
 
 func Members(n int) string {
@@ -165,7 +164,7 @@ func Members(n int) string {
 
 const PairStops = "Etcd would lose quorum"
 
-// OfMinor returns a release by its minor alone, which is what etcd compares.
+// OfMinor returns a release reduced to its minor version, which is what etcd compares.
 func OfMinor(r skew.Release) skew.Release {
 	return skew.Release{Major: r.Major, Minor: r.Minor}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// DataOnHost returns the folder of the host in which the pod of an etcd keeps its data: a
-// patch can mount another one at the same path. It is empty where the data is in no
-// folder of the host, and does not outlive the container.
+// DataOnHost returns the host's folder in which an etcd pod keeps its data: a patch can mount another
+// one at the same path. It is empty where the data is in no folder of the host and does not outlive the
+// container.
 func DataOnHost(pod state.Value, usual string) string {
 	dir := path.Clean(cmp.Or(pod.Get("args.data-dir").AsString(), usual))
 	mount, host := "", ""
@@ -30,7 +30,7 @@ func DataOnHost(pod state.Value, usual string) string {
 	return host
 }
 
-// FolderName returns a folder in a sentence.
+// FolderName formats a folder for a sentence.
 func FolderName(dir string) string {
 	if dir == "" {
 		return "no folder of the host"
@@ -38,8 +38,8 @@ func FolderName(dir string) string {
 	return fmt.Sprintf("%q", dir)
 }
 
-// EtcdMoved compares the folder of a member's data on its host, by the manifest that is
-// there or is remembered, with the one that it is to have.
+// EtcdMoved compares the host's folder of a member's data, according to the manifest on the host or the
+// recorded one, with the desired folder.
 func EtcdMoved(n *topology.Node) (had, wants string, moved bool) {
 	if n.Report == nil || n.Joins() {
 		return "", "", false
@@ -63,15 +63,15 @@ func EtcdMoved(n *topology.Node) (had, wants string, moved bool) {
 	return had, wants, had != wants
 }
 
-// remembersFolder reports whether the state remembers that a member's data is in a folder:
-// its manifest was changed by hand, and is put right.
+// remembersFolder reports whether the state records that folder for a member's data: its manifest was
+// changed by hand, and the plan corrects it.
 func remembersFolder(n *topology.Node, dir string) bool {
 	it := n.Cluster.Fleet.RecordedItems.Find(topology.ItemAddress(n.Target, topology.EtcdPhase, "file", topology.Manifest("etcd")))
 	return it != nil && !it.Attributes.Get("args").IsNull() && DataOnHost(it.Attributes, n.Cluster.Etcd.DataDir) == dir
 }
 
-// ReturnsToFormerData reports whether a member's data is in the folder of the host that it is to have
-// again, while the member that has another one is not well.
+// ReturnsToFormerData reports whether a member's data is in the host's folder that it is to have again,
+// while the member in the other folder is not healthy.
 func ReturnsToFormerData(n *topology.Node, wants string) bool {
 	if wants != n.Cluster.Etcd.DataDir || !n.Report.Files[n.EtcdData()].Exists {
 		return false
@@ -90,8 +90,8 @@ func ReturnsToFormerData(n *topology.Node, wants string) bool {
 	return true
 }
 
-// patchedEtcdTag returns the tag of etcd's image where a patch gives the pod another one than
-// the configuration says, with the place of the patch.
+// patchedEtcdTag returns the tag of etcd's image where a patch sets another one than the configuration,
+// with the place of the patch.
 func patchedEtcdTag(n *topology.Node) (tag string, at state.Source, patched bool) {
 	patches := kubeadm.Patches(n.Input(), "etcd")
 	if len(patches) == 0 {
@@ -105,14 +105,14 @@ func patchedEtcdTag(n *topology.Node) (tag string, at state.Source, patched bool
 	return tag, patches[len(patches)-1].Source, tag != kubeadm.EtcdTag(n.Input())
 }
 
-// tagOf returns the tag of an image, without the digest behind it.
+// tagOf returns the tag of an image, without a digest after it.
 func tagOf(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	_, tag, _ := strings.Cut(path.Base(image), ":")
 	return tag
 }
 
-// WantedEtcdTag is a tag that etcd's image is to have, and the place that says it.
+// WantedEtcdTag is a desired tag of etcd's image, and the place that sets it.
 type WantedEtcdTag struct {
 	Tag string
 	// Means says where the tag comes from.

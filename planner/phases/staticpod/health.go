@@ -7,8 +7,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Health is kubeadm.Healthz of a component, for all steps that wait for it; nothing
-// where its manifest cannot be rendered.
+// Health returns the cached kubeadm.Healthz of a component, for all steps that wait for it. It is empty
+// where the component's manifest cannot be rendered.
 func Health(n *topology.Node, component string) topology.Health {
 	m, key := n.Cluster.Fleet.Cache, topology.HealthKey{Node: n, Component: component}
 	h, ok := m.Health[key]
@@ -21,8 +21,7 @@ func Health(n *topology.Node, component string) topology.Health {
 	return h
 }
 
-// StaticPod renders the manifest of a component: etcd's is that of a member which is
-// there already.
+// StaticPod renders the manifest of a component. Etcd's is that of an existing member.
 func StaticPod(n *topology.Node, component string) ([]byte, error) {
 	m, key := n.Cluster.Fleet.Cache, topology.PodKey{In: n.Input(), Component: component}
 	p, ok := m.Pods[key]
@@ -37,7 +36,7 @@ func StaticPod(n *topology.Node, component string) ([]byte, error) {
 	return p.Content, p.Err
 }
 
-// ManifestTree returns what the manifest of a component says.
+// ManifestTree returns the parsed manifest of a component.
 func ManifestTree(n *topology.Node, component string) (state.Value, error) {
 	content, err := StaticPod(n, component)
 	if err != nil {
@@ -46,8 +45,8 @@ func ManifestTree(n *topology.Node, component string) (state.Value, error) {
 	return n.Cluster.Fleet.Cache.Tree(state.KindStaticPod, content)
 }
 
-// KubeadmObjects returns the objects that kubeadm would make, rendered once for all
-// phases; none while nobody can be spoken to.
+// KubeadmObjects returns the objects that kubeadm would create, rendered once for all phases; none
+// while no primary was observed.
 func KubeadmObjects(c *topology.Cluster) []kubeadm.Object {
 	primary := c.PrimaryNode()
 	if primary == nil || primary.Report == nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// StoppedKubelets refuses to change static pods of a control plane whose kubelet does
-// not run: nobody would start what is written, and the apply would stop there, with
-// others changed before. While the API is silent nothing is refused: a kubelet whose
-// certificate has ended cannot start before the plan has given it another one.
+// StoppedKubelets refuses to change static pods of a control plane whose kubelet does not run: no pod
+// would start from a written manifest, and the apply would stop there, after other control planes were
+// changed. While the API does not answer nothing is refused: a kubelet whose certificate has expired
+// cannot start before the plan has given it another one.
 func StoppedKubelets(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
@@ -39,13 +39,13 @@ func StoppedKubelets(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	return diags
 }
 
-// kubeletStopped reports whether a control plane that has joined has no kubelet that runs.
+// kubeletStopped reports whether the kubelet of a joined control plane is not active.
 func kubeletStopped(n *topology.Node) bool {
 	return n.Report != nil && !n.Joins() && n.Report.Units[topology.KubeletUnit].Active != "active"
 }
 
-// needsKubelet reports whether what a step does to static pods is for the kubelet that is
-// there to take up: also where it stops them before another kubelet takes its place.
+// needsKubelet reports whether a step needs the present kubelet for its changes to static pods,
+// including a step that stops them before another kubelet replaces it.
 func needsKubelet(c *topology.Cluster, s *planner.Step) bool {
 	switch s.Phase {
 	case topology.EtcdPhase, topology.ControlPlanePhase:

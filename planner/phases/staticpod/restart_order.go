@@ -9,13 +9,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// RestartWindow returns the place in the plan of a phase that restarts something here. Newcomers join first: they
-// have the new settings from the start, and serve while the others restart. In an
-// upgrade they cannot, since no kubelet may be newer than an API server. They do
-// not either where the endpoint moves, since they join by the new one, and where
-// one member of etcd would become two: it had quorum by itself when it restarts,
-// and would not have it then. Nor does the host leave first from which the endpoint
-// moves away.
+// RestartWindow returns the position in the plan of a phase that restarts something here. New control
+// planes join first: they have the new settings from the start, and serve while the others restart.
+// They cannot in an upgrade, since no kubelet may be newer than an API server. Nor can they where the
+// endpoint moves, since they join through the new one, and where one etcd member would become two: a
+// single member has quorum again after its restart, while one of two takes it away. The departing host
+// that the endpoint moves away from does not leave first either.
 func RestartWindow(n *topology.Node, phase string) topology.RestartWindow {
 	c := n.Cluster
 	raises := c.Up != nil && c.Up.Raises
@@ -24,9 +23,9 @@ func RestartWindow(n *topology.Node, phase string) topology.RestartWindow {
 		return topology.AnyWindow
 	case !n.Unhealthy():
 	case raises && phase != topology.KubeletStartPhase:
-		return topology.BeforeJoins // all that leave do so before the first risk
+		return topology.BeforeJoins // all departures come before the first risk
 	case !raises && phase != topology.ControlPlanePhase && !n.MemberDown() && slices.ContainsFunc(c.Departing(), topology.Departure.Dead):
-		return topology.BeforeAll // beside a member that is dead no other one restarts
+		return topology.BeforeAll // beside a dead member no other one restarts
 	default:
 		return topology.AnyWindow
 	}
@@ -40,13 +39,13 @@ func RestartWindow(n *topology.Node, phase string) topology.RestartWindow {
 	return topology.AfterAll
 }
 
-// becomesPair reports whether newcomers make two members of etcd of one.
+// becomesPair reports whether joins make a single etcd member two.
 func becomesPair(c *topology.Cluster) bool {
 	return c.Etcd.External == nil && len(c.VotersAt(topology.AnyWindow)) == 1 && len(c.VotersAt(topology.AfterAll)) == 2
 }
 
-// Disruptions puts the steps that restart static pods of control planes in order
-// with those by which others come and go.
+// Disruptions orders the steps that restart static pods of control planes relative to joins and
+// departures.
 func Disruptions(b *topology.Builder, c *topology.Cluster) {
 	if c.Report == nil || c.Founding || c.Fleet.Targeted {
 		return
@@ -82,9 +81,9 @@ func Disruptions(b *topology.Builder, c *topology.Cluster) {
 	}
 }
 
-// afterUnhealthy has a step on a control plane, be it one that joins, wait for what is done
-// on those that are sick and whose turn comes before: it may mend them, and nobody can
-// go down before.
+// afterUnhealthy makes a step on a control plane, including one that joins, wait for the steps on
+// unhealthy control planes whose turn comes before: these may repair them, and no other one may go down
+// before that.
 func afterUnhealthy(b *topology.Builder, c *topology.Cluster, n *topology.Node, id state.Address) {
 	for _, o := range c.MendedBefore(n) {
 		b.After(id, topology.StepAddress(o.Target, topology.EtcdPhase))
@@ -92,16 +91,16 @@ func afterUnhealthy(b *topology.Builder, c *topology.Cluster, n *topology.Node, 
 	}
 }
 
-// JoinsFirst reports whether newcomers join before what runs is restarted, so that
-// nothing of their join waits for a restart of the primary.
+// JoinsFirst reports whether new control planes join before running ones restart, so that no part of
+// their join waits for a restart of the primary.
 func JoinsFirst(c *topology.Cluster) bool {
 	primary := c.PrimaryNode()
 	return len(c.Newcomers()) > 0 && primary != nil && RestartWindow(primary, topology.ControlPlanePhase) == topology.AfterAll
 }
 
-// ServesBeside reports whether a control plane is one to serve the API while a step
-// restarts it elsewhere: it was seen to run, or has joined by then. Where there is
-// none, the plan has said that the API is down meanwhile.
+// ServesBeside reports whether another control plane counts as serving the API while a step restarts
+// something: it was observed to run, or has joined by then. Where there is none, the plan has said that
+// the API is down meanwhile.
 func ServesBeside(v *topology.Fleet, s *planner.Step, other state.Target) bool {
 	c := v.ClusterOf(s.Target)
 	if c == nil || c.Node(s.Target) == nil {

@@ -12,11 +12,10 @@ import (
 
 // stoppedStep is podStep for several static pods, the API server among them.
 //
-// An API server does not serve without the etcd beside it, and the kubelet that
-// is to restart etcd asks that API server first: for half a minute in vain. So
-// the API server is stopped before etcd is touched, and has done its last
-// request by then. It is stopped as well before the components beside it change
-// with it: they may not be newer.
+// An API server does not serve without the etcd beside it, and the kubelet that is to restart etcd asks
+// that API server first: for half a minute in vain. So the API server is stopped before etcd is
+// touched, and has finished its last request by then. It is also stopped before the components beside
+// it change together with it: they may not be newer.
 func stoppedStep(n *topology.Node, w topology.PhaseWork, phase string, pods []*state.Item) planner.Step {
 	c := n.Cluster
 	s := planner.Step{Via: n.Target, Action: planner.Update, Limits: []string{c.Limit("control-plane-disruption")}, Gates: RestartGates(n, phase)}
@@ -28,7 +27,7 @@ func stoppedStep(n *topology.Node, w topology.PhaseWork, phase string, pods []*s
 		names = append(names, ComponentOf(it))
 	}
 	if phase == topology.ControlPlanePhase && len(podsOf(n, w.Of(topology.EtcdPhase), topology.EtcdPhase)) > 1 {
-		// They went down with etcd, and are up again.
+		// They were stopped together with etcd, and are up again.
 		s.Operations = append(s.Operations, HealthWaits(n, names...)...)
 		takeUp(n, &s, w, phase, names)
 		return s
@@ -45,8 +44,8 @@ func stoppedStep(n *topology.Node, w topology.PhaseWork, phase string, pods []*s
 	return s
 }
 
-// podsOf returns the static pods that a step writes: those that change and, where
-// etcd does, those that go down with it.
+// podsOf returns the static pods that a step writes: the changed ones and, where etcd is among them,
+// those that go down with it.
 func podsOf(n *topology.Node, w topology.PhaseWork, phase string) []*state.Item {
 	var pods []*state.Item
 	waypoint := ""
@@ -71,10 +70,10 @@ func podsOf(n *topology.Node, w topology.PhaseWork, phase string) []*state.Item 
 
 func isAPIServer(it *state.Item) bool { return it.Address.ID() == topology.Manifest("kube-apiserver") }
 
-// WhileStopped has the kubelet stop static pods, does something, and starts them
-// by their new manifests. The API server is the first to stop: what it serves is
-// done then, and nobody is sent to it any more. That each was seen to be gone
-// proves the one that answers afterwards; its mirror pod would tell a minute later.
+// WhileStopped lets the kubelet stop static pods, runs operations, and starts the pods from their new
+// manifests. The API server stops first: it has finished its requests then, and receives no more. Each
+// port was observed to be closed, so that the component that answers afterwards is the new one; its
+// mirror pod would show that only a minute later.
 func WhileStopped(n *topology.Node, pods []*state.Item, meanwhile ...planner.Operation) []planner.Operation {
 	var ops []planner.Operation
 	var names []string

@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// RestartGates returns the conditions of a step that restarts etcd or an API server.
+// RestartGates returns the gates of a step that restarts etcd or an API server.
 func RestartGates(n *topology.Node, phase string) []string {
 	if HasTwoVoters(n, phase) && n.Cluster.Upgrade.AllowDowntime {
 		return []string{planner.APIGate, planner.DowntimeGate}
@@ -18,9 +18,9 @@ func RestartGates(n *topology.Node, phase string) []string {
 	return []string{planner.APIGate, planner.QuorumGate}
 }
 
-// toBeThree says how etcd comes to hold quorum while one member restarts. Without one
-// that is gone for good nothing is planned, so that another comes in the same plan.
-// While a CA is rotated none comes, and what is left is to accept it.
+// toBeThree says how etcd gets quorum while one member restarts. A member that is gone for good is
+// forgotten only in a plan in which another one joins. During a CA rotation none can join, so that the
+// only way is to accept the downtime.
 func toBeThree(c *topology.Cluster) string {
 	if RotationBegun(c) {
 		return "Until the rotation is complete no other control plane can join. Accept"
@@ -33,14 +33,14 @@ func toBeThree(c *topology.Cluster) string {
 	return "Add a third control plane, by a plan of its own. Or accept"
 }
 
-// StopsPair reports whether a step restarts one of two members of etcd, and that nobody has
-// accepted what that means.
+// StopsPair reports whether a step restarts one of two members of etcd and the configuration does not
+// accept the downtime.
 func StopsPair(n *topology.Node, s *planner.Step) bool {
 	return HasTwoVoters(n, s.Phase) && slices.Contains(s.Gates, planner.QuorumGate) && planner.RestartsMember(s)
 }
 
-// CheckPairs refuses plans that restart one of two members of etcd, unless
-// somebody has accepted that nothing is served meanwhile.
+// CheckPairs refuses plans that restart one of two members of etcd, unless the configuration accepts
+// that the API does not answer meanwhile.
 func CheckPairs(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {

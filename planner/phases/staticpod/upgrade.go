@@ -12,8 +12,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// ManifestVersion returns the version that a component's manifest on the host asks for; false
-// when there is none, or its image has another tag than a version's.
+// ManifestVersion returns the version in a component's manifest on the host; false when there is no
+// manifest, or its image's tag is no version.
 func ManifestVersion(n *topology.Node, component string) (skew.Release, bool) {
 	if n.Report == nil || !n.IsControlPlane() || !n.Report.Files[topology.Manifest(component)].Exists {
 		return skew.Release{}, false
@@ -25,15 +25,15 @@ func ManifestVersion(n *topology.Node, component string) (skew.Release, bool) {
 	return ReleaseOf(pod.Get("image").AsString())
 }
 
-// ReleaseOf returns the version that an image's tag names; false when it is none.
+// ReleaseOf returns the version in an image's tag; false when the tag is none.
 func ReleaseOf(image string) (skew.Release, bool) {
 	image, _, _ = strings.Cut(image, "@")
 	tag := image[strings.LastIndexByte(image, ':')+1:]
 	return skew.ParseRelease(strings.ReplaceAll(tag, "_", "+"))
 }
 
-// ComingKubelet returns the version of the kubelet that the host has, or gets from
-// packages or artifacts: theirs is that of the cluster. Empty when it is not known.
+// ComingKubelet returns the version of the host's kubelet, or the cluster's version where packages or
+// artifacts replace it. It is empty when it is unknown.
 func ComingKubelet(n *topology.Node) string {
 	if n.Report == nil {
 		return ""
@@ -49,15 +49,15 @@ func ComingKubelet(n *topology.Node) string {
 	return n.Facts().KubeletVersion
 }
 
-// AwaitsReady reports whether the node's version is to change and its Node was seen
-// to be not Ready, which is not for its upgrade to mend.
+// AwaitsReady reports whether the node's version changes and its Node was observed to be not Ready for
+// a reason that the upgrade does not remove.
 func AwaitsReady(n *topology.Node) bool {
 	return n.Upgrades() && n.Cluster.Up.Raises && n.IsControlPlane() && n.Cluster.Report != nil && !n.Cluster.Report.Nodes[n.NodeName].Ready && !KubeletAheadOfAPI(n) && !apiUnavailable(n)
 }
 
-// apiUnavailable reports whether the API server beside a kubelet, or the etcd behind that, is stopped,
-// or does not run as its file says. It is the one that the kubelet reports to, and that
-// is asked whether the Node is Ready, so that this comes back with its static pods.
+// apiUnavailable reports whether the API server beside a kubelet, or etcd beside that, is stopped or
+// does not run as its manifest says. The kubelet reports to this API server, which is also asked
+// whether the Node is Ready: both recover with the static pods.
 func apiUnavailable(n *topology.Node) bool {
 	return slices.ContainsFunc(n.StaticPods(), func(component string) bool {
 		if component != "etcd" && component != "kube-apiserver" {
@@ -67,9 +67,9 @@ func apiUnavailable(n *topology.Node) bool {
 	})
 }
 
-// KubeletAheadOfAPI reports whether the kubelet which is installed is newer than the API server beside
-// it, was started, and is not heard of, as when the host has booted: some cannot work
-// with an older API server. The upgrade of the control plane is what brings it back.
+// KubeletAheadOfAPI reports whether the installed kubelet is newer than the API server beside it, is
+// active, and has stopped reporting, as after a reboot of the host: some kubelets cannot work with an
+// older API server. The upgrade of the control plane brings it back.
 func KubeletAheadOfAPI(n *topology.Node) bool {
 	kubelet, installed := skew.ParseRelease(n.Facts().KubeletVersion)
 	api, known := ManifestVersion(n, "kube-apiserver")
@@ -77,8 +77,8 @@ func KubeletAheadOfAPI(n *topology.Node) bool {
 		n.Report.Units[topology.KubeletUnit].Active == "active" && n.Cluster.Report.Nodes[n.NodeName].Silent
 }
 
-// LastKubelet is runningKubelet, and while the API does not answer, or has no Node of
-// the kubelet's, the version that the state remembers.
+// LastKubelet returns the running version of a kubelet. While the API does not answer, or has no Node
+// of the kubelet, it is the recorded one.
 func LastKubelet(n *topology.Node) string {
 	it := n.Cluster.Fleet.RecordedItems.Find(topology.ItemAddress(n.Target, topology.KubeletStartPhase, "unit", topology.KubeletUnit))
 	if n.Cluster.Report != nil && !Unregistered(n) || it == nil {
@@ -99,15 +99,14 @@ func VersionNote(c *topology.Cluster) string {
 	return strings.Join(versions, " → ")
 }
 
-// manifestHash is podHash of the manifest on the host.
+// manifestHash is PodHash of the manifest on the host.
 func manifestHash(n *topology.Node, component string) string {
 	return PodHash(n, component, n.Report.Files[topology.Manifest(component)].Content)
 }
 
-// PodHash returns the hash by which the kubelet knows a static pod. The API tells a
-// kubelet's version as of the time when that could last speak with it: one that
-// was replaced since may run already, and then has a hash of its own. While the API
-// does not answer the version is the one that is remembered.
+// PodHash returns the hash by which the kubelet knows a static pod. The API shows a kubelet's version
+// as of its last report: a kubelet that was replaced since may run already, and computes another hash,
+// so that both are returned. While the API does not answer, the recorded version is used.
 func PodHash(n *topology.Node, component string, content []byte) string {
 	in := n.Input()
 	in.RunningKubelet = LastKubelet(n)
@@ -121,8 +120,8 @@ func PodHash(n *topology.Node, component string, content []byte) string {
 	return hash
 }
 
-// Unregistered reports whether a kubelet runs and its Node is gone, as when somebody has
-// deleted that. A kubelet makes it when it starts, and not again.
+// Unregistered reports whether a kubelet runs and its Node is missing, as after a user has deleted it.
+// A kubelet creates its Node only at its start.
 func Unregistered(n *topology.Node) bool {
 	if n.Report == nil || n.Cluster.Report == nil || n.Cluster.Founding || n.Joins() || n.Report.Units[topology.KubeletUnit].Active != "active" {
 		return false
@@ -141,9 +140,8 @@ func changesItem(w topology.PhaseWork, a state.Address) bool {
 	return false
 }
 
-// beforeDisruption returns the steps that come before the static pods of a control
-// plane are touched in an upgrade: the images of its host, and the proof of the
-// control plane before it.
+// beforeDisruption returns the steps before the static pods of a control plane are touched in an
+// upgrade: the images of its host, and the verification of the previous control plane.
 func beforeDisruption(n *topology.Node) []state.Address {
 	if !n.Upgrades() {
 		return nil
@@ -155,9 +153,9 @@ func beforeDisruption(n *topology.Node) []state.Address {
 	return needs
 }
 
-// StepsBeforeUpgrade returns the steps that come before the first touch of etcd or of a
-// control plane in an upgrade: control planes that leave are gone by then. Where only
-// kubelets take another version the order is that of any change: (*node).moment.
+// StepsBeforeUpgrade returns the steps before an upgrade first touches etcd or a control plane:
+// departing control planes are gone by then. Where only kubelets change their version, RestartWindow
+// orders the steps as for any change.
 func StepsBeforeUpgrade(c *topology.Cluster) []state.Address {
 	if !c.Up.Raises {
 		return nil
@@ -171,7 +169,7 @@ func StepsBeforeUpgrade(c *topology.Cluster) []state.Address {
 	return needs
 }
 
-// NodeBefore returns the node so many places before another one, or nil.
+// NodeBefore returns the node that many places before another one, or nil.
 func NodeBefore(nodes []*topology.Node, n *topology.Node, places int) *topology.Node {
 	if i := slices.Index(nodes, n); i >= places {
 		return nodes[i-places]
@@ -179,7 +177,7 @@ func NodeBefore(nodes []*topology.Node, n *topology.Node, places int) *topology.
 	return nil
 }
 
-// ImagesOf returns the steps that bring images to one host.
+// ImagesOf returns the steps that bring images to a host.
 func ImagesOf(c *topology.Cluster, t state.Target) []state.Address {
 	out := []state.Address{topology.StepAddress(t, topology.ImagesPhase)}
 	for _, w := range c.Up.Way {
@@ -188,7 +186,7 @@ func ImagesOf(c *topology.Cluster, t state.Target) []state.Address {
 	return out
 }
 
-// afterWaypoints returns the steps after which all control planes have the last version on the way.
+// afterWaypoints returns the steps after which all control planes have the last intermediate version.
 func afterWaypoints(c *topology.Cluster) []state.Address {
 	if len(c.Up.Way) == 0 {
 		return nil

@@ -11,10 +11,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// ProofStep waits until static pods run as their files say, of which it is known
-// that they do not, and in an upgrade those of which it is not known that they do:
-// what an earlier apply wrote, and did not live to see run. What this plan writes
-// is waited for where it is written.
+// ProofStep waits for static pods that are known not to run as their manifests say, and in an upgrade
+// also for those that are not known to: manifests that an earlier apply wrote before it was
+// interrupted. For manifests that this plan writes, the writing steps wait.
 func ProofStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 	if !n.IsControlPlane() || n.Report == nil {
 		return planner.Step{}
@@ -30,7 +29,7 @@ func ProofStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 		}
 		components = append(components, component)
 		if n.Cluster.Report == nil && !n.Upgrades() {
-			continue // nobody shows pods before the API answers
+			continue // no pods are shown before the API answers
 		}
 		wait := planner.Wait{For: planner.WaitStaticPod, Name: component + "-" + n.NodeName, Timeout: t.UpgradeManifests}
 		if it.Sealed.IsZero() && !doubtsHash(n, component) {
@@ -48,12 +47,12 @@ func ProofStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 	return s
 }
 
-// writes reports whether the item is among the changes, be it on the way to a version.
+// writes reports whether the item is among the changes, including those at waypoints.
 func writes(w topology.PhaseWork, it *state.Item) bool {
 	return slices.ContainsFunc(w.Changes, func(c planner.Change) bool { return c.Address.Item == it.Address.Item })
 }
 
-// proofImpact says what a proof is of, and what waits for it.
+// proofImpact says what the step waits for, and what waits for the step.
 func proofImpact(n *topology.Node, components []string) string {
 	verb, its := " runs", " as in its manifest"
 	if len(components) > 1 {
@@ -74,8 +73,8 @@ func PodPhase(component string) string {
 	return topology.ControlPlanePhase
 }
 
-// proved reports whether a component needs no proof: in an upgrade because it was
-// seen to run by the manifest on its host, otherwise because nobody knows better.
+// proved reports whether a component needs no verification: in an upgrade because it was observed to
+// run its host's manifest, otherwise because it is not known to fail.
 func proved(n *topology.Node, component string) bool {
 	if !n.Upgrades() {
 		return !slices.Contains(n.Cluster.Failed[n.Target], component)
@@ -93,10 +92,10 @@ func runsAnother(n *topology.Node, component string, pod state.StaticPodReport) 
 	return hash != "" && !slices.Contains(strings.Fields(hash), pod.Hash)
 }
 
-// componentFails reports whether a component is known not to run as the manifest on
-// its host says. What the API shows of a pod that is not ready counts as long as
-// its kubelet speaks; when that is silent, or the API is, the host tells whether
-// the process is there at all. Where nobody can tell, nothing is known to fail.
+// componentFails reports whether a component is known not to run as the manifest on its host says. The
+// API's report of a pod that is not ready counts as long as its kubelet reports. When the kubelet or
+// the API is silent, the host shows whether the process exists at all. Where neither is known, the
+// component does not count as failing.
 func componentFails(n *topology.Node, component string) bool {
 	c := n.Cluster
 	if c.Founding || !n.Runs() || n.Joins() || !n.Report.Files[topology.Manifest(component)].Exists {
@@ -119,31 +118,30 @@ func componentFails(n *topology.Node, component string) bool {
 	return !seen.Silent || processGone(n, component)
 }
 
-// processGone reports whether the host has no process that was started as the
-// component's manifest there says.
+// processGone reports whether the host has no process that was started from the component's manifest
+// there.
 func processGone(n *topology.Node, component string) bool {
 	for _, r := range ReadersOf(n, "") {
 		if r.Component != component || n.Report.Started == nil {
 			continue
 		}
 		_, runs := n.Report.Started[component]
-		// It was asked for by an argument that the manifest may not have.
+		// The query identifies the process by an argument that the manifest may not have.
 		return !runs && bytes.Contains(n.Report.Files[topology.Manifest(component)].Content, []byte(process(r, n).Argument))
 	}
 	return false
 }
 
-// surelyFails reports whether a component that fails does not merely start: it has no
-// process, or one of another manifest. The API shows a pod as ready only some
-// seconds after it is. A hash alone is not enough, for the kubelet reckons it and
-// may do it otherwise than is known here: the process has to be older than the
-// manifest, too.
+// surelyFails reports whether a failing component is more than just starting: it has no process, or one
+// from another manifest. The API shows a pod as ready only some seconds after it is. A differing hash
+// alone is not enough, since the kubelet may compute it differently than assumed here: the process has
+// to be older than the manifest as well.
 func surelyFails(n *topology.Node, component string) bool {
 	return showsAnother(n, component) && n.Report.Outdated(component, topology.Manifest(component)) || processGone(n, component)
 }
 
-// showsAnother reports whether the API shows a pod by another hash than that of the
-// manifest on the host.
+// showsAnother reports whether the API shows a pod with another hash than that of the manifest on the
+// host.
 func showsAnother(n *topology.Node, component string) bool {
 	if n.Cluster.Report == nil {
 		return false
@@ -152,16 +150,16 @@ func showsAnother(n *topology.Node, component string) bool {
 	return pod.Hash != "" && runsAnother(n, component, pod)
 }
 
-// doubtsHash reports whether a pod shows another hash, and nothing else says that it
-// runs another manifest. The hash that is expected may never come, so that the
-// pod is waited for by being ready and healthy.
+// doubtsHash reports whether a pod shows another hash, and nothing else indicates that it runs another
+// manifest. The expected hash may never appear, so that the plan waits until the pod is ready and
+// healthy.
 func doubtsHash(n *topology.Node, component string) bool {
 	return showsAnother(n, component) && !surelyFails(n, component)
 }
 
-// WeighDoubts drops what may merely start from what fails, unless a control plane
-// is about to be touched: it is no reason for a plan and no change by itself, and
-// reason enough to wait before another one is disturbed.
+// WeighDoubts drops components that may just be starting from the failing ones, unless a control plane
+// is about to be touched. Such doubts are neither a reason for a plan nor a change, but reason enough
+// to wait before another control plane is disturbed.
 func WeighDoubts(c *topology.Cluster, changes []planner.Change) {
 	if c.Up != nil || len(c.Rotating) > 0 || c.Keys.Acts() || touchesControlPlanes(c, changes) {
 		return
@@ -172,7 +170,7 @@ func WeighDoubts(c *topology.Cluster, changes []planner.Change) {
 	}
 }
 
-// touchesControlPlanes reports whether something is changed on a control plane, or that one leaves.
+// touchesControlPlanes reports whether a control plane is changed or departs.
 func touchesControlPlanes(c *topology.Cluster, changes []planner.Change) bool {
 	return slices.ContainsFunc(changes, func(change planner.Change) bool {
 		n := c.Node(change.Address.Target)
@@ -198,8 +196,8 @@ func FailingComponents(c *topology.Cluster) map[state.Target][]string {
 	return out
 }
 
-// livesOnAPI reports whether a component fails because the API server beside it does,
-// as far as can be seen: it runs as its file says.
+// livesOnAPI reports whether a component may fail only because the API server beside it does: as far as
+// observed, it runs as its manifest says.
 func livesOnAPI(n *topology.Node, component string) bool {
 	if component == "etcd" || component == "kube-apiserver" {
 		return false
@@ -208,16 +206,15 @@ func livesOnAPI(n *topology.Node, component string) bool {
 	return r == nil || !runsAnother(n, component, r.StaticPods[component+"-"+n.NodeName])
 }
 
-// FailingControlPlanes returns the control planes that fail, in their order.
+// FailingControlPlanes returns the failing control planes in their order.
 func FailingControlPlanes(c *topology.Cluster) []*topology.Node {
 	return slices.DeleteFunc(c.InTurn(), func(n *topology.Node) bool { return !n.Fails() })
 }
 
-// MendFirst has whatever disturbs a control plane wait until those that fail, and whose
-// turn comes before, are proved to run: what has broken one, by an argument that it does
-// not take or a certificate that it does not like, would break the next as well. Those
-// that fail are changed one after another. Where nobody answers for the cluster none
-// gets well without the others, and there is nothing to keep.
+// MendFirst makes a step that disturbs a control plane wait until the failing ones whose turn comes
+// before are verified to run: an argument or a certificate that has broken one would break the next as
+// well. Failing ones are changed one after another. While the API does not answer, none recovers
+// without the others, and there is no availability to protect.
 func MendFirst(b *topology.Builder, c *topology.Cluster) {
 	if c.Report == nil {
 		return
@@ -239,9 +236,9 @@ func MendFirst(b *topology.Builder, c *topology.Cluster) {
 	}
 }
 
-// disturbs reports whether a step stops or restarts something of a control plane, or
-// takes one out that is still there. In an upgrade those that leave are gone before. So
-// are those whose member of etcd is dead: they serve nobody, and keep others from restarting.
+// disturbs reports whether a step stops or restarts something on a control plane, or removes one that
+// still runs. In an upgrade departing ones are gone before. A control plane whose etcd member is dead
+// is not counted: it serves no client, and keeps others from restarting.
 func disturbs(b *topology.Builder, c *topology.Cluster, s planner.Step) bool {
 	if s.Phase != topology.ResetPhase && (s.Phase != topology.DrainPhase || c.Up != nil) {
 		return slices.Contains(s.Limits, c.Limit("control-plane-disruption"))

@@ -38,10 +38,10 @@ var WaitControlPlane = topology.Phase{
 	},
 }
 
-// apiMissing reports whether the founder's files are all there but its API has not answered yet.
+// apiMissing reports whether the founder's files exist but its API has not answered yet.
 func apiMissing(n *topology.Node) bool { return n.IsFounder() && n.Cluster.Report == nil }
 
-// HealthWaits waits for components of this node as kubeadm's wait-control-plane does.
+// HealthWaits waits for components of this node, as kubeadm's wait-control-plane does.
 func HealthWaits(n *topology.Node, components ...string) []planner.Operation {
 	var ops []planner.Operation
 	for _, c := range components {

@@ -1,5 +1,5 @@
-// Package bundletest publishes small artifacts for tests, where and how the
-// projects publish theirs.
+// Package bundletest publishes small artifacts for tests, at the same paths and in the same
+// formats as the projects.
 package bundletest
 
 import (
@@ -31,7 +31,7 @@ type Place struct {
 	registry http.Handler
 }
 
-// New publishes releases of Kubernetes and of what goes with it, for amd64.
+// New publishes releases of Kubernetes and its companion projects, for amd64.
 func New(kubernetes, containerd, runc, cni, crictl string) *Place {
 	p := &Place{files: map[string][]byte{}, registry: registry.New(registry.Logger(log.New(io.Discard, "", 0)))}
 	all := artifactstest.New("amd64", kubernetes)
@@ -56,14 +56,14 @@ func sum(content []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// Publish puts a file at a path, with its sum beside it and what follows the sum.
+// Publish stores a file at a path, with its sum next to it, followed by after.
 func (p *Place) Publish(at string, content []byte, suffix, after string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.files[at], p.files[at+suffix] = content, []byte(sum(content)+after+"\n")
 }
 
-// Image puts an image for amd64 into the registry at host, under its name there.
+// Image pushes an image for amd64 into the registry at host, under its name there.
 func (p *Place) Image(host, image string) error {
 	ref, err := name.ParseReference(host + "/" + image)
 	if err != nil {
@@ -76,7 +76,7 @@ func (p *Place) Image(host, image string) error {
 	return remote.Write(ref, i)
 }
 
-// Asked lists what was asked for since it was last called, without sums.
+// Asked lists the requests since the last call, without those for sums.
 func (p *Place) Asked() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

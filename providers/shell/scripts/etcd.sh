@@ -1,6 +1,6 @@
 # Part of a shell script that kubewright sends to a host: the data of a member of etcd.
 
-# kw_etcd_free MEMBER: waits until no etcd holds the database, which it locks.
+# kw_etcd_free MEMBER: waits until no etcd uses the database, which etcd locks.
 kw_etcd_free() {
 	kw_i=120
 	while [ -f "$1/snap/db" ] && ! flock --nonblock "$1/snap/db" true; do
@@ -10,8 +10,8 @@ kw_etcd_free() {
 	done
 }
 
-# kw_etcd_off FOLDER NAME: gives the data of a member that has stopped another
-# name in the same folder. What has that name already stays as well.
+# kw_etcd_off FOLDER NAME: renames the data of a stopped member within its folder. Data that
+# already has that name is kept as well.
 kw_etcd_off() {
 	kw_etcd_free "$1/member"
 	kw_p=$1/$2
@@ -26,7 +26,7 @@ kw_etcd_aside() {
 	kw_done changed
 }
 
-# kw_etcdutl IMAGE SOCKET ARGUMENT...: the host's own, or that of etcd's image.
+# kw_etcdutl IMAGE SOCKET ARGUMENT...: runs the host's own etcdutl, or that of etcd's image.
 kw_etcdutl() {
 	kw_i=$1
 	kw_s=$2
@@ -45,9 +45,9 @@ kw_etcdutl() {
 	return "$kw_x"
 }
 
-# kw_etcd_restore FOLDER NAME MARKER SHA256 IMAGE SOCKET ARGUMENT..., and a frame:
-# makes the data of a new member of a snapshot, and remembers of which. Data that
-# was there gets another name. Made beside and renamed, so that it is whole.
+# kw_etcd_restore FOLDER NAME MARKER SHA256 IMAGE SOCKET ARGUMENT..., and a frame: makes the
+# data of a new member from a snapshot, and records from which. Existing data is renamed.
+# The new data is made next to it and renamed, so that it is always complete.
 kw_etcd_restore() {
 	kw_head
 	if kw_there "$1/member" && [ "$(cat -- "$3" 2>/dev/null)" = "$4" ]; then

@@ -1,6 +1,6 @@
-# Operations on what runs: units, images, kernel, containers, network. They need
+# Operations on running things: units, images, kernel, containers, network. They need
 # runtime.sh and perform.sh and follow the latter's rules; every command has /dev/null as
-# its input, and one that may take long goes through kw_long.
+# its input, and slow ones go through kw_long.
 
 # kw_unit UNIT ACTION RELOAD
 kw_unit() {
@@ -10,7 +10,7 @@ kw_unit() {
 	start)
 		case $(systemctl show --property ActiveState,SubState --value -- "$1" </dev/null) in
 		active*) kw_done same; return ;;
-		*auto-restart*) set -- "$1" restart ;; # start would wait for systemd to try again by itself
+		*auto-restart*) set -- "$1" restart ;; # start would wait for systemd's own retry
 		esac ;;
 	stop)
 		case $(systemctl show --property ActiveState --value -- "$1" </dev/null) in
@@ -28,7 +28,7 @@ kw_unit() {
 	kw_done changed
 }
 
-# kw_why: fails with what the unit itself says.
+# kw_why: fails with the unit's own messages.
 kw_why() {
 	kw_x=$?
 	systemctl status --no-pager --full --lines 10 -- "$kw_u" </dev/null >&2
@@ -45,7 +45,7 @@ kw_has_image() {
 	fi
 }
 
-# kw_has_images SOCKET IMAGE...: whether all are there; sets kw_i to the one that is not.
+# kw_has_images SOCKET IMAGE...: whether all exist; sets kw_i to one that does not.
 kw_has_images() {
 	kw_s=$1
 	shift
@@ -73,8 +73,8 @@ kw_image_load() {
 	kw_done changed
 }
 
-# kw_image_pull SOCKET POLICY WHY IMAGE...: several are pulled at the same time, and all
-# are waited for. WHY is what to say where the runtime fails.
+# kw_image_pull SOCKET POLICY WHY IMAGE...: pulls several at the same time, and waits for
+# all. WHY is printed if the runtime fails.
 kw_image_pull() {
 	kw_s=$1
 	kw_v=$2
@@ -106,7 +106,7 @@ kw_image_pull() {
 	kw_fail "$kw_w"
 }
 
-# kw_pulls IMAGE SOCKET: tries as often as kubeadm, and keeps the words of the last try.
+# kw_pulls IMAGE SOCKET: tries as often as kubeadm, and keeps the output of the last try.
 kw_pulls() {
 	for kw_i in 1 2 3 4 5; do
 		kw_pull "$1" "$2" 2>"$kw_d/part-why$kw_job" && return
@@ -124,15 +124,15 @@ kw_pull() {
 	fi
 }
 
-# kw_sysctl NAME FILE VALUE RESTORE: with RESTORE yes, one that the kernel does not have
-# any more is none that has to be put back.
+# kw_sysctl NAME FILE VALUE RESTORE: with RESTORE yes, a sysctl that the kernel no longer
+# has need not be restored.
 kw_sysctl() {
 	if ! [ -f "$2" ]; then
 		[ "$4" = yes ] || kw_fail "the kernel has no $1"
 		kw_done same
 		return
 	fi
-	kw_v=$(cat "$2") # read would get a number's first digit only
+	kw_v=$(cat "$2") # read would get the first digit of a number only
 	if [ "$kw_v" = "$3" ]; then kw_done same; return; fi
 	printf '%s\n' "$3" >"$2" || kw_fail
 	kw_done changed
@@ -154,9 +154,9 @@ kw_module_off() {
 	kw_done changed
 }
 
-# kw_swap on|off BOOT: swap as it is to be now. BOOT is off to keep it off, by a mask
-# on what pulls in all that fstab and generators have of it, on to take the mask off
-# again, or empty.
+# kw_swap on|off BOOT: sets the current state of swap. BOOT is off to keep it off after a
+# boot, by a mask on the unit that pulls in all swap of fstab and generators, on to remove
+# the mask, or empty.
 kw_swap() {
 	kw_made=same
 	if [ "$2" = off ] && ! kw_swap_masked; then
@@ -171,7 +171,7 @@ kw_swap() {
 		kw_made=changed
 	elif [ "$1" = on ] && ! kw_swap_used; then
 		swapon -a </dev/null || kw_fail
-		# What generators make stands in no fstab.
+		# Units of generators are not in fstab.
 		systemctl --quiet --no-block start swap.target </dev/null || kw_fail
 		kw_made=changed
 	fi
@@ -184,9 +184,9 @@ kw_swap_used() {
 	[ -f "$kw_r/proc/swaps" ] && { read -r kw_v && read -r kw_v; } <"$kw_r/proc/swaps"
 }
 
-# kw_pods SOCKET: stops and removes every pod, Kubernetes' or not, as kubeadm
-# does, and then what is left of them: shims and control groups. Without a runtime
-# there are none, unless one that was ended has left them running.
+# kw_pods SOCKET: stops and removes every pod, of Kubernetes or not, as kubeadm does, and
+# then the remains: shims and control groups. Without a runtime there are no pods, unless a
+# runtime that was killed has left them running.
 kw_pods() {
 	kw_made=same
 	if kw_listens "$1"; then
@@ -205,8 +205,8 @@ kw_pods() {
 	kw_done "$kw_made"
 }
 
-# kw_left SOCKET: fails where containers of pods run on without the runtime that listened
-# there: their shims, which are conmon for CRI-O, speak of its folder.
+# kw_left SOCKET: fails if containers of pods run on without the runtime that listened
+# there: their shims (conmon for CRI-O) have its folder among their arguments.
 kw_left() {
 	kw_b=$(readlink -f -- "$1") || kw_b=$1
 	kw_o=
@@ -214,11 +214,11 @@ kw_left() {
 conmon" "${kw_b%/*}/"); do
 		if grep -aqsF -e k8s.io -e k8s_ -e moby -- "$kw_f"; then kw_f=${kw_f%/cmdline} kw_o="$kw_o ${kw_f#/proc/}"; fi
 	done
-	[ -z "$kw_o" ] || kw_fail "nobody listens on $1, and containers run on without their runtime, below the processes$kw_o. Start it again, so that it removes them, or end them, and apply again"
+	[ -z "$kw_o" ] || kw_fail "no process listens on $1, and containers run on without their runtime, below the processes$kw_o. Start it again, so that it removes them, or end them, and apply again"
 }
 
-# kw_slices: the control groups that the kubelet made for pods. Those of cgroup
-# v1 controllers which systemd does not manage go one by one.
+# kw_slices: removes the control groups that the kubelet made for pods. Those of cgroup v1
+# controllers that systemd does not manage are removed one by one.
 kw_slices() {
 	if [ "$(systemctl show --property ActiveState --value kubepods.slice </dev/null 2>/dev/null)" = active ]; then
 		systemctl --quiet stop kubepods.slice </dev/null || kw_fail
@@ -250,7 +250,7 @@ kw_pods_ctr() {
 	kw_made=changed
 }
 
-# kw_unmount FOLDER [OPTION...]: everything mounted below it, the deepest first.
+# kw_unmount FOLDER [OPTION...]: unmounts everything below the folder, the deepest first.
 kw_unmount() {
 	if ! [ -d "$1" ]; then kw_done same; return; fi
 	kw_p=$(cd -P -- "$1" && pwd -P) || kw_fail
@@ -271,9 +271,9 @@ kw_unmount() {
 	kw_done changed
 }
 
-# kw_network PATTERN...: links with these names and the ends of pods' links that hang
-# on them, the namespaces of pods, and the firewall rules, sets of addresses and virtual
-# servers of kube-proxy, kubelet and CNI plugins.
+# kw_network PATTERN...: removes links with these names and the ends of pods' links attached
+# to them, the namespaces of pods, and the firewall rules, IP sets and virtual servers of
+# kube-proxy, kubelet and CNI plugins.
 kw_network() {
 	kw_made=same
 	kw_servers
@@ -303,13 +303,13 @@ kw_network() {
 	kw_done "$kw_made"
 }
 
-# kw_servers: takes out the virtual servers of IPVS on addresses that kube-proxy has put
-# on its link; those of others stay. Without ipvsadm nobody can do it.
+# kw_servers: removes the virtual servers of IPVS on addresses that kube-proxy has put on
+# its link; other virtual servers stay. Without ipvsadm they cannot be removed.
 kw_servers() {
 	if ! [ -e "$kw_r/sys/class/net/kube-ipvs0" ] || ! command -v ipvsadm >/dev/null; then return; fi
 	kw_v=" $(ip -o address show dev kube-ipvs0 </dev/null | awk '{ sub("/.*", "", $4); printf "%s ", $4 }')"
 	kw_o=$(ipvsadm --save --numeric </dev/null 2>/dev/null | awk '$1 == "-A" { print $2, $3 }')
-	set -f # IPv6 addresses stand in brackets
+	set -f # IPv6 addresses are in brackets
 	# shellcheck disable=SC2086 # pairs of words
 	set -- $kw_o
 	set +f
@@ -323,8 +323,8 @@ kw_servers() {
 	done
 }
 
-# kw_proxy_rules ipvs|iptables: takes out what kube-proxy left in this mode, when it has
-# written the rules of the other one. What shows that there is something goes last.
+# kw_proxy_rules ipvs|iptables: removes what kube-proxy left in this mode, once it has
+# written the rules of the other one. Whatever shows that something is left is removed last.
 kw_proxy_rules() {
 	kw_made=same
 	case $1 in
@@ -344,8 +344,8 @@ kw_proxy_rules() {
 	kw_done "$kw_made"
 }
 
-# kw_proxy_runs MODE PATTERN: waits until kube-proxy's rules of a mode are there, which it
-# writes all at once. Its pod counts as ready before.
+# kw_proxy_runs MODE PATTERN: waits until kube-proxy has written its rules of a mode, which
+# it does all at once. Its pod counts as ready before that.
 kw_proxy_runs() {
 	if ! command -v iptables-save >/dev/null; then return; fi
 	for kw_i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
@@ -355,8 +355,8 @@ kw_proxy_runs() {
 	kw_fail "kube-proxy has written no rules in its mode $1 here within a minute. See why: kubectl -n kube-system logs -l k8s-app=kube-proxy. Then apply again"
 }
 
-# kw_chains TABLE PATTERN: takes out the chains of such names and what leads to them, at
-# one stroke, and leaves everything else to those who write it meanwhile.
+# kw_chains TABLE PATTERN: removes the chains with such names and the rules that jump to
+# them, in one transaction, and leaves concurrent changes to the rest alone.
 kw_chains() {
 	for kw_f in iptables ip6tables; do
 		if ! command -v "$kw_f-save" >/dev/null; then continue; fi
@@ -370,9 +370,8 @@ kw_chains() {
 	done
 }
 
-# kw_sets: takes out the sets of addresses KUBE-*, to which no rule leads any more. The
-# kernel lets go of a rule a little later than iptables says. One that a rule of
-# somebody else still uses stays with it.
+# kw_sets: removes the IP sets KUBE-*, to which no rule refers any more. The kernel releases
+# a rule a little later than iptables reports. A set that another rule still uses stays.
 kw_sets() {
 	if ! command -v ipset >/dev/null; then return; fi
 	for kw_f in $(ipset list -name </dev/null 2>/dev/null); do
@@ -387,16 +386,16 @@ kw_sets() {
 	done
 }
 
-# kw_unlink LINK: the other end of a pair may have taken it along.
+# kw_unlink LINK: removes a link, unless it has gone together with the other end of its
+# pair.
 kw_unlink() {
 	if ! [ -e "$1" ]; then return; fi
 	ip link delete dev "${1##*/}" </dev/null || ! [ -e "$1" ] || kw_fail
 	kw_made=changed
 }
 
-# kw_tables: takes out tables of iptables in which no rule and no policy but
-# accept is left. iptables makes them when something first asks for them, and
-# they decide nothing.
+# kw_tables: removes tables of iptables in which no rule and no policy except accept is
+# left. iptables creates them on first use, and they have no effect.
 kw_tables() {
 	for kw_f in 'ip filter' 'ip nat' 'ip mangle' 'ip6 filter' 'ip6 nat' 'ip6 mangle'; do
 		# shellcheck disable=SC2086 # family and name
@@ -408,8 +407,8 @@ kw_tables() {
 	done
 }
 
-# kw_rules iptables|ip6tables: takes out the chains KUBE-*, CNI-* and FLANNEL-*, and
-# what leads to them; other rules stay.
+# kw_rules iptables|ip6tables: removes the chains KUBE-*, CNI-* and FLANNEL-*, and the rules
+# that jump to them; other rules stay.
 kw_rules() {
 	if ! command -v "$1-save" >/dev/null; then return; fi
 	kw_o=$("$1-save" </dev/null 2>/dev/null)

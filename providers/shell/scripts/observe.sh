@@ -1,10 +1,10 @@
-# Looks at a host and changes nothing, not even a temporary file. Every command
-# has /dev/null as its input; a batch of paths costs one process, not one each.
-# Set before: kw_cap (bytes of a file that are read at most), kw_r (what stands
-# before every path; empty but in tests).
+# Observes a host and changes nothing, not even a temporary file. Every command has
+# /dev/null as its input; a batch of paths costs one process, not one each. Set before:
+# kw_cap (the largest file that is read, in bytes), kw_r (a prefix for every path; empty
+# except in tests).
 if [ -n "$kw_r" ]; then PATH=$kw_r/usr/local/bin:$PATH; fi
 
-# kw_facts: what the host is.
+# kw_facts: the facts of the host.
 kw_facts() {
 	kw_say facts
 	printf 'time '; date +%s.%N
@@ -27,7 +27,7 @@ kw_facts() {
 	kw_say addresses
 	ip -o addr show scope global || hostname -I
 	kw_say sockets
-	# The kernel lists sockets a page at a time, and can leave one out while others come and go.
+	# The kernel lists sockets page by page, and can omit one while others come and go.
 	for kw_a in 1 2 3; do
 		if grep ' 00010000 .*\(containerd\|crio\|cri-dockerd\)\.sock$' /proc/net/unix; then break; fi
 	done
@@ -45,8 +45,8 @@ kw_room() {
 	}
 }
 
-# kw_swap_boots: whether a boot turns swap on, which swap.target pulls in unless it
-# is masked. Of fstab the file counts, not what was made of it at the last boot.
+# kw_swap_boots: whether a boot turns swap on, which swap.target pulls in unless it is
+# masked. For fstab the file counts, not the units generated from it at the last boot.
 kw_swap_boots() {
 	if [ "$kw_r/etc/systemd/system/swap.target" -ef /dev/null ]; then return 1; fi
 	if [ -f "$kw_r/etc/fstab" ]; then
@@ -65,7 +65,7 @@ kw_swap_boots() {
 	return 1
 }
 
-# kw_of_fstab FILE: whether a unit was made of fstab.
+# kw_of_fstab FILE: whether a unit was generated from fstab.
 kw_of_fstab() {
 	while read -r kw_v; do
 		if [ "$kw_v" = SourcePath=/etc/fstab ]; then return 0; fi
@@ -78,8 +78,8 @@ kw_line() {
 	if IFS= read -r kw_v <"$2"; then printf '%s %s\n' "$1" "$kw_v"; fi
 }
 
-# kw_stats PATH...: type, size, mode, owner, time of those that exist; where links
-# lead and what is there, how many entries a folder has.
+# kw_stats PATH...: type, size, mode, owner, time of those that exist; targets of links and
+# their types; how many entries a folder has.
 kw_stats() {
 	kw_unseen "$@"
 	for kw_f do
@@ -99,9 +99,9 @@ kw_stats() {
 	kw_targets "$@"
 }
 
-# kw_unseen PATH...: why it cannot be told of paths whether they exist, as where a
-# disk fails: what is not seen is not absent. uutils' stat, which is Ubuntu's, tells the
-# error's number as well.
+# kw_unseen PATH...: why it is unknown whether paths exist, as with a failing disk: an
+# unreadable file must not count as absent. Ubuntu's stat, which is that of uutils, adds the
+# error number.
 kw_unseen() {
 	for kw_f do
 		shift
@@ -115,8 +115,8 @@ kw_unseen() {
 	fi
 }
 
-# kw_targets PATH...: mode and owner of the regular files that links among them lead to,
-# and then where each of these is.
+# kw_targets PATH...: mode and owner of the regular files that links among them point to,
+# and then the path of each of these.
 kw_targets() {
 	for kw_f do
 		shift
@@ -137,7 +137,7 @@ kw_count() {
 	done
 }
 
-# kw_digests PATH...: SHA-256 of those that are regular files.
+# kw_digests PATH...: SHA-256 of the regular files among them.
 kw_digests() {
 	for kw_f do
 		shift
@@ -151,16 +151,16 @@ kw_digests() {
 	fi
 }
 
-# kw_ours PATH: whether what others could have put there is no part of it.
+# kw_ours PATH: whether others cannot have changed it.
 kw_ours() {
 	! [ -L "$1" ] && [ -O "$1" ] && [ -z "$(find "$1" -prune \( -perm -020 -o -perm -002 -o -type f -links +1 \) -print)" ]
 }
 
-# kw_noted PATH...: kw_digests where digests of large files were noted when they
-# were put in place (kw_note). A note holds while inode, size and both times are
-# the same; nobody can change a file and keep the second time. uutils' stat tells that one
-# in whole seconds: a change is not seen there that was made in the second of the note,
-# and has put the first time back.
+# kw_noted PATH...: kw_digests with digests of large files that were noted when the files
+# were written (kw_note). A note is valid while inode, size and both times are the same; a
+# file cannot be changed without changing the second time. uutils stat reports that time in
+# whole seconds: it does not show a change within the second of the note that also restores
+# the first time.
 kw_noted() {
 	kw_o=$(stat -L -c '%i:%s:%.9Y:%.9Z %n' -- "$@" | awk -v notes="$kw_r/var/lib/kubewright/digests" '
 		BEGIN { while ((getline line < notes) > 0) known[substr(line, 66)] = substr(line, 1, 64) }
@@ -182,8 +182,8 @@ kw_noted() {
 	[ $# = 0 ] || sha256sum -- "$@"
 }
 
-# kw_small COMMAND PATH...: the sizes of those that are regular files, and then
-# the command for those that are not too large.
+# kw_small COMMAND PATH...: the sizes of the regular files among them, and then the command
+# for those that are not too large.
 kw_small() {
 	kw_do=$1
 	shift
@@ -208,12 +208,12 @@ kw_small() {
 	[ $# = 0 ] || "$kw_do" "$@"
 }
 
-# kw_contents PATH...: all of it, one behind the other. The sizes tell them
-# apart and the digests prove it, so that a file that changes meanwhile cannot
-# pass for another; base64 ends by itself.
+# kw_contents PATH...: their contents, one after the other. The sizes separate them and the
+# digests verify that, so that a file that changes in the meantime cannot pass for another;
+# the end of base64 is unambiguous.
 kw_contents() { cat -- "$@" | base64; }
 
-# kw_certificates PATH...: the certificates in PEM files, never a key beside them.
+# kw_certificates PATH...: the certificates in PEM files, never a key next to them.
 kw_certificates() {
 	awk 'FNR == 1 { print ">" FILENAME; on = 0 }
 		/-----BEGIN CERTIFICATE-----/ { on = 1 }
@@ -221,11 +221,11 @@ kw_certificates() {
 		/-----END CERTIFICATE-----/ { on = 0 }' "$@"
 }
 
-# kw_keys PATH...: the files that hold a private key, by name, each behind what of it
-# is public: in the forms of RSA (PKCS #1, PKCS #8; 2048, 3072, 4096 bits) modulus and
-# exponent, which come first, in those of P-256 and P-384 (SEC 1, PKCS #8) the point,
-# which comes last. A file of another form says "-", and nothing else that is in one
-# leaves the host: where the public part ends or begins is counted from the form.
+# kw_keys PATH...: the names of files that hold a private key, each after the public part of
+# it: for the forms of RSA (PKCS #1, PKCS #8; 2048, 3072, 4096 bits) modulus and exponent,
+# which come first; for those of P-256 and P-384 (SEC 1, PKCS #8) the point, which comes
+# last. For a file in another form it is "-". Nothing else of a key leaves the host: the
+# form determines where the public part begins or ends.
 kw_keys() {
 	awk 'function public(t) {
 			if (t ~ /^MII[EGJ].[AQgw]IBAAKCAQEA/) return substr(t, 1, 364)
@@ -246,8 +246,8 @@ kw_keys() {
 		on == 2 && /^-----END ([A-Z]+ )?PRIVATE KEY-----[ \t\r]*$/ { print public(text) " " FILENAME; on = 0; told = 1 }' "$@"
 }
 
-# kw_kubeconfigs PATH...: kubeconfigs without their secrets. Lines that are not
-# known to be harmless are left out, and of secrets only the name is kept.
+# kw_kubeconfigs PATH...: kubeconfigs without their secrets. Lines that are not known to be
+# harmless are omitted, and of secrets only the name is kept.
 kw_kubeconfigs() {
 	awk 'FNR == 1 { print ">" FILENAME }
 		/^[ -]*(clusters|contexts|users|cluster|context|user):[ \t\r]*$/ ||
@@ -262,15 +262,15 @@ kw_units() {
 	systemctl --no-pager show -p LoadState,ActiveState,UnitFileState -- "$@"
 }
 
-# kw_sysctls FILE...: their first lines. Not by read: it asks for one byte after
-# the other, and the kernel gives out a number's first byte only.
+# kw_sysctls FILE...: their first lines. Not with read: it requests one byte after the
+# other, and the kernel returns the first byte of a number only.
 kw_sysctls() {
 	kw_say sysctls
 	[ $# = 0 ] || grep -sH -m 1 '' -- "$@"
 }
 
-# kw_modules MODULE...: those that are loaded or built in, and those that modprobe
-# would not find.
+# kw_modules MODULE...: those that are loaded or built in, and those that modprobe would not
+# find.
 kw_modules() {
 	kw_say modules
 	IFS= read -r kw_v </proc/sys/kernel/osrelease
@@ -294,7 +294,7 @@ kw_ports() {
 	grep -hs ':0000 0A ' /proc/net/tcp /proc/net/tcp6
 }
 
-# kw_commands NAME...: those that are on the path.
+# kw_commands NAME...: those that are on the search path.
 kw_commands() {
 	kw_say commands
 	for kw_f do
@@ -302,18 +302,18 @@ kw_commands() {
 	done
 }
 
-# kw_slow IMAGES PREFLIGHT PROGRAMS SOCKET: what takes long, because large programs have
-# to start. It runs beside everything else, into a pipe that is read last.
+# kw_slow IMAGES PREFLIGHT PROGRAMS SOCKET: the slow parts, because large programs have to
+# start. It runs concurrently with everything else, into a pipe that is read last.
 kw_slow() {
-	export GOGC=off GOMAXPROCS=1 # a third less work for the kubelet to say its version
+	export GOGC=off GOMAXPROCS=1 # a third less work for kubelet --version
 	kw_versions "$3"
 	if [ "$2" = yes ]; then kw_resolves; kw_cri_served; fi
 	if [ "$1" = yes ]; then kw_images "$4"; fi
 }
 
-# kw_versions PROGRAMS: versions of the kubelet and the runtime, unless their
-# files are still those that the asker has seen before. By whole seconds (uutils), a file
-# that was written over twice within one passes for the first, if it has kept its size.
+# kw_versions PROGRAMS: versions of the kubelet and the runtime, unless their files are
+# still those of the last observation. With times in whole seconds (uutils), a file that was
+# replaced twice within one second and has kept its size passes for the first.
 kw_versions() {
 	kw_say programs
 	# shellcheck disable=SC2046 # paths on the search path, which has no blanks
@@ -330,9 +330,8 @@ kw_versions() {
 	wait
 }
 
-# kw_images SOCKET: the images of the runtime that listens there, or of the first that is
-# found where none is meant, unless it does not list them: then nobody knows which there
-# are. This needs runtime.sh.
+# kw_images SOCKET: the images of the given runtime, or of the first one found if none is
+# given. If it does not list them, the images are unknown. This needs runtime.sh.
 kw_images() {
 	kw_say images
 	kw_f=$1

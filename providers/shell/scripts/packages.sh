@@ -1,10 +1,10 @@
 # Operations on packages. They need perform.sh and follow its rules, and they need
-# packages_seen.sh, which knows who else works with the package manager. What was
-# brought along is written to kw_d/packages before it is installed, so that a run
-# that was killed has not lost it.
+# packages_seen.sh, which finds other users of the package manager. Dependencies are
+# recorded in kw_d/packages before they are installed, so that a run that was killed does
+# not lose track of them.
 
-# kw_turn: waits for others at work, five minutes at most. apt-get does so itself, but
-# for its lists, and dpkg does not.
+# kw_turn: waits for other users of the package manager, at most five minutes. apt-get does
+# so itself, except for its lists, and dpkg does not.
 kw_turn() {
 	kw_i=100
 	while kw_by=$(kw_deb_works) && [ -n "$kw_by" ]; do
@@ -14,8 +14,8 @@ kw_turn() {
 	done
 }
 
-# kw_apt ARGUMENT...: apt-get that asks nothing, waits for others at work, and
-# leaves settings that are there alone.
+# kw_apt ARGUMENT...: apt-get without questions, which waits for other users and keeps
+# existing settings.
 kw_apt() {
 	kw_turn
 	kw_long env DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 LC_ALL=C apt-get -q -y \
@@ -23,7 +23,7 @@ kw_apt() {
 		-o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold "$@"
 }
 
-# kw_try ARGUMENT...: what apt-get would do, into kw_d/part-try.
+# kw_try ARGUMENT...: writes the changes that apt-get would make to kw_d/part-try.
 kw_try() {
 	LC_ALL=C apt-get -q -s -o Debug::NoLocking=1 "$@" </dev/null >"$kw_d/part-try" 2>&1
 }
@@ -39,8 +39,8 @@ kw_deb() {
 	kw_want=${kw_o##* }
 }
 
-# kw_apt_install REPOSITORY [NAME VERSION HOLD]...: REPOSITORY is the file that
-# names where Kubernetes' packages are.
+# kw_apt_install REPOSITORY [NAME VERSION HOLD]...: REPOSITORY is the file that configures
+# the repository of Kubernetes' packages.
 kw_apt_install() {
 	kw_s=$1
 	shift
@@ -51,7 +51,7 @@ kw_apt_install() {
 		if [ "$kw_status" != installed ] || [ "$kw_ver" != "${2:-$kw_ver}" ]; then kw_specs="$kw_specs $1${2:+=$2-*}" kw_moves=yes; fi
 		case $3:$kw_want:$kw_moves in
 		hold:hold:no | :hold:no) ;;
-		hold:* | :hold:yes) kw_hold="$kw_hold $1" ;; # apt-get lets go of what it installs
+		hold:* | :hold:yes) kw_hold="$kw_hold $1" ;; # apt-get drops the hold of what it installs
 		unhold:hold:*) kw_unhold="$kw_unhold $1" ;;
 		esac
 		shift 3
@@ -66,12 +66,12 @@ kw_apt_install() {
 	kw_done "$kw_made"
 }
 
-# kw_apt_bring: installs kw_specs. The lists of other repositories are read anew
-# only where something is not found.
+# kw_apt_bring: installs kw_specs. It reads the lists of other repositories again only if a
+# package is not found.
 # shellcheck disable=SC2086
 kw_apt_bring() {
-	kw_turn # what is there in part may be in somebody's work
-	if [ -n "$(dpkg --audit </dev/null)" ]; then # an installation was cut short
+	kw_turn # another process may be completing a partial installation
+	if [ -n "$(dpkg --audit </dev/null)" ]; then # an installation was interrupted
 		kw_long env DEBIAN_FRONTEND=noninteractive dpkg --force-confdef --force-confold --configure -a || kw_fail
 	fi
 	kw_apt update -o Dir::Etc::SourceList="$kw_s" -o Dir::Etc::SourceParts=- -o APT::Get::List-Cleanup=0 -o APT::Update::Error-Mode=any || kw_fail
@@ -85,8 +85,8 @@ kw_apt_bring() {
 	kw_made=changed
 }
 
-# kw_apt_remove REPOSITORY NAME...: and what came along with them and nothing
-# else needs. Whoever installed something that needs them is asked to decide.
+# kw_apt_remove REPOSITORY NAME...: removes them and their dependencies that nothing else
+# needs. If another package needs them, it fails and leaves the decision to the operator.
 kw_apt_remove() {
 	kw_s=$1
 	shift
@@ -110,7 +110,7 @@ kw_apt_remove() {
 	kw_done "$kw_made"
 }
 
-# kw_apt_orphans: takes off what came along and is needed no more.
+# kw_apt_orphans: removes dependencies that are no longer needed.
 kw_apt_orphans() {
 	[ -s "$kw_d/packages" ] || return 0
 	kw_try autoremove || kw_fail
@@ -123,8 +123,8 @@ kw_apt_orphans() {
 	rm -f -- "$kw_d/packages"
 }
 
-# kw_apt_lists: takes away what was read of the repository, and of those of the
-# minor versions that the host has had before.
+# kw_apt_lists: removes the cached lists of the repository, and those of the minor versions
+# that the host has had before.
 kw_apt_lists() {
 	apt-get indextargets -o Dir::Etc::SourceList="$kw_s" -o Dir::Etc::SourceParts=- --format '$(FILENAME)' </dev/null 2>/dev/null |
 		while read -r kw_f; do
@@ -135,8 +135,8 @@ kw_apt_lists() {
 		done
 }
 
-# kw_dnf_install REPOSITORY [NAME VERSION HOLD]...: dnf knows no hold; the
-# repository's file excludes its packages from upgrades, but not here.
+# kw_dnf_install REPOSITORY [NAME VERSION HOLD]...: dnf has no hold; the file of the
+# repository excludes its packages from upgrades, but not here.
 kw_dnf_install() {
 	shift
 	kw_specs=
@@ -151,7 +151,7 @@ kw_dnf_install() {
 	kw_done changed
 }
 
-# kw_dnf_remove REPOSITORY NAME...: dnf itself takes off what came along.
+# kw_dnf_remove REPOSITORY NAME...: dnf itself removes dependencies.
 kw_dnf_remove() {
 	shift
 	for kw_f do

@@ -1,8 +1,8 @@
-# What the package manager knows: a part of observe.sh, with its rules. Nothing
-# is written, not even the manager's own cache of what repositories have.
+# The state of the package manager: a part of observe.sh, with its rules. It writes nothing,
+# not even the package manager's own cache of repositories.
 
-# kw_packages VERSION APT-URL DNF-URL VERSIONED NAME...: packages by name, and of
-# VERSIONED (names with blanks between) those that the repository does not have.
+# kw_packages VERSION APT-URL DNF-URL VERSIONED NAME...: packages by name, and those of
+# VERSIONED (names separated by blanks) that the repository does not have.
 kw_packages() {
 	kw_say packages
 	kw_v=$1
@@ -28,7 +28,8 @@ kw_packages() {
 	fi
 }
 
-# kw_exactly: of lines STATUS NAME VERSION the names of those that are installed in the version.
+# kw_exactly: filters lines STATUS NAME VERSION for the names of those installed in the
+# version.
 kw_exactly() {
 	awk -v want="$kw_v" '$1 == "installed" { sub(/^[0-9]+:/, "", $3); sub(/-[^-]*$/, "", $3); if ($3 == want) print $2 }'
 }
@@ -48,7 +49,7 @@ $kw_f
 	done
 }
 
-# kw_deb_works: the program that works with dpkg, its data base or apt's lists.
+# kw_deb_works: the program that uses dpkg, its database or the lists of apt.
 kw_deb_works() { kw_works /var/lib/dpkg/lock-frontend /var/lib/dpkg/lock /var/lib/apt/lists/lock; }
 
 # kw_works FILE...: the program that holds a lock on one of the files.
@@ -60,10 +61,10 @@ kw_works() {
 	done
 }
 
-# kw_fetch URL: what is there, or a line from curl on why not. It has to end before the
-# asker takes the silence for a host that hangs. The URL is the configuration's; where it
-# leads elsewhere is followed only as kw_leads allows, and of an answer only what is
-# looked for in it is passed on. The rights of nobody are enough for that.
+# kw_fetch URL: the content of the URL, or a line from curl with the error. It has to end
+# before the silence makes the observer give up the host. The URL comes from the
+# configuration; redirects are followed only as kw_leads allows, and only the parts of an
+# answer that are searched for are passed on. It runs without root if possible.
 kw_fetch() {
 	kw_nobody
 	kw_u=$1
@@ -85,7 +86,7 @@ kw_fetch() {
 	fi
 }
 
-# kw_cap MIB: passes on so much.
+# kw_cap MIB: passes on so many MiB.
 kw_cap() { if command -v head >/dev/null; then head -c "$(($1 * 1048576))"; else cat; fi; }
 
 # kw_curl ARGUMENT...
@@ -102,7 +103,7 @@ kw_wget() {
 	$kw_as timeout "$((kw_t * 2))" wget -q -t 1 -T "$kw_t" --max-redirect=0 "$@" </dev/null || echo 'curl: (22) wget cannot read it'
 }
 
-# kw_nobody: sets kw_as to what runs a command without root's rights, where that is possible.
+# kw_nobody: sets kw_as to a command prefix that drops root, if possible.
 kw_nobody() {
 	kw_as=
 	command -v setpriv >/dev/null && command -v id >/dev/null && [ "$(id -u)" = 0 ] || return 0
@@ -111,8 +112,8 @@ kw_nobody() {
 	$kw_as test -x "$(command -v curl || command -v wget)" 2>/dev/null || kw_as=
 }
 
-# kw_at URL: sets kw_a to its scheme, host and port in lower case, without a port that the
-# scheme means anyhow; to nothing where it is no such URL, or has a user in it.
+# kw_at URL: sets kw_a to its scheme, host and port in lower case, without the default port
+# of the scheme; to nothing if it is no such URL, or has a user in it.
 kw_at() {
 	kw_a=$(printf '%s\n' "$1" | awk '
 		NR > 1 || !/^[Hh][Tt][Tt][Pp][Ss]?:\/\/[A-Za-z0-9._:[\]-]+([\/?#]|$)/ { bad = 1 }
@@ -122,8 +123,9 @@ kw_at() {
 		END { if (!bad) print at }')
 }
 
-# kw_leads FROM TO: whether the one URL may lead to the other: on the same host, from there
-# to its https, and from the Kubernetes project's repository to where that keeps its files.
+# kw_leads FROM TO: whether a redirect from one URL to the other is allowed: on the same
+# host, from there to its https, and from the repository of the Kubernetes project to its
+# storage.
 kw_leads() {
 	kw_at "$1"
 	kw_from=$kw_a
@@ -135,7 +137,8 @@ kw_leads() {
 	[ "$kw_a" = "$kw_from" ] || [ "$kw_a" = "https://${kw_from#http://}" ]
 }
 
-# kw_leads_to URL: where its server redirects to, or why it does not answer. Nothing else.
+# kw_leads_to URL: the redirect target of its server, or why it does not answer. Nothing
+# else.
 kw_leads_to() {
 	if command -v curl >/dev/null; then
 		kw_l=$(kw_curl -I -o /dev/null -w '%{redirect_url}' --max-time 5 -- "$1" 2>&1)
@@ -149,15 +152,16 @@ kw_leads_to() {
 		tolower($1) == "location:" { if ($2 ~ /^\//) $2 = at $2; print $2; exit }'
 }
 
-# kw_pin URL: sets kw_pinned to its host, port and addresses, for curl to use no others. A name
-# that has an address of this machine, of its link or of a group is refused: kw_l says so.
+# kw_pin URL: sets kw_pinned to its host, port and addresses, so that curl uses no others. A
+# name with an address of this machine, link-local or multicast, is refused with a message
+# in kw_l.
 kw_pin() {
 	kw_pinned= kw_l=
 	kw_at "$1"
 	case ${kw_a#*://} in
 	'['*) return 0 ;;
 	*[!0-9.:]*) ;;
-	*) return 0 ;; # an address, of the configuration
+	*) return 0 ;; # an address from the configuration
 	esac
 	[ -z "$http_proxy$https_proxy" ] && command -v getent >/dev/null && command -v timeout >/dev/null || return 0
 	kw_o=$(timeout 5 getent ahosts "$(printf '%s\n' "$kw_a" | sed 's|.*://||; s|:[0-9]*$||')" </dev/null | awk '!seen[$1]++ { print tolower($1) }')
@@ -177,13 +181,13 @@ kw_pin() {
 
 kw_can_fetch() { command -v curl >/dev/null || command -v wget >/dev/null; }
 
-# kw_through PROXY [PROXY]: goes by the package manager's way, for http and https.
+# kw_through PROXY [PROXY]: uses the proxies of the package manager, for http and https.
 kw_through() {
 	case $1 in '' | DIRECT) ;; *) export http_proxy="$1" https_proxy="$1" ;; esac
 	case $2 in '' | DIRECT) ;; *) export https_proxy="$2" ;; esac
 }
 
-# kw_deb_index: what the repository lacks, by its list of packages.
+# kw_deb_index: the packages that the repository lacks, by its list of packages.
 kw_deb_index() {
 	kw_can_fetch || return 0
 	kw_p= kw_q=
@@ -192,7 +196,7 @@ kw_deb_index() {
 	kw_o=$(kw_fetch "${kw_apt}Packages" | kw_in_debs)
 	case $kw_o in
 	*404*)
-		echo # that we are still here
+		echo # a sign of progress
 		kw_g=$(kw_fetch "${kw_apt}Packages.gz" | gzip -dc | kw_cap 256 | kw_in_debs)
 		case $kw_g in unreachable*) ;; *) kw_o=$kw_g ;; esac ;;
 	esac
@@ -212,8 +216,8 @@ kw_in_debs() {
 		}'
 }
 
-# kw_rpm_index: the same of a repository for dnf, unless its list is compressed
-# in a way that not every host can read.
+# kw_rpm_index: the same for a dnf repository, unless its list is compressed in a way that
+# not every host can read.
 kw_rpm_index() {
 	kw_can_fetch || return 0
 	kw_through "$(sed -n 's/^proxy *= *//p' /etc/dnf/dnf.conf)"

@@ -1,14 +1,14 @@
-# Changes a host: one function for each operation, and what they share.
-# Set before: kw_r (what stands before every path; empty but in tests), kw_token,
-# kw_lineage and kw_run (the run's), kw_void (a token that does not count), kw_wait (seconds that a batch waits for another),
-# kw_idle (seconds that it waits for data).
+# Changes a host: one function for each operation, and shared functions. Set before: kw_r (a
+# prefix for every path; empty except in tests), kw_token, kw_lineage and kw_run (those of
+# the run), kw_void (a token that does not count), kw_wait (seconds that a batch waits for
+# another), kw_idle (seconds that it waits for data).
 #
-# Files are replaced by rename, so that each is always the old or the new one.
-# The script stands in a folder that nobody but root can change, and on the way
-# to which nobody but root can change anything, before it writes there; names
-# are relative to that folder from then on, and symbolic links are not followed.
-# What is only taken away may stand where a group can write as well, as in Ubuntu's
-# /var/log: who may give names there can have nothing removed but what has one there.
+# Files are replaced by rename, so that each is always the old or the new one. Before the
+# script writes to a folder, it enters the folder and verifies that only root can change it
+# and every folder on the way to it; names are relative to that folder from then on, and
+# symbolic links are not followed. For mere removals the folder may be writable by a group
+# as well, as /var/log is in Ubuntu: a member of the group who plants a name there can only
+# get files removed that have a name there.
 umask 022
 kw_d=$kw_r/var/lib/kubewright
 kw_me=$(id -u)
@@ -17,8 +17,8 @@ kw_dirty=
 kw_job=
 if [ -n "$kw_r" ]; then PATH=$kw_r/usr/local/bin:$PATH; fi
 
-# kw_op NUMBER TELLS: an operation begins, on both outputs. TELLS is yes where what
-# its commands print is to be told while they run.
+# kw_op NUMBER TELLS: an operation begins, on both outputs. TELLS is yes if the output of
+# its commands is to be reported while they run.
 kw_op() {
 	kw_at=$1
 	kw_tells=$2
@@ -30,8 +30,8 @@ kw_op() {
 # kw_done changed|same: the operation is done.
 kw_done() { kw_say "done" "$1"; }
 
-# kw_fail TEXT...: the operation failed, and with it the batch. The exit code of
-# the command that ran before is told.
+# kw_fail TEXT...: the operation failed, and with it the batch. It reports the exit code of
+# the previous command.
 kw_fail() {
 	kw_x=$?
 	unset IFS
@@ -44,7 +44,7 @@ kw_fail() {
 	exit 0
 }
 
-# kw_touched: the folder that we stand in has changed.
+# kw_touched: records that the current folder has changed.
 kw_touched() {
 	case $kw_dirty in
 	*"
@@ -56,9 +56,9 @@ $PWD
 	esac
 }
 
-# kw_flush: brings the changed folders to the disk, in one go. What a batch has
-# done counts only once it has answered, so that is early enough; contents of
-# files go to the disk before the files get their names.
+# kw_flush: syncs the changed folders to disk, all at once. The result of a batch counts
+# only after its answer, so this is early enough; file contents are synced before the files
+# get their names.
 kw_flush() {
 	IFS='
 '
@@ -76,14 +76,13 @@ kw_flush() {
 	[ $# = 0 ] || sync -- "$@"
 }
 
-# kw_long COMMAND...: a command that may take long. What it prints goes to a file
-# and is shown if it fails: were it written to us, the command would die of a
-# lost connection. (The script itself does, at its next word.) Of several at once
-# each has a kw_job of its own.
+# kw_long COMMAND...: a command that may take long. Its output goes to a file and is shown
+# if it fails: if the command wrote to our output, it would die of a lost connection. (The
+# script itself does, at its next word.) Concurrent commands have a kw_job each.
 kw_long() {
 	if [ "$kw_tells" = yes ]; then
-		# The exit code goes by a file: who waits at the pipe is ended once a second, and
-		# might have taken it by then.
+		# The exit code goes through a file: the process that waits at the pipe ends once a
+		# second, and might have read it by then.
 		rm -f -- "$kw_d/part-out$kw_job.code"
 		{ "$@" </dev/null >"$kw_d/part-out$kw_job" 2>&1; echo $? >"$kw_d/part-out$kw_job.code"; } | (kw_tell) || :
 		{ read -r kw_x <"$kw_d/part-out$kw_job.code"; } 2>/dev/null || kw_x=1
@@ -96,9 +95,9 @@ kw_long() {
 	return "$kw_x"
 }
 
-# kw_tell: waits for the end of its input, which a command holds open. Once a second
-# until then it tells the last line that the command has printed, if that is another
-# one. It goes on when nobody listens any more, so that the command does as well.
+# kw_tell: waits for the end of its input, which a command holds open. Until then it reports
+# the last line of the output of the command once a second, if that has changed. It
+# continues when the connection is lost, so that the command does as well.
 kw_tell() {
 	trap '' PIPE
 	kw_told=
@@ -112,9 +111,9 @@ kw_tell() {
 	cat
 }
 
-# Where the way to the operator is dead sshd learns of it after hours, and until then
-# nothing comes and nothing ends. So nobody waits for data for much longer than kw_idle:
-# the lock would be held as long.
+# On a dead connection sshd may take hours to notice, and until then no data arrives and no
+# read ends. So no wait for data is much longer than kw_idle: the lock would be held for as
+# long.
 
 # kw_head: reads the header of the next frame; sets kw_len.
 kw_head() {
@@ -123,9 +122,9 @@ kw_head() {
 	[ "$kw_len" != "$kw_o" ] || kw_fail 'the data ended early'
 }
 
-# kw_take [OPERAND...]: the frame's bytes, to nowhere unless dd is told. It reads exactly
-# as many as it is told, and says what it cannot write; a frame that is cut off shows in
-# the digest.
+# kw_take [OPERAND...]: reads the frame, to nowhere unless dd has other operands. It reads
+# exactly the given number of bytes, and reports write errors; the digest reveals a
+# truncated frame.
 kw_take() {
 	kw_q=$((kw_len / 65536))
 	kw_m=$((kw_len % 65536))
@@ -135,14 +134,14 @@ kw_take() {
 	fi
 }
 
-# kw_late CODE SILENT: fails with the code, and says why where it is the one that tells of silence.
+# kw_late CODE SILENT: fails with the code, and explains it if it is the code for silence.
 kw_late() {
 	[ "$1" != "$2" ] || echo 'the data ended early' >&2
 	return "$1"
 }
 
 # kw_fed COMMAND...: a command that reads data to its end, however long that takes; it is
-# ended when none comes any more.
+# killed when no more data arrives.
 kw_fed() {
 	rm -f -- "$kw_d/part-out.fed"
 	{ sh -c 'echo $$ && exec "$@" >/dev/null' sh "$@"; echo $? >"$kw_d/part-out.fed"; } | (kw_attend)
@@ -150,9 +149,9 @@ kw_fed() {
 	[ "$kw_x" = 0 ] || kw_late "$kw_x" 143
 }
 
-# kw_attend: waits for the end of its input, which tells the id of a process and is held
-# open while that runs. When the process has read nothing for kw_idle it is ended. Where
-# the kernel does not count what is read nobody can tell.
+# kw_attend: waits for the end of its input, which has the ID of a process and is held open
+# while the process runs. It kills the process when it has read nothing for kw_idle. That
+# cannot be known if the kernel does not count reads.
 kw_attend() {
 	read -r kw_k
 	kw_told=
@@ -163,9 +162,9 @@ kw_attend() {
 	done >/dev/null 2>&1
 }
 
-# kw_keep FILE SHA256 WHAT: puts the frame, which is WHAT, into a new file, readable by
-# nobody else. The file must not be there: set -C opens with O_EXCL. (A shell ends where
-# it cannot open a file for ":" or exec; not where command runs them.)
+# kw_keep FILE SHA256 WHAT: stores the frame, which is WHAT, in a new file, readable by root
+# alone. The file must not exist: set -C opens with O_EXCL. (A shell exits if it cannot open
+# a file for ":" or exec, but not if command runs them.)
 kw_keep() {
 	umask 077
 	set -C
@@ -183,8 +182,8 @@ kw_has() {
 	kw_o=$(sha256sum <"$1") && [ "${kw_o%% *}" = "$2" ]
 }
 
-# kw_home: makes our folder, which is root's alone. One that others could write to is
-# taken from them.
+# kw_home: makes our folder, which belongs to root alone. If others could write to it, they
+# lose that right.
 kw_home() {
 	kw_enter "$kw_d"
 	if [ -d "./$kw_name" ] && ! [ -L "./$kw_name" ]; then
@@ -198,8 +197,8 @@ kw_home() {
 	cd /
 }
 
-# kw_planted FOLDER TEST...: fails if find's TEST is true of anything in the folder. What
-# others have put there would be followed, emptied, or taken for what we have written.
+# kw_planted FOLDER TEST...: fails if the TEST of find is true of anything in the folder.
+# Files that others have planted there would be followed, emptied, or taken for our own.
 kw_planted() {
 	kw_o=$(find "$@" -print) || kw_fail
 	if [ -n "$kw_o" ]; then
@@ -207,7 +206,7 @@ kw_planted() {
 	fi
 }
 
-# kw_mine PATH: whether it is root's own file, with one name, or nothing.
+# kw_mine PATH: whether it is a file of root with a single name, or does not exist.
 kw_mine() {
 	if ! kw_there "$1"; then return; fi
 	kw_o=$(stat -c '%F|%h|%u' -- "$1") || return
@@ -217,8 +216,8 @@ kw_mine() {
 	esac
 }
 
-# kw_more A B: whether A is the higher of two numbers, which may be of any length and have
-# no zeros in front: what test is told of numbers ends at 64 bits.
+# kw_more A B: whether A is the higher of two numbers, which may have any length and have no
+# leading zeros: test compares 64 bits only.
 kw_more() {
 	if [ "${#1}" != "${#2}" ]; then [ "${#1}" -gt "${#2}" ]; return; fi
 	while [ -n "$1" ]; do
@@ -230,8 +229,8 @@ kw_more() {
 	return 1
 }
 
-# kw_token: reads what run the host has seen last. Nothing is done on a host where that
-# cannot be told.
+# kw_token: reads the last run that the host has seen. If that cannot be determined, the
+# host does nothing.
 kw_token() {
 	kw_seen=0
 	kw_owner=
@@ -247,7 +246,7 @@ kw_token() {
 	if [ -n "$kw_owner" ] && [ -n "$kw_lineage" ] && [ "$kw_owner" != "$kw_lineage" ]; then
 		kw_say foreign "$kw_owner"; kw_say end; exit 0
 	fi
-	# A number that the run knows not to count; the highest one stands for all above it.
+	# A token that the run knows not to count; 2^63-1 stands for all above it as well.
 	if [ -n "$kw_void" ]; then
 		if [ "$kw_seen" = "$kw_void" ] || { [ "$kw_void" = 9223372036854775807 ] && kw_more "$kw_seen" "$kw_void"; }; then
 			kw_seen=0
@@ -256,9 +255,9 @@ kw_token() {
 	fi
 }
 
-# kw_guard: nothing is done unless this run is the newest that the host knows,
-# and of the state that the host belongs to. Batches wait for each other, also
-# for one whose operator has lost the connection. (Those of one run come one by one.)
+# kw_guard: stops unless this run is the newest that the host knows, and has the state that
+# the host belongs to. Batches wait for each other, including for one that has lost its
+# connection. (Those of one run come one by one.)
 kw_guard() {
 	kw_home
 	if command -v flock >/dev/null; then
@@ -283,8 +282,7 @@ kw_guard() {
 	rm -rf -- "$kw_d"/part-*
 }
 
-# kw_expect NUMBER PATH SHA256: nothing is done unless the file is as it was when
-# the plan was made.
+# kw_expect NUMBER PATH SHA256: stops unless the file is unchanged since the plan was made.
 kw_expect() {
 	kw_o=gone
 	if [ -f "$2" ]; then kw_o=$(sha256sum <"$2") || kw_fail; fi
@@ -294,9 +292,9 @@ kw_expect() {
 	exit 0
 }
 
-# kw_way FOLDER STOP [GROUP]: fails unless every folder from STOP down to FOLDER is
-# root's (or ours) and only root's to change; with GROUP the group of FOLDER itself
-# may write to it.
+# kw_way FOLDER STOP [GROUP]: fails unless every folder from STOP down to FOLDER belongs to
+# root (or to us) and only root can change it; with GROUP the group of FOLDER itself may
+# write to it.
 kw_way() {
 	kw_a=$1
 	kw_stop=$2
@@ -316,16 +314,16 @@ kw_way() {
 		kw_b=${kw_a#*|}
 		case $kw_b in
 		0\|* | "$kw_me"\|*) ;;
-		*) kw_fail "${kw_a##*|} does not belong to root. If nobody else needs it: chown root:root ${kw_a##*|}" ;;
+		*) kw_fail "${kw_a##*|} does not belong to root. Unless others need it: chown root:root ${kw_a##*|}" ;;
 		esac
 		case $kw_a in
 		directory\|*) ;;
 		*) kw_fail "${kw_a##*|} is no folder" ;;
 		esac
 		case $kw_b in
-		*\|*\|*[2367]\|*) kw_fail "others than root can write to ${kw_a##*|}. If nobody else has to: chmod go-w ${kw_a##*|}" ;;
+		*\|*\|*[2367]\|*) kw_fail "others than root can write to ${kw_a##*|}. Unless others need to: chmod go-w ${kw_a##*|}" ;;
 		*\|0\|*) ;;
-		*\|*\|*[2367]?\|*) [ -n "$1" ] || kw_fail "others than root can write to ${kw_a##*|}. If nobody else has to: chmod go-w ${kw_a##*|}" ;;
+		*\|*\|*[2367]?\|*) [ -n "$1" ] || kw_fail "others than root can write to ${kw_a##*|}. Unless others need to: chmod go-w ${kw_a##*|}" ;;
 		esac
 		set -- ''
 	done
@@ -333,10 +331,10 @@ kw_way() {
 	unset IFS
 }
 
-# kw_enter PATH [GROUP]: goes into the folder that PATH is in, made if need be; sets
-# kw_name to PATH's last part. The way is checked as written, and as it is
-# without symbolic links (/var/lib/etcd may be one, made by root). With GROUP, for
-# who writes nothing there, the folder's group may write to it.
+# kw_enter PATH [GROUP]: enters the folder of PATH, and makes it if need be; sets kw_name to
+# the last part of PATH. It checks the way as written, and with symbolic links resolved
+# (/var/lib/etcd may be one, made by root). With GROUP, for callers that write nothing
+# there, the group of the folder may write to it.
 kw_enter() {
 	kw_dir=${1%/*}
 	kw_name=${1##*/}
@@ -362,8 +360,8 @@ kw_enter() {
 	kw_safe="$kw_safe:$kw_group$kw_dir:"
 }
 
-# kw_is FILE TYPE MODE OWNER: whether a path has these, not following links.
-# An empty OWNER means any.
+# kw_is FILE TYPE MODE OWNER: whether a path has these, without following links. An empty
+# OWNER matches any.
 kw_is() {
 	kw_o=$(stat -c '%F|%a|%U:%G' -- "$1" 2>/dev/null) || return 1
 	case $kw_o in
@@ -378,14 +376,14 @@ kw_own() {
 	chmod -- "$2" "$1"
 }
 
-# kw_new FILE MODE OWNER: kw_own for a file that we have just made with mode 600.
+# kw_new FILE MODE OWNER: kw_own for a file that was just made with mode 600.
 kw_new() {
 	if [ "$kw_me" = 0 ] && [ "$3" = root:root ]; then set -- "$1" "$2" ''; fi
 	if [ "$2" = 600 ] && [ -z "$3" ]; then return; fi
 	kw_own "$@"
 }
 
-# kw_there PATH: whether there is anything, a dangling link included.
+# kw_there PATH: whether it exists, including as a dangling link.
 kw_there() { [ -e "$1" ] || [ -L "$1" ]; }
 
 # kw_write PATH MODE OWNER SHA256, and a frame.
@@ -407,8 +405,8 @@ kw_write() {
 	kw_done changed
 }
 
-# kw_beside: sets kw_t to a new name beside kw_name, and takes away what a cut
-# connection left behind there; the dot keeps the kubelet from reading it.
+# kw_beside: sets kw_t to a new name next to kw_name, and removes leftovers of a lost
+# connection there; the dot keeps the kubelet from reading it.
 kw_beside() {
 	for kw_t in "./.$kw_name.kubewright-"*; do
 		if [ -e "$kw_t" ] || [ -L "$kw_t" ]; then rm -f -- "$kw_t"; fi
@@ -416,7 +414,7 @@ kw_beside() {
 	kw_t=./.$kw_name.kubewright-$kw_n
 }
 
-# kw_drop PATH...: fails as the command before it did, and takes away what that
+# kw_drop PATH...: fails with the exit code of the previous command, and removes what that
 # had begun to make.
 kw_drop() {
 	kw_x=$?
@@ -425,11 +423,11 @@ kw_drop() {
 	kw_fail
 }
 
-# kw_folder PATH MODE OWNER: makes the folder so; sets kw_made.
+# kw_folder PATH MODE OWNER: makes a folder with these; sets kw_made.
 kw_folder() {
 	kw_enter "$1"
 	kw_made=same
-	if [ -L "./$kw_name" ]; then # root's own link to another place, or it is refused
+	if [ -L "./$kw_name" ]; then # a link made by root to another place; others are refused
 		kw_enter "$1/."
 		kw_name=.
 	fi
@@ -452,7 +450,7 @@ kw_directory() {
 	kw_done "$kw_made"
 }
 
-# kw_access PATH MODE OWNER: makes a file that is there so, and leaves what is in it.
+# kw_access PATH MODE OWNER: sets mode and owner of an existing file, and keeps its content.
 kw_access() {
 	if ! kw_there "$1"; then kw_fail "$1 is not there"; fi
 	kw_enter "$1"
@@ -462,8 +460,8 @@ kw_access() {
 	kw_done changed
 }
 
-# kw_point NAME: sets kw_b to a mount point that /proc/mounts names so: blanks and the
-# like are octal there.
+# kw_point NAME: sets kw_b to the mount point with this name in /proc/mounts, which has
+# octal escapes for blanks and the like.
 kw_point() {
 	kw_b=$1
 	case $1 in
@@ -471,8 +469,8 @@ kw_point() {
 	esac
 }
 
-# kw_free FOLDER: fails if anything is mounted below the folder. rm would delete what is
-# mounted there: it stops at other file systems only, and only below its arguments.
+# kw_free FOLDER: fails if anything is mounted below the folder, because rm would delete its
+# content: rm stops at other file systems only, and only below its arguments.
 kw_free() {
 	kw_p=$(cd -P -- "$1" && pwd -P) || kw_fail
 	while read -r kw_a kw_b kw_v; do
@@ -483,8 +481,8 @@ kw_free() {
 	done </proc/mounts || kw_fail
 }
 
-# kw_remove PATH: a file, a link or a tree in which nothing is mounted. A folder that is
-# a mount point itself is emptied, since it cannot go.
+# kw_remove PATH: removes a file, a link or a tree without mounts. A folder that is a mount
+# point itself is emptied, since it cannot be removed.
 kw_remove() {
 	if ! kw_there "$1"; then kw_done same; return; fi
 	kw_enter "$1" group
@@ -499,7 +497,7 @@ kw_remove() {
 	kw_done changed
 }
 
-# kw_empty PATH: what is in a folder, but not the folder.
+# kw_empty PATH: removes the content of a folder, but not the folder.
 kw_empty() {
 	if ! kw_there "$1"; then kw_done same; return; fi
 	if [ -L "$1" ]; then kw_fail "$1 is a link, and through a link nothing is emptied: mount the folder there instead (mount --bind), and try again"; fi
@@ -508,8 +506,8 @@ kw_empty() {
 	kw_clear
 }
 
-# kw_clear: empties the folder kw_name: the one that has this name, and not where a
-# link leads that somebody has put in its place meanwhile.
+# kw_clear: empties the folder kw_name itself, never the target of a link that was planted
+# under this name in the meantime.
 kw_clear() {
 	kw_o=$(stat -c '%F %d:%i' -- "./$kw_name") || kw_fail
 	cd -P -- "./$kw_name" || kw_fail
@@ -521,17 +519,17 @@ kw_clear() {
 	kw_done changed
 }
 
-# An archive goes: kw_wants for each file, kw_unpack with a frame, kw_place for
-# each file, kw_placed.
+# The functions for an archive, in order: kw_wants for each file, kw_unpack with a frame,
+# kw_place for each file, kw_placed.
 
-# kw_wants PATH MODE OWNER SHA256: sets kw_need unless the file is so.
+# kw_wants PATH MODE OWNER SHA256: sets kw_need unless the file matches.
 kw_wants() {
 	if kw_is "$1" 'regular file' "$2" "$3" && kw_has "$1" "$4"; then return; fi
 	kw_need=yes
 }
 
-# kw_unpack SHA256 MEMBER..., and a frame: members of an archive, into a folder of
-# ours, where nothing of them can do harm. Without need the frame is passed over.
+# kw_unpack SHA256 MEMBER..., and a frame: unpacks members of an archive into our own
+# folder, where they can do no harm. Without need it skips the frame.
 kw_unpack() {
 	kw_head
 	if [ -z "$kw_need" ]; then kw_take || kw_fail; return; fi
@@ -543,7 +541,7 @@ kw_unpack() {
 	rm -f -- "$kw_d/part-$kw_n"
 }
 
-# kw_place MEMBER PATH MODE OWNER SHA256: puts a member in place.
+# kw_place MEMBER PATH MODE OWNER SHA256: installs a member.
 kw_place() {
 	if [ -z "$kw_need" ]; then return; fi
 	if kw_is "$2" 'regular file' "$3" "$4" && kw_has "$2" "$5"; then return; fi
@@ -563,15 +561,15 @@ kw_placed() {
 	if [ -n "$kw_need" ]; then kw_done changed; else kw_done same; fi
 }
 
-# kw_note PATH SHA256: notes the digest of a large file, so that observing need
-# not read all of it. Notes that were overtaken do no harm; there are few.
+# kw_note PATH SHA256: notes the digest of a large file, so that an observation need not
+# read all of it. Outdated notes do no harm; there are few.
 kw_note() {
 	kw_o=$(stat -c '%i:%s:%.9Y:%.9Z' -- "$1") || kw_fail
 	printf '%s %s %s\n' "$2" "$kw_o" "$1" >>"$kw_d/digests" || kw_fail
 }
 
-# kw_preserve PATH NAME: keeps a copy of what stands at PATH, once. Its name is on the disk
-# before anything else takes its place, which may be on another disk.
+# kw_preserve PATH NAME: keeps a copy of the file at PATH, once. The copy, with its name, is
+# on disk before another file takes its place, possibly on another disk.
 kw_preserve() {
 	if [ -d "$1" ] && ! [ -L "$1" ]; then kw_fail "$1 is a folder"; fi
 	if kw_there "$kw_d/before$2" || ! kw_there "$1"; then kw_done same; return; fi
@@ -581,8 +579,8 @@ kw_preserve() {
 	kw_done changed
 }
 
-# kw_restore PATH NAME: puts back what kw_preserve has kept. It is on the disk by its name
-# before the copy goes.
+# kw_restore PATH NAME: restores a copy of kw_preserve. The file, with its name, is on disk
+# before the copy is removed.
 kw_restore() {
 	if ! kw_there "$kw_d/before$2"; then kw_done same; return; fi
 	kw_enter "$1"
@@ -592,10 +590,10 @@ kw_restore() {
 	kw_done changed
 }
 
-# kw_marks_off: takes away everything that kubewright keeps on the host.
+# kw_marks_off: removes everything that kubewright keeps on the host.
 kw_marks_off() {
 	kw_enter "$kw_d"
-	if [ -d ./kubewright ] && ! [ -L ./kubewright ]; then kw_free ./kubewright; fi # an image of etcd, where a restore was killed
+	if [ -d ./kubewright ] && ! [ -L ./kubewright ]; then kw_free ./kubewright; fi # an image of etcd is mounted there if a restore was killed
 	rm -rf --one-file-system -- ./kubewright || kw_fail
 	kw_touched
 	kw_done changed

@@ -1,4 +1,4 @@
-# What kubeadm's preflight checks look at, beyond the facts.
+# The inputs of the preflight checks of kubeadm, beyond the facts.
 
 # Kernel options that Kubernetes needs, for cgroup v1 or v2 (k8s.io/system-validators).
 kw_options='NAMESPACES NET_NS PID_NS IPC_NS UTS_NS CPUSETS MEMCG INET EXT4_FS PROC_FS NETFILTER_XT_TARGET_REDIRECT
@@ -16,8 +16,8 @@ kw_preflight() {
 	kw_kernel
 }
 
-# kw_kernel: which options are off, or that nobody can tell. Only the lines of
-# those options are kept: a shell is slow with a whole configuration.
+# kw_kernel: which options are off, or that it is unknown. It keeps only the lines of those
+# options: a shell is slow with a whole configuration.
 kw_kernel() {
 	IFS= read -r kw_v </proc/sys/kernel/osrelease
 	set -- IP_NF_TARGET_REDIRECT $kw_options
@@ -51,9 +51,9 @@ kw_kernel() {
 	echo
 }
 
-# kw_cri_served: whether containerd serves the CRI: the state of its plugin that does, or
-# disabled where it has none. Nothing is said where nobody can tell, and of other
-# runtimes, which serve nothing else.
+# kw_cri_served: whether containerd serves the CRI: the state of its CRI plugin, or disabled
+# if it has none. It prints nothing if that is unknown, and for other runtimes, which serve
+# nothing else.
 kw_cri_served() {
 	kw_say cri
 	kw_f=$kw_r/run/containerd/containerd.sock
@@ -68,8 +68,8 @@ kw_cri_served() {
 	fi
 }
 
-# kw_resolves: whether the host's own name is known; a dead name server may not
-# hold everything up.
+# kw_resolves: whether the own name of the host resolves; a dead name server must not delay
+# everything.
 kw_resolves() {
 	kw_say resolves
 	IFS= read -r kw_v </proc/sys/kernel/hostname

@@ -1,8 +1,8 @@
-# Processes, for looking at a host and for changing it.
+# Processes, for observations and changes.
 
-# kw_running NAMES ARGUMENTS: the files cmdline below /proc of processes that have
-# one of the names, as the kernel cuts them, and speak of one of the arguments.
-# Both are lists, a line each.
+# kw_running NAMES ARGUMENTS: the files cmdline below /proc of processes that have one of
+# the names, as the kernel truncates them, and one of the arguments. Both are lists, a line
+# each.
 kw_running() {
 	# shellcheck disable=SC2046 # paths below /proc, which have no blanks
 	set -- "$2" $(grep -slxF -e "$1" /proc/[0-9]*/comm)
@@ -15,10 +15,10 @@ kw_running() {
 	[ $# = 0 ] || grep -aslF -e "$kw_a" -- "$@"
 }
 
-# kw_processes NAMES ARGUMENTS: when such processes were started. That is told in
-# ticks, 100 a second everywhere (USER_HZ), from a moment that a container may not
-# know; so the ticks of a process that starts just now come first, and the time
-# last. On a busy host that makes processes look younger, by what lies between.
+# kw_processes NAMES ARGUMENTS: when such processes were started. The kernel counts that in
+# ticks, 100 a second everywhere (USER_HZ), from a moment that a container may not know; so
+# the ticks of a process started now come first, and the current time last. On a busy host
+# that makes processes appear younger, by the time in between.
 kw_processes() {
 	kw_say processes
 	# shellcheck disable=SC2046
@@ -32,8 +32,8 @@ kw_processes() {
 	date +%s.%N
 }
 
-# kw_ends CMDLINE TRIES: waits until a process of kw_k and kw_b, which was told to end,
-# has. After so many tries, five a second, it is killed.
+# kw_ends CMDLINE TRIES: waits until a process of kw_k and kw_b, which was sent a signal,
+# has ended. After so many tries, five a second, it is killed.
 kw_ends() {
 	kw_t=0 kw_pid=${1#/proc/} kw_pid=${kw_pid%/cmdline}
 	while [ $kw_t -lt $(($2 + 50)) ] && kw_running "$kw_k" "$kw_b" | grep -qxF -e "$1"; do
@@ -43,11 +43,11 @@ kw_ends() {
 	done
 }
 
-# kw_restart NAME ARGUMENT FILE...: ends processes that were started before one of
-# the files was written, by a tick at least: so exact is what the kernel tells. They
-# get 30 s, as the kubelet gives a container: an API server would go on to serve its
-# watches. A time in whole seconds, as a stat may tell it that is not GNU's, is up to one
-# second later: rather a process is ended too often than that it keeps what is outdated.
+# kw_restart NAME ARGUMENT FILE...: ends processes that were started before one of the files
+# was written, by at least a tick, the precision of the kernel. They get 30 s, as the
+# kubelet gives a container: an API server keeps serving its watches for as long. A time in
+# whole seconds, as stat may print it if it is not GNU's, may be up to a second too early:
+# it is better to end a process needlessly than to leave it with an outdated file.
 kw_restart() {
 	kw_k=$1
 	kw_b=$2
@@ -64,15 +64,15 @@ kw_restart() {
 	kw_done "$kw_made"
 }
 
-# kw_shims SOCKET: waits until containerd's shims have ended that kept the containers
-# which are removed. One that containerd has lost sight of never does by itself; it is
-# killed after 10 s. That it keeps nothing is told by containerd's own client alone.
+# kw_shims SOCKET: waits until the containerd shims of the removed containers have ended.
+# One that containerd has lost track of never ends by itself; it is killed after 10 s. Only
+# the own client of containerd shows that no container is left.
 kw_shims() {
 	kw_uses_ctr "$1" || return 0
 	kw_o=$(kw_ctr "$1" containers list --quiet) || return 0
 	[ -z "$kw_o" ] || return 0
-	kw_k=containerd-shim # so far the kernel tells a name
-	kw_b=$(readlink -f -- "$1") # ours may begin with /var/run
+	kw_k=containerd-shim # the kernel truncates the name here
+	kw_b=$(readlink -f -- "$1") # the given path may begin with /var/run
 	for kw_f in $(kw_running "$kw_k" "$kw_b"); do
 		if grep -aqsF k8s.io -- "$kw_f"; then kw_ends "$kw_f" 50 && kw_made=changed; fi
 	done

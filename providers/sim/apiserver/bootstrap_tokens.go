@@ -14,8 +14,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// NewToken makes a bootstrap token's Secret, or changes it. half is its second
-// half; "" keeps what is there, or makes one.
+// NewToken creates a bootstrap token's Secret, or updates it. half is its second half; ""
+// keeps the existing one, or generates one.
 func (a API) NewToken(op planner.CreateToken, half string) string {
 	a.c.Made++
 	n := fmt.Sprint(a.c.Made)
@@ -78,7 +78,7 @@ func (s *Servers) expired(o *store.Object) bool {
 	return err == nil && !s.Now.Before(expires)
 }
 
-// ExpireTokens deletes tokens whose time is over, as the token cleaner does.
+// ExpireTokens deletes expired tokens, as the token cleaner does.
 func (a API) ExpireTokens() {
 	for _, key := range a.c.Keys(store.TokenPrefix) {
 		if a.servers.expired(a.c.Objects[key]) {
@@ -115,7 +115,7 @@ func (a API) UploadCerts(op planner.UploadCerts, files map[string]state.Secret, 
 	return key
 }
 
-// DeleteJoinTokens deletes the tokens that were made for joins.
+// DeleteJoinTokens deletes the tokens that were created for joins.
 func (a API) DeleteJoinTokens(keep []string) error {
 	for _, id := range a.c.JoinTokens() {
 		if !slices.Contains(keep, id) {

@@ -11,8 +11,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Signer finds a controller manager of the cluster that signs certificates,
-// and its CA's path without extension.
+// Signer returns a controller manager of the cluster that signs certificates, and its CA's
+// path without extension.
 func (a API) Signer() (*machine.Machine, string) {
 	for _, m := range a.servers.StaticPodHosts() {
 		running, p := m.Processes().Pod(staticpod.ControllerManager)
@@ -30,7 +30,7 @@ func (a API) Signer() (*machine.Machine, string) {
 }
 
 // RootCAs returns the identities of the CAs that a healthy controller manager publishes in
-// every namespace; nil without one.
+// every namespace; nil if there is none.
 func (a API) RootCAs() []string {
 	for _, m := range a.servers.StaticPodHosts() {
 		running, _ := m.Processes().Pod(staticpod.ControllerManager)
@@ -44,8 +44,8 @@ func (a API) RootCAs() []string {
 	return nil
 }
 
-// Restart marks the pods of a DaemonSet or Deployment; simulated ones start at
-// once, and read which CAs to trust.
+// Restart marks the pods of a DaemonSet or Deployment; simulated ones start at once, and
+// read which CAs to trust.
 func (a API) Restart(op planner.RestartPods) error {
 	ref := state.ObjectRef{APIVersion: "apps/v1", Kind: op.Kind, Namespace: op.Namespace, Name: op.Name}
 	o := a.c.Objects[ref.String()]

@@ -1,4 +1,4 @@
-// Package apiserver is the simulated API servers, and the components that live on them: health,
-// TLS and authentication, nodes, server-side apply, and tokens. It starts no pods: those of
-// workloads are package workload's, those of machines package kubelet's.
+// Package apiserver is the simulated API servers, and the components that depend on them:
+// health, TLS and authentication, nodes, server-side apply, and tokens. It starts no pods:
+// package workload starts those of workloads, package kubelet those of machines.
 package apiserver

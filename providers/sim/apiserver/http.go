@@ -15,8 +15,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// HTTPStatus returns what a health endpoint answers to a client on a machine, which verifies
-// the server with the CA file unless that is empty.
+// HTTPStatus returns the answer of a health endpoint to a client on a machine, which
+// verifies the server with the CA file unless that is empty.
 func (s *Servers) HTTPStatus(m *machine.Machine, address, ca string) (int, error) {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 const proxyDaemon = "kube-proxy"
 
-// proxyConfig identifies what the ConfigMap of kube-proxy holds.
+// proxyConfig identifies the content of kube-proxy's ConfigMap.
 func (a API) proxyConfig() string {
 	b, err := a.Object(state.KubeProxyConfig).Get("data").MarshalJSON()
 	if err != nil {
@@ -29,7 +29,7 @@ func (a API) StartProxy(m *machine.Machine) {
 	m.ProxyRules().Write(a.proxyMode())
 }
 
-// proxyMode returns the mode that kube-proxy takes of its ConfigMap.
+// proxyMode returns the mode in kube-proxy's ConfigMap.
 func (a API) proxyMode() string {
 	var config struct{ Mode string }
 	if yaml.Unmarshal([]byte(a.Object(state.KubeProxyConfig).Get("data").AsMap()["config.conf"].AsString()), &config) != nil || config.Mode == "" {
@@ -39,7 +39,7 @@ func (a API) proxyMode() string {
 }
 
 // restartProxies restarts kube-proxy on the hosts whose kubelet runs, if the object is its
-// DaemonSet. It only reads its configuration when it starts.
+// DaemonSet: kube-proxy reads its configuration only at its start.
 func (a API) restartProxies(ref state.ObjectRef) {
 	if ref.Kind != "DaemonSet" || ref.Namespace != "kube-system" || ref.Name != proxyDaemon {
 		return
@@ -51,8 +51,8 @@ func (a API) restartProxies(ref state.ObjectRef) {
 	}
 }
 
-// StaleProxies lists the nodes where kube-proxy runs with another configuration than
-// the one in its ConfigMap. Hosts of older files do not say what theirs has read.
+// StaleProxies lists the nodes where kube-proxy runs with a configuration other than the
+// one in its ConfigMap. For hosts from older world files it is unknown.
 func (a API) StaleProxies() []string {
 	now := a.proxyConfig()
 	var out []string
@@ -65,7 +65,7 @@ func (a API) StaleProxies() []string {
 	return out
 }
 
-// stopDaemonSet stops a DaemonSet's pods; what they made on the hosts stays.
+// stopDaemonSet stops a DaemonSet's pods; their changes to the hosts stay.
 func (a API) stopDaemonSet(name string) {
 	for _, n := range a.c.Nodes {
 		if m := a.servers.Hosts[n.Host]; m != nil && m.Processes().KubeletRuns() {

@@ -18,7 +18,8 @@ func (a API) Lease(name string) *providers.Lease {
 	return nil
 }
 
-// PutLease makes a lease, or replaces one version of it, and returns the new version.
+// PutLease creates a lease, or replaces exactly one version of it, and returns the new
+// version.
 func (a API) PutLease(l providers.Lease) (string, error) {
 	there := a.c.Leases[store.LeaseRef(l.Name)]
 	if there == nil && l.Version != "" || there != nil && there.Version != l.Version {
@@ -35,7 +36,7 @@ func (a API) PutLease(l providers.Lease) (string, error) {
 	return version, nil
 }
 
-// DeleteLease deletes that version of a lease.
+// DeleteLease deletes exactly that version of a lease.
 func (a API) DeleteLease(l providers.Lease) error {
 	if there := a.c.Leases[store.LeaseRef(l.Name)]; there != nil && there.Version == l.Version {
 		delete(a.c.Leases, store.LeaseRef(l.Name))

@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// RegisterNode makes the Node of a kubelet, or updates it after a restart.
+// RegisterNode creates the Node of a kubelet, or updates it after a restart.
 func (a API) RegisterNode(m *machine.Machine, name string) {
 	n := a.c.Nodes[name]
 	if n == nil {
@@ -36,11 +36,11 @@ func (a API) RegisterNode(m *machine.Machine, name string) {
 	n.ReadyAt, n.Rested = a.servers.Now.Add(3*time.Second), false
 }
 
-// Starting reports whether the kubelet of a node was started and has not reported yet that it
-// is ready.
+// Starting reports whether the kubelet of a node was started and has not reported ready
+// yet.
 func (s *Servers) Starting(n *store.Node) bool { return !n.Rested && s.Now.Before(n.ReadyAt) }
 
-// registered reads the kubelet's flags for labels and taints.
+// registered parses the kubelet's flags for labels and taints.
 func registered(labels, taints string) (map[string]string, []state.Taint) {
 	l := map[string]string{}
 	for pair := range strings.SplitSeq(labels, ",") {
@@ -90,7 +90,7 @@ func (a API) NodeReport(name string) state.NodeReport {
 	return r
 }
 
-// NodeReady reports whether a node's kubelet is there and its network is set up.
+// NodeReady reports whether a node's kubelet runs and its network is set up.
 func (s *Servers) NodeReady(n *store.Node) bool {
 	m := s.Hosts[n.Host]
 	return m != nil && m.Processes().KubeletRuns() && m.Kubelet.Node != "" && m.Systemd().Active("containerd") && hasNetwork(m) && !s.Starting(n)
@@ -193,7 +193,7 @@ func (a API) Cordon(op planner.Cordon) error {
 	return nil
 }
 
-// NotFound returns the API's answer for a node that it does not have.
+// NotFound returns the API's answer for a node that does not exist.
 func NotFound(node string) error {
 	return &providers.Error{Kind: providers.ErrNotFound, Do: "change node " + node, Cause: fmt.Errorf("nodes %q not found", node)}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Apply sets the fields of an object, and makes it where it is missing.
+// Apply sets the fields of an object, and creates it if it is missing.
 func (a API) Apply(wanted state.Value, createOnly bool) error {
 	name := wanted.Get("kind").AsString() + "/" + wanted.Get("metadata.name").AsString()
 	ref, err := a.c.Admit(wanted)
@@ -39,7 +39,7 @@ func (a API) Apply(wanted state.Value, createOnly bool) error {
 	return nil
 }
 
-// conflict returns the API's answer to a write of a stale version.
+// conflict returns the API's answer to a write with a stale version.
 func conflict(name string) error {
 	return &providers.Error{
 		Kind: providers.ErrUnavailable, Do: "apply " + name,
@@ -47,7 +47,7 @@ func conflict(name string) error {
 	}
 }
 
-// Delete deletes an object; of a namespace, also what is in it.
+// Delete deletes an object; a namespace together with its contents.
 func (a API) Delete(ref state.ObjectRef) error {
 	switch {
 	case ref.APIVersion == "v1" && ref.Kind == "Node":
@@ -70,8 +70,8 @@ func (a API) Delete(ref state.ObjectRef) error {
 	return nil
 }
 
-// apply is server-side apply for the field manager kubewright, forced: leaves that were
-// applied before and are no longer sent are removed, all others stay.
+// apply is server-side apply for the field manager kubewright, forced: it removes leaves
+// that were applied before and are no longer sent, and keeps all others.
 func (a API) apply(ref state.ObjectRef, wanted state.Value) {
 	o := a.c.Objects[ref.String()]
 	if o == nil {
@@ -104,7 +104,7 @@ func (a API) NewVersion(o *store.Object) {
 	o.Live = store.With(o.Live, state.String(fmt.Sprint(1000+a.c.Made)), "metadata", "resourceVersion")
 }
 
-// defaults adds what the API server and its controllers add.
+// defaults adds the fields that the API server and its controllers set.
 func (a API) defaults(ref state.ObjectRef, v state.Value) state.Value {
 	switch ref.Kind {
 	case "Namespace":

@@ -48,7 +48,7 @@ func (s *Servers) Fault(m *machine.Machine, component string) error {
 	return nil
 }
 
-// apiFault checks what an API server needs besides its files.
+// apiFault checks the dependencies of an API server besides its files.
 func (s *Servers) apiFault(m *machine.Machine, p *staticpod.Manifest) error {
 	cert, err := m.Certificates().At(p.Flag("tls-cert-file", ""), m.Certificates().PathIfPresent(p.Flag("tls-private-key-file", "")))
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *Servers) apiFault(m *machine.Machine, p *staticpod.Manifest) error {
 	return nil
 }
 
-// clientFault checks a component that lives on the API.
+// clientFault checks a component that depends on the API.
 func (s *Servers) clientFault(m *machine.Machine, component string, p *staticpod.Manifest) error {
 	running, _ := m.Processes().Pod(component)
 	if running.Conf == nil {
@@ -86,10 +86,10 @@ func (s *Servers) clientFault(m *machine.Machine, component string, p *staticpod
 	return nil
 }
 
-// CNIFolder is where CNI configurations are.
+// CNIFolder is the folder of CNI configurations.
 const CNIFolder = "/etc/cni/net.d"
 
-// hasNetwork reports whether a CNI configuration is in place.
+// hasNetwork reports whether there is a CNI configuration.
 func hasNetwork(m *machine.Machine) bool {
 	return slices.ContainsFunc(m.Children(CNIFolder), func(p string) bool {
 		return strings.HasSuffix(p, ".conflist") || strings.HasSuffix(p, ".conf")

@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/store"
 )
 
-// tokenRenewal is the maximal age of a pod's token: kubelets renew it after 24 hours, or after
-// 80 % of its validity.
+// tokenRenewal is the maximum age of a pod's token: kubelets renew it after 24 hours, or
+// after 80 % of its validity.
 const tokenRenewal = 24 * time.Hour
 
 // The flags of the keys that sign and verify tokens.
@@ -20,8 +20,8 @@ const (
 	FlagSignLegacy = "service-account-private-key-file"
 )
 
-// issueTokens gives the pods of an object a token of an API server of theirs.
-// When none answers they keep what they have.
+// issueTokens gives the pods of an object a token from one of their API servers. If none
+// answers they keep what they have.
 func (a API) issueTokens(o *store.Object) {
 	for _, m := range a.servers.StaticPodHosts() {
 		running, p := m.Processes().Pod(staticpod.APIServer)
@@ -44,7 +44,7 @@ func (a API) RenewTokens() {
 	}
 }
 
-// signSecret puts a token into a Secret that asks for one, as controller managers do.
+// signSecret adds a token to a Secret that requests one, as controller managers do.
 func (s *Servers) signSecret(o *store.Object) {
 	for _, m := range s.StaticPodHosts() {
 		if running, _ := m.Processes().Pod(staticpod.ControllerManager); running != nil && s.Fault(m, staticpod.ControllerManager) == nil && len(running.Trusts[FlagSignLegacy]) > 0 {

@@ -52,8 +52,8 @@ func (s *Servers) Dial(m *machine.Machine, conf *file.File) (*Session, error) {
 	return nil, last
 }
 
-// Behind returns the machines that a name leads to: one, or all that run static pods where
-// it is the name of no machine, and so of a load balancer.
+// Behind returns the machines that a name leads to: one, or, if no machine has the name,
+// all that run static pods, as through a load balancer.
 func (s *Servers) Behind(m *machine.Machine, name string) []*machine.Machine {
 	if loopback(name) {
 		return []*machine.Machine{m}
@@ -121,8 +121,8 @@ func (s *Session) MayAdminister() bool {
 		slices.Contains(s.Groups, "kubeadm:cluster-admins") && s.Cluster.Has(store.ClusterRoleBinding("kubeadm:cluster-admins"))
 }
 
-// HandshakeTo connects to a server by a name that its certificate has: the administrator's
-// client dials the host, whatever its kubeconfig names.
+// HandshakeTo connects to a server by a name in its certificate: the administrator's client
+// dials the host, whatever its kubeconfig names.
 func (s *Servers) HandshakeTo(m, server *machine.Machine, r *file.Record) (*Session, error) {
 	_, p := server.Processes().Pod(staticpod.APIServer)
 	cert, err := server.Certificates().At(p.Flag("tls-cert-file", ""), "")
@@ -136,8 +136,8 @@ func (s *Servers) HandshakeTo(m, server *machine.Machine, r *file.Record) (*Sess
 	return s.handshake(m, server, names[0], r)
 }
 
-// loopback reports whether a name leads to the host that asks: so does the address of no
-// host in particular, at which Linux connects to itself.
+// loopback reports whether a name leads to the calling host itself: so does the unspecified
+// address, at which Linux connects to itself.
 func loopback(name string) bool {
 	return slices.Contains([]string{"127.0.0.1", "::1", "localhost", "0.0.0.0", "::"}, name)
 }

@@ -107,8 +107,8 @@ func (e *edit) cordon(on bool) error {
 	return nil
 }
 
-// deleteNode deletes a Node object. Its kubelet runs on, and does not make another one
-// before it starts again.
+// deleteNode deletes a Node object. Its kubelet keeps running, and does not create another
+// one until it restarts.
 func (e *edit) deleteNode() error {
 	w, err := e.words("the name of a node", "delete")
 	if err != nil {
@@ -158,7 +158,7 @@ func (e *edit) object() error {
 }
 
 // deprecated records a request to the host's API server for a deprecated API:
-// GROUP/VERSION/RESOURCE, the RELEASE that does not serve it any more, and the name of the
+// GROUP/VERSION/RESOURCE, the RELEASE that no longer serves it, and the name of the
 // client's field manager.
 func (e *edit) deprecated() error {
 	words, err := e.words("GROUP/VERSION/RESOURCE", "the release without it", "a field manager")

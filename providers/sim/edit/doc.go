@@ -1,3 +1,3 @@
-// Package edit changes a simulated machine, or the cluster that it is in, by hand, as tests and
-// kubewright sim edit say it. It takes no lock: that is the world's.
+// Package edit makes manual changes to a simulated machine, or to its cluster, for tests
+// and kubewright sim edit. It takes no lock: that is up to the world.
 package edit

@@ -10,13 +10,13 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/machine"
 )
 
-// Apply makes the change of an expression to a machine, or to the cluster that it is in.
+// Apply makes the change of an expression to a machine, or to its cluster.
 func Apply(s *apiserver.Servers, m *machine.Machine, expr string) error {
 	e := &edit{expression{expr, strings.TrimSpace(expr)}, s, m}
 	return e.run()
 }
 
-// edit is one edit of a machine, or of the cluster that it is in.
+// edit is one edit of a machine, or of its cluster.
 type edit struct {
 	expression
 	servers *apiserver.Servers

@@ -9,7 +9,7 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/machine"
 )
 
-// etcd changes what the host's own member is like.
+// etcd changes the properties of the host's own member.
 func (e *edit) etcd() error {
 	w, err := e.words("garbage, history, alarm or member", "a size in bytes, NOSPACE or CORRUPT, or an ID")
 	if err != nil {
@@ -38,7 +38,7 @@ func (e *edit) etcd() error {
 	return fmt.Errorf("%q is none of garbage BYTES, history BYTES, alarm NOSPACE|CORRUPT and member ID", strings.Join(w, " "))
 }
 
-// size reads a number of bytes.
+// size parses a number of bytes.
 func size(word string) (int64, error) {
 	n, err := strconv.ParseInt(word, 10, 64)
 	if err != nil || n < 0 {

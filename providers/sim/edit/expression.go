@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// expression is the text of an edit, and what is left to parse of it.
+// expression is the text of an edit, with the part that is left to parse.
 type expression struct {
 	text string
 	rest string
 }
 
-// word takes the next word off the expression.
+// word removes the next word from the expression and returns it.
 func (e *expression) word(what string) (string, error) {
 	word, rest, _ := strings.Cut(e.rest, " ")
 	e.rest = strings.TrimSpace(rest)
@@ -21,7 +21,7 @@ func (e *expression) word(what string) (string, error) {
 	return word, nil
 }
 
-// words takes as many words as there are names for them.
+// words takes as many words as it gets names for them.
 func (e *expression) words(what ...string) ([]string, error) {
 	out := make([]string, len(what))
 	for i, name := range what {

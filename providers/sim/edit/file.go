@@ -68,8 +68,8 @@ func (e *edit) file() error {
 	return nil
 }
 
-// written returns a file with this content. Certificates in PEM are certificates
-// for whoever reads the file.
+// written returns a file with this content. Certificates in PEM become certificates for
+// every reader of the file.
 func (e *edit) written(content []byte, mode, owner string) *file.File {
 	if bytes.HasPrefix(content, []byte("-----BEGIN CERTIFICATE-----\n")) {
 		if r, err := file.Import(content, nil); err == nil && r != nil {
@@ -157,7 +157,7 @@ func (e *edit) yaml() error {
 	return e.changeYAML(file.Clean(w[0]), change)
 }
 
-// fieldChange reads FIELD=VALUE, or FIELD for unset.
+// fieldChange parses FIELD=VALUE, or FIELD for unset.
 func (e *edit) fieldChange(action string) (func(state.Value) (state.Value, error), error) {
 	switch action {
 	case "set":
@@ -186,7 +186,7 @@ func (e *edit) fieldChange(action string) (func(state.Value) (state.Value, error
 	return nil, fmt.Errorf("unknown action %q; set or unset", action)
 }
 
-// literal returns a value as YAML would read it.
+// literal parses a value as YAML would.
 func literal(text string) state.Value {
 	tree, err := file.ParseYAML([]byte("v: " + text))
 	if err != nil {
@@ -195,7 +195,7 @@ func literal(text string) state.Value {
 	return state.FromGo(tree["v"])
 }
 
-// trust adds a CA to those of a kubeconfig.
+// trust adds a CA to a kubeconfig.
 func (e *edit) trust(p string, f *file.File) error {
 	text, err := e.word("a certificate")
 	if err != nil {
@@ -219,8 +219,8 @@ func (e *edit) trust(p string, f *file.File) error {
 	return nil
 }
 
-// renew issues what is in a file again for as long as it held before, by the same
-// CA and with a new key.
+// renew issues a file's certificate again for the same period, by the same CA and with a
+// new key.
 func (e *edit) renew(p string, f *file.File) error {
 	key := e.servers.Derive(64, "key", e.m.Address, e.m.NextNumber())
 	again := func(c state.CertificateInfo) state.CertificateInfo {

@@ -7,7 +7,7 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/machine"
 )
 
-// MakeForeign leaves the traces of a cluster of other people's.
+// MakeForeign leaves the traces of another owner's cluster.
 func MakeForeign(fl *machine.Fleet, m *machine.Machine) {
 	digest := fl.Derive(64, "foreign", m.Address)
 	ca := fl.CARecord("kubernetes", "RSA-2048", 87600*time.Hour, digest)

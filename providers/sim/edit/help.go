@@ -1,6 +1,6 @@
 package edit
 
-// Help lists what Edit understands.
+// Help lists the expressions of Edit.
 const Help = `file PATH set-arg NAME=VALUE       set a flag of a static pod
 file PATH unset-arg NAME
 file PATH content TEXT             replace the content

@@ -33,7 +33,7 @@ func (e *edit) sysctl() error {
 		return err
 	}
 	if strings.HasPrefix(name, "net.netfilter.") || strings.HasPrefix(name, "net.ipv4.vs.") {
-		// It is the parameter of a module, and is lost with the next boot.
+		// A parameter of a module: the next boot loses it.
 		machine.SetText(&e.m.Sysctls, name, value, "")
 		return nil
 	}
@@ -102,7 +102,7 @@ func (e *edit) install() error {
 	p := "/usr/bin/" + program
 	e.m.Put(p, file.Opaque(machine.Versioned(program, version), "0755"))
 	if _, changed := e.m.Files[p]; !changed {
-		version = "" // the machine's own, put back
+		version = "" // restore the machine's own
 	}
 	machine.SetText(&e.m.Versions, p, version, "")
 	return nil
@@ -128,13 +128,13 @@ func (e *edit) power() error {
 	return nil
 }
 
-// reinstall makes the machine what it was before anything was done to it.
+// reinstall resets the machine to its original state.
 func (e *edit) reinstall() error {
 	e.m.Reinstall()
 	return nil
 }
 
-// profile makes another machine of a host. What was changed on it is gone.
+// profile replaces the hardware of a host. Changes to it are lost.
 func (e *edit) profile() error {
 	word, err := e.word("bare or prepared")
 	if err != nil {
@@ -191,7 +191,7 @@ func (e *edit) condition() error {
 	return err
 }
 
-// hardware changes what the machine is made of.
+// hardware changes the machine's hardware.
 func (e *edit) hardware() error {
 	name, value, err := e.pair("cpus=N, memory=MIB, kernel=RELEASE, os=NAME or hostname=NAME")
 	if err != nil {
@@ -220,7 +220,7 @@ func (e *edit) hardware() error {
 	return nil
 }
 
-// pkg changes the package manager's data base and nothing else.
+// pkg changes the package manager's database and nothing else.
 func (e *edit) pkg() error {
 	w, err := e.words("a package", "hold, unhold or a status such as half-configured")
 	if err != nil {
@@ -261,7 +261,7 @@ func (e *edit) port() error {
 	return nil
 }
 
-// preflight replaces an answer to a question of preflight.
+// preflight replaces an answer to a preflight question.
 func (e *edit) preflight() error {
 	name, value, err := e.pair("NAME=VALUE")
 	if err != nil {
@@ -289,7 +289,7 @@ func (e *edit) foreign() error {
 	return nil
 }
 
-// mark changes what kubewright left on the host, as only root can.
+// mark changes kubewright's marks on the host, as only root can.
 func (e *edit) mark() error {
 	name, value, err := e.pair("NAME=VALUE")
 	if err != nil {
@@ -314,7 +314,7 @@ func (e *edit) mark() error {
 		e.m.Run = ""
 		e.m.Token, err = strconv.ParseInt(value, 10, 64)
 		if errors.Is(err, strconv.ErrRange) {
-			e.m.Token, err = math.MaxInt64, nil // as it is read on real hosts
+			e.m.Token, err = math.MaxInt64, nil // as parsed on real hosts
 		}
 	case "unreadable":
 		e.m.Unreadable = value

@@ -30,7 +30,7 @@ func (e *edit) pod() error {
 	case c.Nodes[w[1]] == nil:
 		return fmt.Errorf("no node %s", strconv.Quote(w[1]))
 	}
-	// Those of one workload are named APP-1, APP-2 …
+	// The pods of one workload are named APP-1, APP-2 …
 	app, _, _ := strings.Cut(name, "-")
 	p := &store.Pod{Namespace: namespace, Name: name, Node: w[1], Controller: "ReplicaSet", Labels: map[string]string{"app": app}}
 	for _, k := range kind {
@@ -59,7 +59,7 @@ func (e *edit) pod() error {
 	return nil
 }
 
-// claim puts a PersistentVolumeClaim into the cluster whose volume is on a node's disk.
+// claim adds a PersistentVolumeClaim whose volume is on a node's disk.
 func (e *edit) claim() error {
 	w, err := e.words("NAMESPACE/NAME", "a node, or delete")
 	if err != nil {
@@ -82,7 +82,7 @@ func (e *edit) claim() error {
 	return nil
 }
 
-// budget puts a PodDisruptionBudget into the cluster for pods with a label.
+// budget adds a PodDisruptionBudget for pods with a label.
 func (e *edit) budget() error {
 	words, err := e.words("NAMESPACE/NAME", "how many pods have to stay, or delete")
 	if err != nil {

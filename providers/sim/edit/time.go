@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// day is the least stride in which time passes, and maxStrides how many there are
-// of years: what falls due on the way, such as a kubelet's certificate, is done on
+// day is the smallest stride in which time passes, and maxStrides limits the strides for
+// long periods: whatever falls due on the way, such as a kubelet's certificate, is done on
 // the way.
 const (
 	day        = 24 * time.Hour
@@ -21,7 +21,7 @@ func (e *edit) time() error {
 	}
 	d, err := duration(word)
 	if err == nil && d <= 0 {
-		err = fmt.Errorf("%q lies behind: time passes forwards alone", word)
+		err = fmt.Errorf("%q is in the past: time only moves forward", word)
 	}
 	if err != nil {
 		return err
@@ -33,7 +33,7 @@ func (e *edit) time() error {
 	return nil
 }
 
-// duration reads a span of time.
+// duration parses a duration.
 func duration(word string) (time.Duration, error) {
 	d, err := time.ParseDuration(word)
 	if err != nil {

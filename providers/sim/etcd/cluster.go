@@ -21,25 +21,25 @@ type Member struct {
 	Host string `json:"host,omitempty"`
 	// Synced is when a learner has caught up.
 	Synced time.Time `json:"synced,omitzero"`
-	// Garbage is what the database holds that is not in use, in bytes: what was
-	// compacted, until the member is defragmented.
+	// Garbage is the unused part of the database, in bytes: compacted data, until the
+	// member is defragmented.
 	Garbage int64    `json:"garbage,omitempty"`
 	Alarms  []string `json:"alarms,omitempty"`
 }
 
-// Cluster is what one etcd holds: its members and the API's objects.
+// Cluster is the data of one etcd: its members and the API's objects.
 type Cluster struct {
 	ID      string    `json:"id"` // etcd's cluster ID
 	Members []*Member `json:"members,omitempty"`
 	Leader  string    `json:"leader,omitempty"`
-	// Revision is what etcd's was when it last had a quorum.
+	// Revision is etcd's revision when it last had a quorum.
 	Revision int64 `json:"revision,omitempty"`
-	// History is what was deleted or written over, in bytes, and since when. Every
-	// member holds it until etcd is compacted.
+	// History is the deleted and overwritten data, in bytes, and since when. Every member
+	// holds it until etcd is compacted.
 	History int64     `json:"history,omitempty"`
 	Since   time.Time `json:"since,omitzero"`
 
-	// Data is what API servers store in it.
+	// Data is the data that API servers store in it.
 	store.Data
 
 	all *Clusters
@@ -55,12 +55,12 @@ func (c *Cluster) Member(id string) *Member {
 	return nil
 }
 
-// Voters returns the members that are no learners.
+// Voters returns the members that are not learners.
 func (c *Cluster) Voters() []*Member {
 	return slices.DeleteFunc(slices.Clone(c.Members), func(mb *Member) bool { return mb.Learner })
 }
 
-// foundedWith reports whether a cluster waits for the last of these founders.
+// foundedWith reports whether a cluster still waits for the last of these founders.
 func (c *Cluster) foundedWith(initial map[string]string) bool {
 	if len(c.Members) != len(initial) {
 		return false
@@ -73,7 +73,7 @@ func (c *Cluster) foundedWith(initial map[string]string) bool {
 	return slices.ContainsFunc(c.Members, func(mb *Member) bool { return mb.Host == "" })
 }
 
-// matches is etcd's check of initial-cluster against the members that it knows.
+// matches is etcd's check of initial-cluster against the known members.
 func (c *Cluster) matches(initial map[string]string) bool {
 	if len(c.Members) != len(initial) {
 		return false
@@ -108,7 +108,7 @@ func (c *Cluster) HasQuorum() bool {
 	return missing == 0
 }
 
-// currentLeader returns the member that leads; leadership moves when it is gone.
+// currentLeader returns the leader; leadership moves when it is gone.
 func (c *Cluster) currentLeader() *Member {
 	if !c.HasQuorum() {
 		return nil

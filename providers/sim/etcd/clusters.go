@@ -14,13 +14,13 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/staticpod"
 )
 
-// Clusters are the etcd clusters of a world, with what each of them stores.
+// Clusters are the etcd clusters of a world, with the data stored in each.
 type Clusters struct {
 	*machine.Fleet
 	ByID map[string]*Cluster
 }
 
-// NewClusters returns those of a fleet.
+// NewClusters returns the clusters of a fleet.
 func NewClusters(f *machine.Fleet, byID map[string]*Cluster) *Clusters {
 	e := &Clusters{Fleet: f, ByID: map[string]*Cluster{}}
 	for _, id := range slices.Sorted(maps.Keys(byID)) {
@@ -29,7 +29,7 @@ func NewClusters(f *machine.Fleet, byID map[string]*Cluster) *Clusters {
 	return e
 }
 
-// Add takes a cluster into the world.
+// Add adds a cluster to the world.
 func (e *Clusters) Add(id string, c *Cluster) {
 	c.all = e
 	e.ByID[id] = c
@@ -44,7 +44,7 @@ func (e *Clusters) List() []*Cluster {
 	return out
 }
 
-// alive reports whether a member runs, whether or not it has a quorum.
+// alive reports whether a member runs, with or without a quorum.
 func (e *Clusters) alive(mb *Member) bool {
 	if mb.Host == ExternalHost {
 		return true
@@ -63,8 +63,8 @@ func (e *Clusters) alive(mb *Member) bool {
 // ExternalHost is the host of members of an etcd that is not in the world.
 const ExternalHost = "external"
 
-// At returns the cluster that answers at an endpoint, as a host dials it. An
-// endpoint that is no host's is an external etcd, which always works.
+// At returns the cluster that answers at an endpoint, as a host dials it. An endpoint of no
+// host is an external etcd, which always works.
 func (e *Clusters) At(m *machine.Machine, endpoint string, all []string) (*Cluster, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Hostname() == "" {
@@ -112,7 +112,7 @@ func (e *Clusters) External(endpoints []string) *Cluster {
 	return c
 }
 
-// StorageOf returns the etcd cluster that an API server stores its objects in.
+// StorageOf returns the etcd cluster in which an API server stores its objects.
 func (e *Clusters) StorageOf(m *machine.Machine, p *staticpod.Manifest) (*Cluster, error) {
 	endpoints := strings.Split(p.Flag("etcd-servers", ""), ",")
 	if file, ok := p.Arg("etcd-certfile"); ok {
@@ -132,7 +132,7 @@ func (e *Clusters) StorageOf(m *machine.Machine, p *staticpod.Manifest) (*Cluste
 	return nil, last
 }
 
-// ForgetDead drops the clusters of which no host has a member's data in its place.
+// ForgetDead drops the clusters without a member's data on any host.
 func (e *Clusters) ForgetDead() {
 	for _, c := range e.List() {
 		dead := len(c.Members) > 0
@@ -171,8 +171,8 @@ func (e *Clusters) WithNode(node string) *Cluster {
 	return nil
 }
 
-// Revision is etcd's: leases see to it that it grows with time.
+// Revision returns etcd's revision: because of leases it grows with time.
 func (e *Clusters) Revision() int64 { return 1 + int64(e.Now.Sub(Epoch)/time.Second) }
 
-// Epoch is when a new world begins.
+// Epoch is the time at which a new world begins.
 var Epoch = time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC)

@@ -1,4 +1,4 @@
-// Package etcd is the simulated etcd clusters: founding and joining, learners, quorum and
-// leadership, refusals of unsafe changes, alarms and snapshots. What is stored in them is
-// package store's, and is not interpreted here.
+// Package etcd is the simulated etcd clusters: bootstrap and joining, learners, quorum and
+// leadership, refusals of unsafe changes, alarms and snapshots. The data stored in them
+// belongs to package store, and is not interpreted here.
 package etcd

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// ErrNoSpace is what etcd answers to a write while a member has no space.
+// ErrNoSpace is etcd's answer to a write while a member has no space.
 var ErrNoSpace = errors.New("etcdserver: mvcc: database space exceeded")
 
 // Alarms of etcd.
@@ -15,30 +15,30 @@ const (
 	AlarmCorrupt = "CORRUPT"
 )
 
-// Armed reports whether some member has the alarm.
+// Armed reports whether any member has the alarm.
 func (c *Cluster) Armed(alarm string) bool {
 	return slices.ContainsFunc(c.Members, func(mb *Member) bool { return slices.Contains(mb.Alarms, alarm) })
 }
 
-// size returns what of a database is in use, in bytes: pages that grow with the objects,
-// and what of the past was not compacted yet.
+// size returns the used part of a database, in bytes: pages that grow with the objects, and
+// history that is not compacted yet.
 func (c *Cluster) size() int64 {
 	return int64(4+len(c.Objects)+len(c.Nodes)+len(c.Pods))*4096 + c.History
 }
 
-// compactInterval is how long API servers keep the past
-// (kube-apiserver: etcd-compaction-interval).
+// compactInterval is how long API servers keep history (kube-apiserver:
+// etcd-compaction-interval).
 const compactInterval = 5 * time.Minute
 
-// CompactDue lets API servers drop the past. They agree on who does it by a
-// write, which etcd refuses while it has no space.
+// CompactDue lets API servers compact history when it is due. They agree on which one does
+// it by a write, which etcd refuses while it has no space.
 func (c *Cluster) CompactDue() {
 	if c.History > 0 && c.all.Now.Sub(c.Since) >= compactInterval && !c.Armed(AlarmNoSpace) && !c.Armed(AlarmCorrupt) && c.HasQuorum() {
 		c.Compact()
 	}
 }
 
-// Compact makes the past garbage, which a member has until it is defragmented.
+// Compact turns history into garbage, which a member has until it is defragmented.
 func (c *Cluster) Compact() {
 	for _, mb := range c.Members {
 		mb.Garbage += c.History
@@ -46,7 +46,7 @@ func (c *Cluster) Compact() {
 	c.History, c.Since = 0, time.Time{}
 }
 
-// Defragment frees the space that a member does not use.
+// Defragment releases the unused space of a member.
 func (c *Cluster) Defragment(id string) error {
 	mb := c.Member(id)
 	if mb == nil || !c.all.alive(mb) {
@@ -56,7 +56,7 @@ func (c *Cluster) Defragment(id string) error {
 	return nil
 }
 
-// Disarm clears an alarm. A member that is still full raises it again, as etcd's does with
+// Disarm clears an alarm. A member that is still full raises it again, as real etcd does on
 // the next write.
 func (c *Cluster) Disarm(id, alarm string) error {
 	mb := c.Member(id)

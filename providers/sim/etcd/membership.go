@@ -8,7 +8,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// What etcd answers.
+// The answers of etcd.
 var (
 	errTooManyLearners = errors.New("etcdserver: too many learner members in cluster")
 	errNotLearnerReady = errors.New("etcdserver: can only promote a learner member which is in sync with leader")
@@ -51,7 +51,7 @@ func (c *Cluster) Promote(id string) error {
 	return nil
 }
 
-// Remove removes a member where that leaves a quorum of those that run.
+// Remove removes a member if the remaining ones that run are a quorum.
 func (c *Cluster) Remove(id string) error {
 	mb := c.Member(id)
 	if mb == nil {
@@ -66,7 +66,7 @@ func (c *Cluster) Remove(id string) error {
 	return nil
 }
 
-// MoveLeader hands leadership to a voter.
+// MoveLeader moves leadership to a voter.
 func (c *Cluster) MoveLeader(to string) error {
 	mb := c.Member(to)
 	if mb == nil || mb.Learner || !c.all.alive(mb) {
@@ -99,7 +99,7 @@ func (c *Cluster) checkRemoval(mb *Member) error {
 	return nil
 }
 
-// Reports returns the members with their health, as one that has a quorum reports them.
+// Reports returns the members with their health, as reported by one with a quorum.
 func (c *Cluster) Reports() []state.EtcdMember {
 	leader := c.currentLeader()
 	var out []state.EtcdMember
@@ -115,7 +115,7 @@ func (c *Cluster) Reports() []state.EtcdMember {
 	return out
 }
 
-// LocalReports returns the members without a quorum, with what those that answer have.
+// LocalReports returns the members without a quorum, with the data of those that answer.
 func (c *Cluster) LocalReports() []state.EtcdMember {
 	var out []state.EtcdMember
 	for _, mb := range c.Members {
@@ -129,7 +129,7 @@ func (c *Cluster) LocalReports() []state.EtcdMember {
 	return out
 }
 
-// report returns what every member knows of a member.
+// report returns the part of a member that every member knows.
 func (mb *Member) report() state.EtcdMember {
 	return state.EtcdMember{ID: mb.ID, Name: mb.Name, PeerURLs: []string{mb.PeerURL}, ClientURLs: slices.Clone(mb.ClientURLs), Learner: mb.Learner}
 }

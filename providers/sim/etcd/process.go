@@ -21,14 +21,14 @@ type Process struct {
 	manifest *staticpod.Manifest
 }
 
-// ProcessOn returns the etcd that runs on a machine; false where none does.
+// ProcessOn returns the etcd that runs on a machine; false if none does.
 func (e *Clusters) ProcessOn(m *machine.Machine) (Process, bool) {
 	running, p := m.Processes().Pod(staticpod.Etcd)
 	return Process{e, m, running, p}, running != nil
 }
 
-// Step lets an etcd found its cluster or join it. It reports whether anything changed, and
-// whether nothing more will come of this machine alone.
+// Step lets an etcd bootstrap its cluster or join it. It reports whether anything changed,
+// and whether this machine alone will cause no further change.
 func (ep Process) Step() (changed, done bool) {
 	if mb := ep.Member(); mb != nil {
 		return false, ep.Cluster().publish(ep.pod, mb)
@@ -63,7 +63,7 @@ func (ep Process) Cluster() *Cluster {
 	return ep.all.ByID[f.Member.Cluster]
 }
 
-// Removed reports whether the data is of a member that its cluster does not have any more.
+// Removed reports whether the data belongs to a member that was removed from its cluster.
 func (ep Process) Removed() bool {
 	f := ep.m.File(ep.manifest.DataFolder)
 	return f != nil && f.Member != nil && ep.Member() == nil
@@ -71,7 +71,7 @@ func (ep Process) Removed() bool {
 
 // Renumber gives the member another ID, as if it had been removed and had joined again.
 func (ep Process) Renumber(id string) {
-	data, mb := *ep.m.File(ep.manifest.DataFolder), ep.Member() // files are never changed: others may hold the same one
+	data, mb := *ep.m.File(ep.manifest.DataFolder), ep.Member() // files are immutable: others may hold the same one
 	data.Member = &file.EtcdData{Cluster: data.Member.Cluster, ID: id}
 	mb.ID = id
 	ep.m.Put(ep.manifest.DataFolder, &data)
@@ -98,7 +98,7 @@ func (ep Process) checkFiles() error {
 	return nil
 }
 
-// found makes a cluster of one member, or of those that initial-cluster names.
+// found bootstraps a cluster of one member, or of those in initial-cluster.
 func (ep Process) found() bool {
 	initial := ep.initialCluster()
 	own := ep.manifest.Flag("initial-advertise-peer-urls", "")
@@ -139,7 +139,7 @@ func (ep Process) join() bool {
 	return false
 }
 
-// trustsPeers reports whether a new member and those that run trust each other.
+// trustsPeers reports whether a new member and the running ones trust each other.
 func (ep Process) trustsPeers(c *Cluster) bool {
 	file, ok := ep.manifest.Arg("peer-cert-file")
 	if !ok {

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// snapshotHead begins a snapshot of the simulator's; no real database begins so.
+// snapshotHead is the beginning of a simulated snapshot; no real database begins like this.
 const snapshotHead = "kubewright simulated etcd snapshot 1\n"
 
 // snapshotPage divides the size of a database, as etcd's pages do.
 const snapshotPage = 512
 
-// Snapshot returns a cluster's data with its hash behind it. Membership is not in
-// it: a restore names the members.
+// Snapshot returns a cluster's data followed by its hash. It has no membership: a restore
+// names the members.
 func (c *Cluster) Snapshot() ([]byte, error) {
 	data := *c
 	data.Members, data.Leader, data.Revision = nil, "", 0
@@ -31,8 +31,8 @@ func (c *Cluster) Snapshot() ([]byte, error) {
 	return append(b, sum[:]...), nil
 }
 
-// SnapshotSource returns the first voter that runs, is not corrupt and does not lead,
-// or the leader.
+// SnapshotSource returns the first voter that runs, is not corrupt and does not lead, or
+// the leader.
 func (c *Cluster) SnapshotSource() *Member {
 	leader := c.currentLeader()
 	usable := slices.DeleteFunc(c.Voters(), func(mb *Member) bool { return !c.all.alive(mb) || slices.Contains(mb.Alarms, AlarmCorrupt) })
@@ -47,7 +47,7 @@ func (c *Cluster) SnapshotSource() *Member {
 	return usable[0]
 }
 
-// ReadSnapshot returns the cluster that a snapshot holds, without members.
+// ReadSnapshot returns the cluster in a snapshot, without members.
 func ReadSnapshot(snapshot []byte) (*Cluster, error) {
 	end := len(snapshot) - sha256.Size
 	if end < 0 {

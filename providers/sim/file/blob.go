@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Blob is content in the world's file: text as it is, anything else in base64.
+// Blob is content in the world's file: text unchanged, anything else in base64.
 type Blob string
 
 const blobBase64 = "base64:"

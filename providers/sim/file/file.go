@@ -8,15 +8,16 @@ import (
 	"time"
 )
 
-// File is what stands at one path. Defaults are left out: a regular file, mode
-// 0644 (0755 of a directory), owner root:root.
+// File is the content at one path. Defaults are omitted: a regular file, mode 0644 (0755 of
+// a directory), owner root:root.
 type File struct {
 	Type  string `json:"type,omitempty"` // "" for a regular file, directory, link
 	Mode  string `json:"mode,omitempty"`
 	Owner string `json:"owner,omitempty"`
 	// Modified is when a record or link was written.
 	Modified time.Time `json:"modified,omitzero"`
-	// SHA256 is of the content; the world holds the bytes unless they are opaque.
+	// SHA256 is the digest of the content; the world holds the bytes unless they are
+	// opaque.
 	SHA256 string `json:"sha256,omitempty"`
 	Size   int64  `json:"size,omitempty"`
 	Link   string `json:"link,omitempty"`
@@ -86,10 +87,10 @@ func Digest(content []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// MaxKept bounds the content that is kept; longer ones are their digest.
+// MaxKept bounds the content that is kept; longer content is only a digest.
 const MaxKept = 1 << 20
 
-// Clean is path.Clean with /var/run resolved, as on every present system.
+// Clean is path.Clean with /var/run resolved, as on every current system.
 func Clean(p string) string {
 	if !strings.HasPrefix(p, "/") || strings.HasSuffix(p, "/") || strings.Contains(p, "//") || strings.Contains(p, "/.") {
 		p = path.Clean("/" + p) // most paths are clean already
@@ -114,13 +115,13 @@ func Parent(p string) string {
 	return p[:i]
 }
 
-// Opaque returns a file known by its digest only.
+// Opaque returns a file of which only the digest is known.
 func Opaque(what, mode string) *File {
 	f := File{SHA256: Digest([]byte(what)), Size: int64(1000 * len(what))}
 	return f.WithAccess(mode, "")
 }
 
-// Same reports whether two files are equal but for the time of their last change.
+// Same reports whether two files are equal except for the time of their last change.
 func Same(a, b *File) bool {
 	return a.Type == b.Type && a.EffectiveMode() == b.EffectiveMode() && a.EffectiveOwner() == b.EffectiveOwner() &&
 		a.SHA256 == b.SHA256 && a.Link == b.Link && a.Gone == b.Gone

@@ -12,9 +12,9 @@ import (
 	"github.com/kubewright/kubewright/state/kubeconfig"
 )
 
-// Import turns PEM or a kubeconfig of the operator's into a record, which
-// holds no key material. It is nil for anything else. Who signed a certificate
-// shows when its CA is among cas, or in the same kubeconfig.
+// Import turns the operator's PEM or kubeconfig into a record, which holds no key material.
+// It is nil for anything else. The signer of a certificate is known if its CA is among cas,
+// or in the same kubeconfig.
 func Import(content []byte, cas []*x509.Certificate) (*Record, error) {
 	if r := Decode(content); r != nil {
 		return r, nil
@@ -37,7 +37,7 @@ func Import(content []byte, cas []*x509.Certificate) (*Record, error) {
 	return ImportKubeconfig(content)
 }
 
-// add takes one PEM block into the record.
+// add adds one PEM block to the record.
 func (r *Record) add(block *pem.Block, cas []*x509.Certificate) error {
 	switch block.Type {
 	case "CERTIFICATE":
@@ -104,7 +104,7 @@ func CAs(content []byte) []*x509.Certificate {
 	return out
 }
 
-// ImportKubeconfig reads a kubeconfig's present context, without its key.
+// ImportKubeconfig reads a kubeconfig's current context, without its key.
 func ImportKubeconfig(content []byte) (*Record, error) {
 	tree, err := ParseYAML(content)
 	if err != nil || tree["kind"] != "Config" {

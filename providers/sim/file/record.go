@@ -8,14 +8,14 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Record stands for key material, certificates and kubeconfigs.
+// Record takes the place of key material, certificates and kubeconfigs.
 type Record struct {
 	Certificates []state.CertificateInfo `json:"certificates,omitempty"`
 	// Key is the digest of the public half of the private key in the file.
 	Key string `json:"key,omitempty"`
 	// Public is the digest of a public key.
 	Public string `json:"public,omitempty"`
-	// Further are those behind it in the same file.
+	// Further are the digests of later public keys in the same file.
 	Further    []string              `json:"further,omitempty"`
 	Kubeconfig *state.KubeconfigInfo `json:"kubeconfig,omitempty"`
 	// ClientKey is the digest of a kubeconfig's inlined key.
@@ -24,19 +24,19 @@ type Record struct {
 	Foreign []string `json:"foreign,omitempty"`
 	// Token is a kubeconfig's bootstrap token.
 	Token string `json:"token,omitempty"`
-	// PEM is the text of a CA's certificate that an operator gave: it is public, and
-	// whoever adopts the cluster reads it.
+	// PEM is the certificate of a CA that an operator gave, as text: it is public, and is
+	// read when the cluster is adopted.
 	PEM string `json:"pem,omitempty"`
 }
 
-// Records are shown to whoever reads the file in an armour, so that content
-// that travelled through memory becomes the same record again.
+// The armour in which readers of a file see a record, so that content that travelled
+// through memory becomes the same record again.
 const (
 	armourHead = "-----BEGIN SIMULATED RECORD-----\n"
 	armourFoot = "\n-----END SIMULATED RECORD-----\n"
 )
 
-// Encode returns the record as content of a file.
+// Encode returns the record as file content.
 func (r *Record) Encode() []byte {
 	body, err := json.Marshal(r)
 	if err != nil {
@@ -45,8 +45,8 @@ func (r *Record) Encode() []byte {
 	return []byte(armourHead + base64.StdEncoding.EncodeToString(body) + armourFoot)
 }
 
-// Decode reads what encode wrote; several records in one content become
-// one, as certificates of a bundle do.
+// Decode parses the output of Encode; several records in one content become one, like the
+// certificates of a bundle.
 func Decode(content []byte) *Record {
 	var out *Record
 	for {

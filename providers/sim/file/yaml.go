@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ParseYAML reads a document into a tree whose numbers keep their digits.
+// ParseYAML parses a document into a tree whose numbers keep their digits.
 func ParseYAML(content []byte) (map[string]any, error) {
 	asJSON, err := yaml.YAMLToJSON(content)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// bootstraps reports whether the kubelet requests a client certificate: it has no kubeconfig or,
-// where there is a bootstrap kubeconfig, none with a valid certificate (the kubelet's
-// isClientConfigStillValid, v1.36.3).
+// bootstraps reports whether the kubelet requests a client certificate: it has no
+// kubeconfig or, if there is a bootstrap kubeconfig, none with a valid certificate (the
+// kubelet's isClientConfigStillValid, v1.36.3).
 func (kl Kubelet) bootstraps(conf *file.File) bool {
 	if conf == nil || conf.Record == nil || conf.Record.Kubeconfig == nil || kl.m.Resolve(bootstrapConf) == nil {
 		return conf == nil
@@ -48,8 +48,8 @@ func (kl Kubelet) bootstrap(name string) error {
 	return nil
 }
 
-// rotationDue reports whether a kubelet has no certificate of its own yet, or
-// one past four fifths of its lifetime.
+// rotationDue reports whether a kubelet has no certificate of its own yet, or one past four
+// fifths of its lifetime.
 func (kl Kubelet) rotationDue() bool {
 	f := kl.m.Resolve(kubeletClient)
 	if f == nil || f.Record == nil || len(f.Record.Certificates) == 0 {
@@ -71,7 +71,7 @@ func (kl Kubelet) rotate(c *etcd.Cluster) bool {
 	return kl.signClient(c, kl.m.Kubelet.Node) == nil
 }
 
-// signClient lets the cluster's controller manager sign a kubelet's client certificate.
+// signClient has the cluster's controller manager sign a kubelet's client certificate.
 func (kl Kubelet) signClient(c *etcd.Cluster, name string) error {
 	signer, base := kl.servers.API(c).Signer()
 	if signer == nil {
@@ -106,8 +106,8 @@ func (kl Kubelet) selfSign() {
 	kl.m.Put(kubeletPKI+"/kubelet.key", file.OfRecord(&file.Record{Key: key}, "0600", ""))
 }
 
-// clientExpired reports whether the client certificate of a kubelet's kubeconfig is
-// expired: it does not start with it.
+// clientExpired reports whether the client certificate of a kubelet's kubeconfig has
+// expired: the kubelet does not start with it.
 func (kl Kubelet) clientExpired() bool {
 	conf := kl.m.Resolve(KubeletConf)
 	if conf.Record == nil || conf.Record.Kubeconfig == nil {
@@ -121,7 +121,7 @@ func (kl Kubelet) clientExpired() bool {
 	return c != nil && kl.m.Clock().After(c.NotAfter)
 }
 
-// takeOver replaces the kubelet's own certificate by that of its kubeconfig where its own has
+// takeOver replaces the kubelet's own certificate by that of its kubeconfig if its own has
 // expired or was removed (client-go, util/certificate).
 func (kl Kubelet) takeOver() {
 	conf, own := kl.m.Resolve(KubeletConf), kl.m.Resolve(kubeletClient)
@@ -129,8 +129,8 @@ func (kl Kubelet) takeOver() {
 		return
 	}
 	if own == nil {
-		// The founder's requests one at once, if a CA can sign it; a kubelet that had one
-		// before waits until rotation is due.
+		// The first control plane's kubelet requests one at once, if a CA can sign it; a
+		// kubelet that had one before waits until rotation is due.
 		before := slices.ContainsFunc(kl.m.Children(kubeletPKI), func(p string) bool { return strings.Contains(p, "kubelet-client-") })
 		if !before && kl.servers.HasKey(conf.Record.Kubeconfig.CAKeyDigests()) {
 			return

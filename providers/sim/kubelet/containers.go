@@ -16,9 +16,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// startPod starts the container of a static pod, and keeps what is only read at the start:
-// the kubeconfig of a controller manager or scheduler (client-go loads inlined credentials
-// once).
+// startPod starts the container of a static pod, and records what is read only at the
+// start: the kubeconfig of a controller manager or scheduler (client-go loads inlined
+// credentials once).
 func (kl Kubelet) startPod(p *machine.StaticPod) {
 	p.Started, p.Conf, p.Published = kl.servers.Now, nil, false
 	kl.m.Wake()
@@ -43,7 +43,7 @@ func (kl Kubelet) startAgain(p *machine.StaticPod) bool {
 	return true
 }
 
-// Started returns when processes that run were started.
+// Started returns the start times of running processes.
 func (kl Kubelet) Started(list []state.Process) map[string]time.Time {
 	out := map[string]time.Time{}
 	for _, p := range list {
@@ -80,7 +80,7 @@ func (kl Kubelet) Restart(op planner.RestartProcess) bool {
 	return true
 }
 
-// syncPods runs the static pods of the manifests folder and no others.
+// syncPods runs exactly the static pods of the manifests folder.
 func (kl Kubelet) syncPods() bool {
 	folder := kl.m.Processes().KubeletConfig().Get("staticPodPath").AsString()
 	if folder == "" && len(kl.m.Pods) == 0 || !kl.m.Systemd().Active("containerd") {
@@ -135,12 +135,13 @@ func (kl Kubelet) syncPod(name, digest, path string) bool {
 	return true
 }
 
-// startTrust are the flags with CAs that components read only when they start.
+// startTrust are the flags with CAs that components read only at their start.
 var startTrust = []string{"trusted-ca-file", "peer-trusted-ca-file", "etcd-cafile", "root-ca-file"}
 
-// readTrust reads the CAs that a component trusts from its start on. The component exits where
-// a file of its flags is missing; a file that is removed later does not stop it. A controller
-// manager exits if its signing CA is a bundle (pkg/controller/certificates/signer).
+// readTrust reads the CAs that a component trusts from its start on. The component exits if
+// a file of its flags is missing; the later removal of a file does not stop it. A
+// controller manager exits if its signing CA is a bundle
+// (pkg/controller/certificates/signer).
 func (kl Kubelet) readTrust(p *machine.StaticPod) {
 	p.Trusts, p.Exited = nil, ""
 	manifest := kl.servers.Manifest(p.Manifest)

@@ -11,8 +11,7 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/machine"
 )
 
-// runDaemonSets starts the pods of the API's DaemonSets, and makes on the host what they
-// make there.
+// runDaemonSets starts the pods of the API's DaemonSets, with their changes to the host.
 func (kl Kubelet) runDaemonSets(c *etcd.Cluster) bool {
 	changed := false
 	for _, key := range c.Keys("apps/v1/DaemonSet/") {
@@ -34,8 +33,8 @@ func (kl Kubelet) runDaemonSets(c *etcd.Cluster) bool {
 	return changed
 }
 
-// runNetwork makes what a network addon makes on a host. A DaemonSet is one if it mounts the
-// folder of CNI configurations.
+// runNetwork makes the changes of a network addon on a host. A DaemonSet is one if it
+// mounts the folder of CNI configurations.
 func (kl Kubelet) runNetwork(name string, hostPaths []string) {
 	network := slices.Contains(hostPaths, apiserver.CNIFolder)
 	for _, p := range hostPaths {

@@ -1,4 +1,4 @@
-// Package kubelet is the kubelets of simulated machines: their start, static pods, bootstrap,
-// certificates and DaemonSets. It does one step at a time when it is told to; when that is,
-// is the world's.
+// Package kubelet is the kubelets of simulated machines: their start, static pods,
+// bootstrap, certificates and DaemonSets. It does one step per call; the world decides
+// when.
 package kubelet

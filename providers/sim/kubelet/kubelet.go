@@ -29,7 +29,7 @@ type Kubelet struct {
 func On(s *apiserver.Servers, m *machine.Machine) Kubelet { return Kubelet{s, m} }
 
 // Fault returns why an active kubelet does not run, or "". systemd restarts it, so it comes
-// up as soon as the cause is gone.
+// up once the cause is gone.
 func (kl Kubelet) Fault() string {
 	if kl.m.Kubelet != nil && kl.m.Kubelet.Up {
 		return ""
@@ -64,7 +64,7 @@ func (kl Kubelet) Fault() string {
 	return ""
 }
 
-// failsOnSwap reports whether a kubelet which starts refuses swap. Its flag counts before its file.
+// failsOnSwap reports whether a starting kubelet refuses swap. Its flag overrides its file.
 func (kl Kubelet) failsOnSwap(tree state.Value) bool {
 	if on, err := strconv.ParseBool(staticpod.FlagIn(kl.servers.Content(kl.m.Resolve(kubeletFlags)), "fail-swap-on")); err == nil {
 		return on
@@ -72,8 +72,8 @@ func (kl Kubelet) failsOnSwap(tree state.Value) bool {
 	return !tree.Get("failSwapOn").Equal(state.Bool(false))
 }
 
-// Step does the next step of everything on the machine. It reports whether anything changed,
-// and whether nothing changes by itself from now on.
+// Step does the next step of everything on the machine. It reports whether anything
+// changed, and whether nothing changes by itself from now on.
 func (kl Kubelet) Step() (changed, done bool) {
 	if kl.m.Off || kl.m.Kubelet == nil || !kl.m.Systemd().Active("kubelet") {
 		return false, true
@@ -107,7 +107,7 @@ func (kl Kubelet) start() {
 	if conf := kl.m.Resolve(KubeletConf); conf.IsRegular() && conf.Record != nil && conf.Record.Kubeconfig != nil {
 		k.Trusts = conf.Record.Kubeconfig.CAs
 	}
-	// What the kubelet sets unless protectKernelDefaults forbids it (pkg/kubelet/cm).
+	// The kubelet sets these unless protectKernelDefaults forbids it (pkg/kubelet/cm).
 	kl.m.Kernel().Tune(map[string]string{
 		"kernel.panic": "10", "kernel.panic_on_oops": "1", "vm.overcommit_memory": "1", "vm.panic_on_oom": "0",
 		"kernel.keys.root_maxkeys": "1000000", "kernel.keys.root_maxbytes": "25000000",
@@ -125,7 +125,7 @@ func (kl Kubelet) start() {
 	for _, name := range []string{"cpu_manager_state", "memory_manager_state"} {
 		kl.m.Put("/var/lib/kubelet/"+name, file.Opaque(name, "0600"))
 	}
-	// For a graceful shutdown it makes logind wait (pkg/kubelet/nodeshutdown/systemd).
+	// For a graceful shutdown the kubelet delays logind (pkg/kubelet/nodeshutdown/systemd).
 	if grace := kl.m.Processes().KubeletConfig().Get("shutdownGracePeriod").AsString(); grace != "" && grace != "0s" {
 		kl.m.Put("/etc/systemd/logind.conf.d/99-kubelet.conf", file.Opaque("99-kubelet.conf", "0644"))
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/store"
 )
 
-// stepNode does what the kubelet does for its Node: credentials, registration, rotation,
+// stepNode does the kubelet's work for its Node: credentials, registration, rotation,
 // DaemonSets.
 func (kl Kubelet) stepNode() (changed, done bool) {
 	k := kl.m.Kubelet
@@ -40,7 +40,7 @@ func (kl Kubelet) stepNode() (changed, done bool) {
 	return changed, true
 }
 
-// register bootstraps if necessary, and makes the Node.
+// register bootstraps if necessary, and creates the Node.
 func (kl Kubelet) register() error {
 	name := kl.m.Processes().NodeName()
 	conf := kl.m.Resolve(KubeletConf)

@@ -37,8 +37,8 @@ func (cs Certificates) KeyDigests(path string) []string {
 	return out
 }
 
-// Verify returns why a client on the machine that trusts these CAs refuses a certificate, or
-// nil. An expired CA is not trusted (crypto/x509).
+// Verify returns why a client on the machine that trusts these CAs refuses a certificate,
+// or nil. An expired CA is not trusted (crypto/x509).
 func (cs Certificates) Verify(cas []state.CertificateInfo, c *state.CertificateInfo) error {
 	err := errors.New("x509: certificate signed by unknown authority")
 	for i := range cas {
@@ -53,7 +53,7 @@ func (cs Certificates) Verify(cas []state.CertificateInfo, c *state.CertificateI
 	return err
 }
 
-// PublicKeys returns the identities of the public keys in a file, or of its private one.
+// PublicKeys returns the identities of the public keys in a file, or of its private key.
 func (cs Certificates) PublicKeys(path string) []string {
 	f := cs.m.Resolve(file.Clean(path))
 	switch {
@@ -74,7 +74,7 @@ func (cs Certificates) IssuedBy(path string, cas []string) bool {
 	return slices.Contains(cas, f.Record.Certificates[0].IssuerKeyDigest)
 }
 
-// At returns the first certificate of a file, checked as its user would.
+// At returns the first certificate of a file, with the checks that its user makes.
 func (cs Certificates) At(certFile, keyFile string) (*state.CertificateInfo, error) {
 	f := cs.m.Resolve(file.Clean(certFile))
 	if f == nil || f.Record == nil || len(f.Record.Certificates) == 0 {
@@ -90,7 +90,7 @@ func (cs Certificates) At(certFile, keyFile string) (*state.CertificateInfo, err
 	return c, cs.CheckTime(c)
 }
 
-// CheckTime checks a certificate's time.
+// CheckTime checks a certificate's validity period.
 func (cs Certificates) CheckTime(c *state.CertificateInfo) error {
 	switch now := cs.m.Clock(); {
 	case now.Before(c.NotBefore):
@@ -101,11 +101,11 @@ func (cs Certificates) CheckTime(c *state.CertificateInfo) error {
 	return nil
 }
 
-// Timestamp returns a time as the API writes it.
+// Timestamp returns a time in the format of the API.
 func Timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// PathIfPresent returns the path of a key, or "" where that was removed: a running component
-// has read it already.
+// PathIfPresent returns the path of a key, or "" if the file was removed: a running
+// component has read it already.
 func (cs Certificates) PathIfPresent(path string) string {
 	if cs.m.Resolve(file.Clean(path)) == nil {
 		return ""
@@ -113,13 +113,13 @@ func (cs Certificates) PathIfPresent(path string) string {
 	return path
 }
 
-// StillTrusts is Trusts for a component that runs: it keeps using a file that was removed
+// StillTrusts is Trusts for a running component: it keeps using a file that was removed
 // after its start.
 func (cs Certificates) StillTrusts(caFile string, c *state.CertificateInfo) bool {
 	return cs.m.Resolve(file.Clean(caFile)) == nil || cs.Trusts(caFile, c)
 }
 
-// Trusts reports whether the CA file on a host holds the certificate's issuer.
+// Trusts reports whether the CA file on a host has the certificate's issuer.
 func (cs Certificates) Trusts(caFile string, c *state.CertificateInfo) bool {
 	f := cs.m.Resolve(file.Clean(caFile))
 	if f == nil || f.Record == nil {
@@ -145,7 +145,7 @@ func (cs Certificates) OfKubeconfig(k *state.KubeconfigInfo) *state.CertificateI
 	return c
 }
 
-// HasKey reports whether the key of one of the CAs lies on some host.
+// HasKey reports whether any host has the key of one of the CAs.
 func (fl *Fleet) HasKey(cas []string) bool {
 	for _, m := range fl.Hosts {
 		for _, f := range m.Files {
@@ -157,7 +157,7 @@ func (fl *Fleet) HasKey(cas []string) bool {
 	return false
 }
 
-// Backdate is how far before now certificates begin, as kubeadm's do.
+// Backdate is how long before now certificates begin, as with kubeadm.
 const Backdate = 5 * time.Minute
 
 // CARecord returns a self-signed CA with the given key.

@@ -9,31 +9,31 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// Conditions are what is wrong with a host.
+// Conditions are the faulty or unusual conditions of a host.
 type Conditions struct {
 	// Unreachable: no connection can be made.
 	Unreachable bool `json:"unreachable,omitempty"`
-	// ChangedHostKey: another key than the known one is shown.
+	// ChangedHostKey: the host shows another key than the known one.
 	ChangedHostKey bool `json:"changed_host_key,omitempty"`
-	// RefusesKey: the user cannot log in with the key.
+	// RefusesKey: a login with the key is refused.
 	RefusesKey bool `json:"refuses_key,omitempty"`
-	// NoSudo: logged in, and unable to become root.
+	// NoSudo: the login works, but it cannot become root.
 	NoSudo bool `json:"no_sudo,omitempty"`
 	// DiskFull: nothing can be written.
 	DiskFull bool `json:"disk_full,omitempty"`
 	// NoRegistry: images cannot be pulled.
 	NoRegistry bool `json:"no_registry,omitempty"`
-	// NoForwarding: sshd lets no connections through to other hosts.
+	// NoForwarding: sshd forbids connections to other hosts.
 	NoForwarding bool `json:"no_forwarding,omitempty"`
 	// NoMirror: the package repository does not answer.
 	NoMirror bool `json:"no_mirror,omitempty"`
-	// NoPackages are those that the repository does not have, as NAME=VERSION.
+	// NoPackages are packages that the repository lacks, as NAME=VERSION.
 	NoPackages []string `json:"no_packages,omitempty"`
-	// NoModules are those that the kernel does not have.
+	// NoModules are modules that the kernel lacks.
 	NoModules []string `json:"no_modules,omitempty"`
-	// PackageLock is a program that works with the package manager.
+	// PackageLock is a program that uses the package manager.
 	PackageLock string `json:"package_lock,omitempty"`
-	// ForeignCluster: files of another cluster are there.
+	// ForeignCluster: the host has files of another cluster.
 	ForeignCluster bool `json:"foreign_cluster,omitempty"`
 	// Arch is another architecture than the profile's.
 	Arch string `json:"arch,omitempty"`
@@ -41,16 +41,17 @@ type Conditions struct {
 	NoSystemd bool `json:"no_systemd,omitempty"`
 	// CgroupV1: no unified hierarchy.
 	CgroupV1 bool `json:"cgroup_v1,omitempty"`
-	// CRIDisabled: containerd as Docker's package brings it, with its CRI plugin turned
-	// off, as long as no other config.toml is put there.
+	// CRIDisabled: containerd as in Docker's package, with its CRI plugin turned off until
+	// another config.toml is written.
 	CRIDisabled bool `json:"cri_disabled,omitempty"`
-	// Unprobed: the kubelet has not probed its static pods yet, and shows them as not ready.
+	// Unprobed: the kubelet has not probed its static pods yet, and reports them as not
+	// ready.
 	Unprobed bool `json:"unprobed,omitempty"`
-	// Ports are those that other programs listen on.
+	// Ports are the ports on which other programs listen.
 	Ports []int `json:"ports,omitempty"`
-	// Answers replace the host's answers to questions of preflight.
+	// Answers replace the host's answers to preflight questions.
 	Answers map[string]string `json:"answers,omitempty"`
-	// ClockSkew is host clock minus true time.
+	// ClockSkew is the host's clock minus the true time.
 	ClockSkew time.Duration `json:"clock_skew,omitempty"`
 }
 
@@ -78,7 +79,7 @@ func (m *Machine) CommandError(what string, code int, stderr string) error {
 	return &providers.CommandError{Host: m.Address, Command: what, ExitCode: code, Stderr: providers.Tail([]byte(stderr))}
 }
 
-// lacks reports whether the repository does not have a package in the version.
+// lacks reports whether the repository lacks a package in the version.
 func (c Conditions) lacks(name, version string) bool {
 	return slices.Contains(c.NoPackages, name+"="+version)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/kubewright/kubewright/state/cache"
 )
 
-// config is a configuration in YAML, or why it is none.
+// config is a configuration in YAML, or the error that it has.
 type config struct {
 	Tree state.Value
 	Err  error
@@ -62,7 +62,7 @@ func (fl *Fleet) Text(f *file.File) []byte {
 	return fl.Content(f)
 }
 
-// PodHash returns the hash by which a kubelet of a version knows a static pod.
+// PodHash returns the hash by which a kubelet of the version identifies a static pod.
 func (fl *Fleet) PodHash(running *StaticPod, name, node, kubelet string) string {
 	path := running.Path
 	if path == "" {

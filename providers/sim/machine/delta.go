@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// setFlag keeps a flag only where it differs from its default.
+// setFlag stores a flag only if it differs from its default.
 func setFlag(flags *map[string]bool, key string, value, usual bool) {
 	if value == usual {
 		delete(*flags, key)
@@ -17,7 +17,7 @@ func setFlag(flags *map[string]bool, key string, value, usual bool) {
 	(*flags)[key] = value
 }
 
-// SetText keeps a text only where it differs from its default.
+// SetText stores a text only if it differs from its default.
 func SetText(texts *map[string]string, key, value, usual string) {
 	if value == usual {
 		delete(*texts, key)

@@ -28,7 +28,8 @@ func (m *Machine) Resolve(p string) *file.File {
 	return f
 }
 
-// Follow returns what is at a path, or where a symbolic link there leads, and the path of that.
+// Follow returns the file at a path, or at the target of a symbolic link there, and its
+// path.
 func (m *Machine) Follow(p string) (*file.File, string) {
 	f := m.File(p)
 	for i := 0; f != nil && f.Type == file.Link && i < 8; i++ {
@@ -42,7 +43,7 @@ func (m *Machine) Follow(p string) (*file.File, string) {
 	return f, p
 }
 
-// Put puts a file in place, with the folders above it.
+// Put writes a file, with the folders above it.
 func (m *Machine) Put(p string, f *file.File) {
 	if p == "/" {
 		return
@@ -129,7 +130,7 @@ func (m *Machine) Children(dir string) []string {
 	return out
 }
 
-// Write puts a file in place unless an equal one is there.
+// Write writes a file unless an equal one exists.
 func (m *Machine) Write(name string, f *file.File) (bool, error) {
 	p := file.Clean(name)
 	present := m.File(p)
@@ -152,7 +153,7 @@ func (m *Machine) Write(name string, f *file.File) (bool, error) {
 	return true, nil
 }
 
-// notDirectory returns the first part of the path to p that is no folder, or "".
+// notDirectory returns the first part of the path to p that is not a folder, or "".
 func (m *Machine) notDirectory(p string) string {
 	for dir := file.Parent(p); dir != "/"; dir = file.Parent(dir) {
 		if f := m.File(dir); f != nil && !f.IsDir() {
@@ -162,7 +163,7 @@ func (m *Machine) notDirectory(p string) string {
 	return ""
 }
 
-// foreignFolder returns the first folder on the way to p that belongs to others than root, or
+// foreignFolder returns the first folder on the way to p that does not belong to root, or
 // that others can write to, or "".
 func (m *Machine) foreignFolder(p string) string {
 	for dir := file.Parent(p); dir != "/"; dir = file.Parent(dir) {

@@ -14,17 +14,17 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Time is how a world moves on.
+// Time is the progress of a world.
 type Time interface {
 	// Advance lets time pass, and the world settle.
 	Advance(d time.Duration)
-	// Settle lets everything happen that can happen at the present time.
+	// Settle lets all events of the present time happen.
 	Settle()
 }
 
-// Fleet is the machines of a world and what they share: the time, the seed that
-// everything arbitrary is derived from, the profile of new machines, and the contents of
-// files, by digest.
+// Fleet is the machines of a world and their shared data: the time, the seed from which all
+// arbitrary values are derived, the profile of new machines, and the contents of files, by
+// digest.
 type Fleet struct {
 	Seed    int64
 	Now     time.Time
@@ -33,7 +33,7 @@ type Fleet struct {
 	Blobs   map[string]file.Blob // by SHA-256
 	// Time is the world's.
 	Time Time
-	// HashPod, when set, is the kubelet's hash of a static pod.
+	// HashPod, if set, is the kubelet's hash of a static pod.
 	HashPod func(manifest []byte, path, node, kubeletVersion string) string
 
 	baselines map[Profile]*Baseline
@@ -75,7 +75,7 @@ func (fl *Fleet) Clone(hosts map[string]*Machine, blobs map[string]file.Blob) *F
 	out := *fl
 	out.Hosts, out.Blobs = hosts, blobs
 	out.Time, out.Changes = nil, nil
-	// What these hold is made once and never changed.
+	// The values are immutable, so copies of the maps suffice.
 	out.baselines, out.bases = maps.Clone(fl.baselines), maps.Clone(fl.bases)
 	out.manifests, out.configs, out.hashes = maps.Clone(fl.manifests), maps.Clone(fl.configs), maps.Clone(fl.hashes)
 	out.names, out.podHosts, out.pending = maps.Clone(fl.names), maps.Clone(fl.podHosts), maps.Clone(fl.pending)
@@ -91,8 +91,8 @@ func (fl *Fleet) SetProfile(p Profile) {
 	delete(fl.bases, nil)
 }
 
-// ForgetBaselines drops what follows from profiles: it comes back with its contents when
-// it is asked for.
+// ForgetBaselines drops the data derived from profiles: it is derived again, with its
+// contents, when needed.
 func (fl *Fleet) ForgetBaselines() {
 	fl.baselines, fl.bases = map[Profile]*Baseline{}, map[*Profile]*Baseline{}
 }
@@ -116,7 +116,7 @@ func (fl *Fleet) those(addresses []string) []*Machine {
 	return out
 }
 
-// PodsChanged keeps the fleet's record of machines that run static pods.
+// PodsChanged updates the fleet's index of machines that run static pods.
 func (m *Machine) PodsChanged() {
 	if len(m.Pods) > 0 {
 		m.fleet.podHosts[m.Address] = true
@@ -146,7 +146,7 @@ func (fl *Fleet) Advance(d time.Duration) { fl.Time.Advance(d) }
 
 func (fl *Fleet) settle() { fl.Time.Settle() }
 
-// Derive returns hex digits that follow from the seed and the parts.
+// Derive returns hex digits derived from the seed and the parts.
 func (fl *Fleet) Derive(digits int, parts ...string) string {
 	h := sha256.New()
 	h.Write([]byte(strconv.FormatInt(fl.Seed, 10)))
@@ -157,14 +157,14 @@ func (fl *Fleet) Derive(digits int, parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))[:digits]
 }
 
-// NextNumber returns a number for something new on a host, so that what is made there
-// does not depend on what happens elsewhere at the same time.
+// NextNumber returns a number for something new on a host, so that new things there do not
+// depend on concurrent events elsewhere.
 func (m *Machine) NextNumber() string {
 	m.Made++
 	return strconv.Itoa(m.Made)
 }
 
-// Machine returns the machine at an address. A new one is made at the first request.
+// Machine returns the machine at an address, and makes it on first use.
 func (fl *Fleet) Machine(address string) *Machine {
 	m := fl.Hosts[address]
 	if m == nil {
@@ -175,7 +175,7 @@ func (fl *Fleet) Machine(address string) *Machine {
 	return m
 }
 
-// Index makes a machine known by its name and addresses.
+// Index registers a machine under its name and addresses.
 func (fl *Fleet) Index(m *Machine) {
 	for _, name := range append(m.IPs(), m.Name(), m.Address) {
 		name = state.CanonicalIP(name)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Images are those that a machine's runtime holds.
+// Images are the images in a machine's runtime.
 type Images struct{ m *Machine }
 
 // ImageStore returns the images of the machine's runtime.
@@ -41,8 +41,8 @@ func (is Images) List() []string {
 	return out
 }
 
-// LacksRuntime reports whether an endpoint is that of a runtime which simulated hosts do not have:
-// of the known runtimes they only have containerd.
+// LacksRuntime reports whether an endpoint belongs to a runtime that simulated hosts lack:
+// of the known runtimes they have only containerd.
 func LacksRuntime(socket string) bool {
 	return slices.Contains([]string{"crio.sock", "cri-dockerd.sock"}, path.Base(socket))
 }

@@ -15,7 +15,7 @@ type Kernel struct{ m *Machine }
 // Kernel returns the machine's kernel.
 func (m *Machine) Kernel() Kernel { return Kernel{m} }
 
-// SetSysctl sets a kernel parameter. It reports whether that changed.
+// SetSysctl sets a kernel parameter. It reports whether that changed anything.
 func (k Kernel) SetSysctl(name, value string) (bool, error) {
 	present, ok := k.Sysctl(name)
 	if !ok {
@@ -47,7 +47,7 @@ func (k Kernel) LoadModule(name string, load bool) (bool, error) {
 	return true, nil
 }
 
-// swapTarget is the path of a mask of the unit that turns swap on at boot.
+// swapTarget is the path of a mask for the unit that turns swap on at boot.
 const swapTarget = "/etc/systemd/system/" + planner.SwapTarget
 
 // ChangeSwap turns swap on or off, now and at boot.
@@ -61,7 +61,7 @@ func (k Kernel) ChangeSwap(op planner.Swap) bool {
 		k.m.Remove(swapTarget)
 		changed = true
 	}
-	// Turned on again as configured in fstab: nothing happens where it has no swap.
+	// Turned on again as configured in fstab: without swap there nothing happens.
 	if k.Swap() == op.On || op.On && !k.swapConfigured() {
 		return changed
 	}
@@ -86,7 +86,7 @@ func (k Kernel) SwapAtBoot() bool {
 // Swap reports whether swap is on.
 func (k Kernel) Swap() bool { return k.m.SwapOn || k.m.HardwareProfile().Swap && !k.m.SwapOff }
 
-// Sysctl returns a kernel parameter; false where the kernel does not have it.
+// Sysctl returns a kernel parameter; false if the kernel lacks it.
 func (k Kernel) Sysctl(name string) (string, bool) {
 	if strings.HasPrefix(name, "net.bridge.") && !k.Module("br_netfilter") {
 		return "", false
@@ -109,7 +109,7 @@ func (k Kernel) Module(name string) bool {
 	return k.m.Baseline().Modules[name]
 }
 
-// bootKernel loads modules and sets kernel parameters as files say.
+// bootKernel loads modules and sets kernel parameters according to files.
 func (k Kernel) bootKernel() {
 	for _, p := range k.m.Children("/etc/modules-load.d") {
 		for line := range strings.Lines(string(k.m.fleet.Content(k.m.Resolve(p)))) {
@@ -128,7 +128,7 @@ func (k Kernel) bootKernel() {
 	}
 }
 
-// Tune sets the kernel parameters that the kernel has.
+// Tune sets those kernel parameters that the kernel has.
 func (k Kernel) Tune(sysctls map[string]string) {
 	for name, value := range sysctls {
 		if _, has := k.Sysctl(name); has {

@@ -10,9 +10,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Machine is a simulated host: what differs from the baseline of its profile.
+// Machine is a simulated host: its differences from the baseline of its profile.
 type Machine struct {
-	// Address is where the machine is reached.
+	// Address is the address at which the machine is reached.
 	Address string `json:"-"`
 	fleet   *Fleet
 
@@ -27,26 +27,27 @@ type Machine struct {
 	Installed int `json:"installed,omitempty"`
 
 	Marks *state.Marks `json:"marks,omitempty"`
-	// Token is the highest run token seen, Lineage that of its state.
+	// Token is the highest run token seen, Lineage the lineage of its state.
 	Token   int64  `json:"token,omitempty"`
 	Lineage string `json:"lineage,omitempty"`
-	// Run is the run that had the token first.
+	// Run is the first run that had the token.
 	Run string `json:"run,omitempty"`
 	// Unreadable names the file of the marks that is garbage.
 	Unreadable string `json:"unreadable,omitempty"`
 
-	// Deprecated are APIs that the API server here was asked for.
+	// Deprecated are the deprecated APIs that were requested from the API server here.
 	Deprecated []state.DeprecatedAPI `json:"deprecated,omitempty"`
 
 	Files    map[string]*file.File `json:"files,omitempty"`
-	Versions map[string]string     `json:"versions,omitempty"` // of binaries put there, by path
-	Before   map[string]*file.File `json:"before,omitempty"`   // kept to be put back, by path
+	Versions map[string]string     `json:"versions,omitempty"` // of installed binaries, by path
+	Before   map[string]*file.File `json:"before,omitempty"`   // preserved files, by path
 	Units    map[string]Unit       `json:"units,omitempty"`
 	Images   map[string]bool       `json:"images,omitempty"` // false: removed
 	Packages map[string]*Package   `json:"packages,omitempty"`
 	Sysctls  map[string]string     `json:"sysctls,omitempty"`
 	Modules  map[string]bool       `json:"modules,omitempty"`
-	// SwapOff reports whether swap was turned off; SwapOn that it is on although the profile has none.
+	// SwapOff reports whether swap was turned off; SwapOn that it is on although the
+	// profile has none.
 	SwapOff bool     `json:"swap_off,omitempty"`
 	SwapOn  bool     `json:"swap_on,omitempty"`
 	Mounts  []string `json:"mounts,omitempty"`
@@ -56,7 +57,7 @@ type Machine struct {
 	Kubelet *KubeletProcess       `json:"kubelet,omitempty"`
 	Pods    map[string]*StaticPod `json:"pods,omitempty"`
 	Daemons []string              `json:"daemons,omitempty"`
-	// ProxyRead identifies the configuration that kube-proxy read when it started here.
+	// ProxyRead identifies the configuration that kube-proxy read at its start here.
 	ProxyRead string `json:"proxy_read,omitempty"`
 }
 
@@ -68,8 +69,8 @@ func (m *Machine) HardwareProfile() Profile {
 	return m.fleet.Profile
 }
 
-// Baseline returns the machine's baseline. It is asked for at every file: by where the profile
-// is, which is never written to, it is found without reading all of that.
+// Baseline returns the machine's baseline. Since it is needed for every file, it is looked
+// up by the address of the immutable profile instead of its contents.
 func (m *Machine) Baseline() *Baseline {
 	b := m.fleet.bases[m.Profile]
 	if b == nil {
@@ -79,8 +80,8 @@ func (m *Machine) Baseline() *Baseline {
 	return b
 }
 
-// Name returns the host's own name: its address where that is a name,
-// otherwise one made of the address.
+// Name returns the host's own name: its address if that is a name, otherwise one derived
+// from the address.
 func (m *Machine) Name() string {
 	if m.Hostname != "" {
 		return m.Hostname
@@ -131,7 +132,7 @@ func (m *Machine) Version(program string) string {
 	return ""
 }
 
-// HasProgram reports whether a program is where units look for it.
+// HasProgram reports whether a program is at the path that units use.
 func (m *Machine) HasProgram(program string) bool {
 	return m.File("/usr/local/bin/"+program) != nil || m.File("/usr/bin/"+program) != nil
 }

@@ -4,7 +4,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// ReportedMarks returns a copy of what kubewright left on the host.
+// ReportedMarks returns a copy of kubewright's marks on the host.
 func (m *Machine) ReportedMarks() *state.Marks {
 	switch {
 	case m.Unreadable != "":
@@ -21,7 +21,7 @@ func (m *Machine) ReportedMarks() *state.Marks {
 	return &marks
 }
 
-// ForgetMarks removes what kubewright left on the machine to know it by.
+// ForgetMarks removes kubewright's marks from the machine.
 func (m *Machine) ForgetMarks() {
 	m.Marks, m.Token, m.Lineage, m.Run, m.Before, m.Unreadable = nil, 0, "", "", nil, ""
 }

@@ -13,22 +13,22 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// timePackage is how long it takes to install a package.
+// timePackage is how long the installation of a package takes.
 const timePackage = 2 * time.Second
 
-// Package is a package on a host. One that is gone hides that of the profile.
+// Package is a package on a host. A removed one hides that of the profile.
 type Package struct {
 	Version string `json:"version,omitempty"`
-	// Status is empty for one that is installed whole.
+	// Status is empty for a completely installed package.
 	Status string `json:"status,omitempty"`
 	Held   bool   `json:"held,omitempty"`
-	// Auto reports whether it came along with another one.
+	// Auto reports whether it was installed as a dependency.
 	Auto bool `json:"auto,omitempty"`
 	Gone bool `json:"gone,omitempty"`
 }
 
-// packageFiles are the files of packages, as far as anything rests on them. What
-// another package needs is in needs.
+// packageFiles are those files of packages that anything depends on. Dependencies are in
+// needs.
 var packageFiles = map[string][]string{
 	"kubelet": {
 		"/usr/bin/kubelet", "/usr/lib/systemd/system/kubelet.service", "/etc/default/kubelet",
@@ -45,13 +45,13 @@ var packageFiles = map[string][]string{
 
 var dependencies = map[string][]string{"kubelet": {"kubernetes-cni"}, "kubeadm": {"cri-tools"}, "containerd": {"runc"}}
 
-// defaultVersions are versions of packages that do not follow Kubernetes'.
+// defaultVersions are the versions of packages that are not versioned with Kubernetes.
 var defaultVersions = map[string]string{"kubernetes-cni": "1.7.1", "cri-tools": "1.36.0", "containerd": "2.1.4", "containerd.io": "2.1.4", "runc": "1.3.0"}
 
-// PackageManager is the data base of a machine's package manager.
+// PackageManager is the database of a machine's package manager.
 type PackageManager struct{ m *Machine }
 
-// PackageManager returns the data base of the machine's package manager.
+// PackageManager returns the database of the machine's package manager.
 func (m *Machine) PackageManager() PackageManager { return PackageManager{m} }
 
 // Name returns the host's package manager.
@@ -65,7 +65,7 @@ func (db PackageManager) Name() string {
 	return ""
 }
 
-// Get returns a package on the host; false when it is not there.
+// Get returns a package on the host; false if it is not there.
 func (db PackageManager) Get(name string) (Package, bool) {
 	if p, ok := db.m.Packages[name]; ok {
 		return *p, !p.Gone
@@ -84,10 +84,10 @@ func (db PackageManager) Get(name string) (Package, bool) {
 	return Package{}, false
 }
 
-// Known returns the names of all packages of which the files are known.
+// Known returns the names of all packages with known files.
 func (db PackageManager) Known() []string { return slices.Sorted(maps.Keys(packageFiles)) }
 
-// Set puts a package into the data base, and changes no files.
+// Set records a package in the database, without changing files.
 func (db PackageManager) Set(name string, p Package) {
 	delete(db.m.Packages, name)
 	if was, there := db.Get(name); there != p.Gone && (p.Gone || was == p) {
@@ -99,7 +99,7 @@ func (db PackageManager) Set(name string, p Package) {
 	db.m.Packages[name] = &p
 }
 
-// Report returns what the package manager and the repository say.
+// Report returns the answers of the package manager and the repository.
 func (db PackageManager) Report(q state.PackageQuery) state.PackageReport {
 	r := state.PackageReport{Manager: db.Name(), Installed: map[string]state.Package{}, Locked: db.m.Conditions.PackageLock}
 	if len(q.Names) == 0 || r.Manager == "" {
@@ -127,7 +127,7 @@ func (db PackageManager) Report(q state.PackageQuery) state.PackageReport {
 	return r
 }
 
-// State returns the package's state in the words of dpkg.
+// State returns the package's state in dpkg's words.
 func (p Package) State() string {
 	if p.Status == "" {
 		return "installed"
@@ -203,7 +203,7 @@ func (db PackageManager) install(op planner.Packages, p planner.Package) error {
 	return nil
 }
 
-// hasRepository reports whether the host has a repository of the version, and its key.
+// hasRepository reports whether the host has a repository for the version, and its key.
 func (db PackageManager) hasRepository(version string) bool {
 	files := map[string][]string{
 		"apt": {"/etc/apt/sources.list.d/kubernetes.list", "/etc/apt/keyrings/kubernetes-apt-keyring.asc"},
@@ -214,8 +214,7 @@ func (db PackageManager) hasRepository(version string) bool {
 	return db.m.File(files[1]) != nil && strings.Contains(repository, "/v"+minor+"/") && strings.Contains(repository, files[1])
 }
 
-// unpack puts a package's files in place and starts what it starts. Settings
-// that are there stay.
+// unpack writes a package's files and starts its services. Existing settings stay.
 func (db PackageManager) unpack(name string, p Package) {
 	if was, there := db.Get(name); there {
 		p.Held, p.Auto = was.Held, p.Auto && was.Auto
@@ -245,7 +244,7 @@ func (db PackageManager) unpack(name string, p Package) {
 	db.m.fleet.Advance(timePackage)
 }
 
-// purge takes off a package, and what came along for it and nothing needs.
+// purge removes a package, and its dependencies that nothing needs.
 func (db PackageManager) purge(name string) {
 	for _, path := range packageFiles[name] {
 		db.m.Remove(path)
@@ -260,14 +259,14 @@ func (db PackageManager) purge(name string) {
 			_, stays := db.Get(other)
 			return stays && slices.Contains(dependencies[other], need)
 		})
-		// Those of the profile were there before.
+		// Packages of the profile were there before.
 		if _, ours := db.m.Packages[need]; there && p.Auto && ours && !needed {
 			db.purge(need)
 		}
 	}
 }
 
-// Interrupt leaves the first package that is to be installed half-configured.
+// Interrupt leaves the first package of the installation half-configured.
 func (db PackageManager) Interrupt(op planner.Packages) {
 	for _, p := range op.List {
 		was, there := db.Get(p.Name)

@@ -1,6 +1,7 @@
 package machine
 
-// Boot starts a host: what only memory held is gone, what its files configure is back.
+// Boot boots a host: the contents of memory are lost, the configuration in files is
+// applied.
 func (m *Machine) Boot() {
 	m.Off = false
 	m.Boots++
@@ -19,12 +20,12 @@ func (m *Machine) Boot() {
 	m.fleet.settle()
 }
 
-// Reinstall makes the machine what it was before anything was done to it.
+// Reinstall resets the machine to its original state.
 func (m *Machine) Reinstall() {
 	*m = Machine{Address: m.Address, fleet: m.fleet, Profile: m.Profile, Hostname: m.Hostname, Installed: m.Installed + 1}
 }
 
-// ReplaceHardware puts another machine in the machine's place, with the same faults.
+// ReplaceHardware replaces the machine's hardware, with the same faults.
 func (m *Machine) ReplaceHardware(p Profile) {
 	*m = Machine{Address: m.Address, fleet: m.fleet, Profile: &p, Conditions: m.Conditions, Boots: m.Boots + 1}
 	m.PodsChanged()

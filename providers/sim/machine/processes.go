@@ -16,7 +16,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// KubeletProcess is a kubelet's process. It is kept while the unit is active.
+// KubeletProcess is a kubelet's process. It exists while the unit is active.
 type KubeletProcess struct {
 	// Config and Flags are digests of what it read when it started.
 	Config string `json:"config,omitempty"`
@@ -25,33 +25,33 @@ type KubeletProcess struct {
 	Started time.Time `json:"started"`
 	// Up reports whether it runs and has not exited.
 	Up bool `json:"up,omitempty"`
-	// Trusts are the CAs of the kubeconfig that it read when it started.
+	// Trusts are the CAs in the kubeconfig that it read at its start.
 	Trusts []state.CertificateInfo `json:"trusted,omitempty"`
-	// Node and Cluster are what it has registered as since it started.
+	// Node and Cluster are its registration since it started.
 	Node    string `json:"node,omitempty"`
 	Cluster string `json:"cluster,omitempty"`
 }
 
-// StaticPod is a static pod that runs.
+// StaticPod is a running static pod.
 type StaticPod struct {
-	// Manifest is the digest of the file that it was started from.
+	// Manifest is the digest of the file from which it was started.
 	Manifest string    `json:"manifest"`
-	Path     string    `json:"path,omitempty"` // where that lies, if not where kubeadm puts it
+	Path     string    `json:"path,omitempty"` // its path, if not kubeadm's
 	Started  time.Time `json:"started"`
-	// Conf is the kubeconfig that a component read when it started.
+	// Conf is the kubeconfig that a component read at its start.
 	Conf *file.Record `json:"conf,omitempty"`
-	// Trusts are the CAs, by flag, that it read when it started.
+	// Trusts are the CAs that it read at its start, by flag.
 	Trusts map[string][]string `json:"trusts,omitempty"`
 	// Exited is why it has exited; empty while it runs.
 	Exited string `json:"exited,omitempty"`
-	// Published reports of an etcd whether it has had a quorum since it was started.
+	// Published reports whether an etcd has had a quorum since its start.
 	Published bool `json:"published,omitempty"`
 }
 
-// Processes are what runs on a machine: its kubelet and the containers of static pods.
+// Processes are the processes of a machine: its kubelet and the containers of static pods.
 type Processes struct{ m *Machine }
 
-// Processes returns what runs on the machine.
+// Processes returns the machine's processes.
 func (m *Machine) Processes() Processes { return Processes{m} }
 
 // setKubelet starts or stops the kubelet's process with its unit.
@@ -82,7 +82,7 @@ func (r Processes) KubeletRuns() bool {
 	return !r.m.Off && r.m.Kubelet != nil && r.m.Kubelet.Up && r.m.Systemd().Active("kubelet")
 }
 
-// NodeName returns the name that the kubelet registers under.
+// NodeName returns the name under which the kubelet registers.
 func (r Processes) NodeName() string {
 	if name := r.KubeletFlag("hostname-override"); name != "" {
 		return name
@@ -151,8 +151,8 @@ func (r Processes) healthPort() int {
 	return 10248
 }
 
-// Version returns the version of a component that runs on a host; false when it
-// does not run, or its image has another tag than a version's.
+// Version returns the version of a component that runs on a host; false if it does not run,
+// or if its image's tag is not a version.
 func (r Processes) Version(component string) (skew.Release, bool) {
 	_, p := r.Pod(component)
 	if p == nil {
@@ -162,7 +162,8 @@ func (r Processes) Version(component string) (skew.Release, bool) {
 }
 
 // CheckSkew returns an error for a component with a newer minor version than the API server
-// here, which it is a client of. Most real ones work, and some do not: the kubelet 1.31
+// here, of which it is a client. Most real ones work, but some do not: the kubelet 1.31
+// started no pods with an API server 1.30 (kubernetes/kubernetes#127316).
 func (r Processes) CheckSkew(name string, component skew.Release) error {
 	api, known := r.Version(staticpod.APIServer)
 	if known && component.Minor > api.Minor {
@@ -171,7 +172,7 @@ func (r Processes) CheckSkew(name string, component skew.Release) error {
 	return nil
 }
 
-// RestartPods restarts the static pods whose hash differs between two versions of the kubelet.
+// RestartPods restarts the static pods whose hash differs between two kubelet versions.
 func (r Processes) RestartPods(node, before, after string) {
 	if before == after {
 		return
@@ -185,8 +186,8 @@ func (r Processes) RestartPods(node, before, after string) {
 	}
 }
 
-// ComponentAt returns the component that listens on a port; behind a load balancer that is an
-// API server.
+// ComponentAt returns the component that listens on a port; through a load balancer that is
+// an API server.
 func (r Processes) ComponentAt(port int, balanced bool) string {
 	if r.KubeletRuns() && (port == r.healthPort() || port == 10250) && !balanced {
 		return "kubelet"

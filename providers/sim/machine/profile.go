@@ -7,16 +7,16 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/file"
 )
 
-// Profile is the hardware and software of a new machine. It is comparable; the zero Profile is
-// a machine with nothing installed.
+// Profile is the hardware and software of a new machine. It is comparable; the zero Profile
+// is a machine with nothing installed.
 type Profile struct {
-	// KubeletVersion and RuntimeVersion are without the leading v; empty when not installed.
+	// KubeletVersion and RuntimeVersion are without the leading v; empty if not installed.
 	KubeletVersion string `json:"kubelet_version,omitempty"`
 	RuntimeVersion string `json:"runtime_version,omitempty"`
 	// Images reports whether the images of KubeletVersion are preloaded.
 	Images bool `json:"images,omitempty"`
-	// CNI reports whether plugins and a bridge configuration are in place, so that
-	// nodes become ready without an addon.
+	// CNI reports whether plugins and a bridge configuration are installed, so that nodes
+	// become ready without an addon.
 	CNI         bool   `json:"cni,omitempty"`
 	Arch        string `json:"arch,omitempty"`
 	OS          string `json:"os,omitempty"`
@@ -37,19 +37,19 @@ func DefaultProfile() Profile {
 	}
 }
 
-// BareProfile returns a Debian machine as its installer leaves it: neither runtime
-// nor kubelet, images or networks of pods.
+// BareProfile returns a Debian machine as after its installation: without runtime, kubelet,
+// images and pod networks.
 func BareProfile() Profile {
 	p := DefaultProfile()
 	p.KubeletVersion, p.RuntimeVersion, p.Images, p.CNI = "", "", false, false
 	return p
 }
 
-// Baseline is the part of a host that follows from its profile alone. Hosts
-// keep only what differs from it.
+// Baseline is the part of a host that follows from its profile alone. Hosts store only
+// their differences from it.
 type Baseline struct {
 	files   map[string]*file.File
-	entries map[string][]string // the paths that stand directly in a folder
+	entries map[string][]string // the paths directly in a folder
 	units   map[string]Unit
 	images  map[string]bool
 	Sysctls map[string]string
@@ -90,7 +90,7 @@ func (b *Baseline) put(name string, f *file.File) {
 	b.files[name] = f
 }
 
-// managerFolders are those of package managers.
+// managerFolders are the folders of package managers.
 var managerFolders = map[string][]string{
 	"debian": {"/etc/apt/keyrings", "/etc/apt/sources.list.d", "/etc/default"},
 	"ubuntu": {"/etc/apt/keyrings", "/etc/apt/sources.list.d", "/etc/default"},
@@ -159,10 +159,10 @@ func (fl *Fleet) kubeletPackage(b *Baseline, p Profile) {
 	}
 }
 
-// Versioned returns what the digest of a program is derived from.
+// Versioned returns the text from which the digest of a program is derived.
 func Versioned(name, version string) string { return name + "-v" + version }
 
-// imagesOf lists the images that kubeadm of a version needs.
+// imagesOf lists the images that kubeadm of the version needs.
 func imagesOf(version string) []string {
 	etcd, coredns, pause := "3.7.0-0", "v1.14.6", "3.10.2"
 	switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// The rules that a kube-proxy makes in each of its modes that leave some behind.
+// The rules that kube-proxy makes in each mode that leaves some behind.
 var modeRules = map[string][]string{
 	planner.ProxyIPTables: {"kube-proxy KUBE-EXTERNAL-SERVICES", "kube-proxy KUBE-SVC-NPX46M4PTMTKRN6Y"},
 	planner.ProxyIPVS:     {"kube-proxy KUBE-IPVS-FILTER", "kube-proxy KUBE-LOAD-BALANCER"},
@@ -21,7 +21,7 @@ type ProxyRules struct{ m *Machine }
 // ProxyRules returns the rules of kube-proxy on the machine.
 func (m *Machine) ProxyRules() ProxyRules { return ProxyRules{m} }
 
-// proxyModes lists the modes of which a host has rules, as a look at it finds them.
+// Modes lists the modes whose rules are on a host, as an observation finds them.
 func (r ProxyRules) Modes() []string {
 	if !slices.Contains(r.m.Links, ipvsLink) {
 		return nil
@@ -52,7 +52,7 @@ func (r ProxyRules) Write(mode string) {
 	}
 }
 
-// Clear removes the rules of one mode where those of the other are there.
+// Clear removes the rules of one mode if those of the other exist.
 func (r ProxyRules) Clear(mode string) (bool, error) {
 	for other, rules := range modeRules {
 		if other != mode && !slices.Contains(r.m.Rules, rules[0]) {

@@ -21,7 +21,7 @@ func (s Systemd) Act(name, action string) (bool, error) {
 	u, ok := s.Unit(name)
 	what := action + " unit " + UnitFile(name)
 	if !ok && (action == "stop" || action == "disable") {
-		return false, nil // what is not there does not run
+		return false, nil // an absent unit does not run
 	}
 	if !ok {
 		return false, s.m.CommandError(what, 5, "Unit "+UnitFile(name)+" not found.")
@@ -56,16 +56,16 @@ func (s Systemd) Act(name, action string) (bool, error) {
 	return changed, nil
 }
 
-// RuntimeStore is where containerd keeps its images.
+// RuntimeStore is containerd's folder of images.
 const RuntimeStore = "/var/lib/containerd"
 
-// storeFolders are those that containerd makes when it starts.
+// storeFolders are the folders that containerd makes at its start.
 var storeFolders = []string{
 	RuntimeStore + "/io.containerd.content.v1.content", RuntimeStore + "/io.containerd.metadata.v1.bolt",
 	"/run/containerd/io.containerd.runtime.v2.task", "/opt/containerd/bin", "/opt/containerd/lib",
 }
 
-// makeStore makes them where they are missing.
+// makeStore makes the missing folders of storeFolders.
 func (s Systemd) makeStore() {
 	for _, p := range storeFolders {
 		if s.m.File(p) == nil {
@@ -80,8 +80,7 @@ type Unit struct {
 	Enabled bool `json:"enabled,omitempty"`
 }
 
-// Unit returns a systemd unit and whether it exists: it has a unit file, or the
-// profile has it.
+// Unit returns a systemd unit and whether it exists: in a unit file, or in the profile.
 func (s Systemd) Unit(name string) (Unit, bool) {
 	for _, dir := range []string{"/etc/systemd/system/", "/usr/local/lib/systemd/system/", "/usr/lib/systemd/system/", "/lib/systemd/system/"} {
 		if s.m.File(dir+UnitFile(name)) != nil {

@@ -1,3 +1,3 @@
-// Package observation answers kubewright's questions about a simulated machine. It changes
+// Package observation answers kubewright's queries about a simulated machine. It changes
 // nothing.
 package observation

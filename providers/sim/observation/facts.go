@@ -49,10 +49,10 @@ func (ob Observation) unitReport(name string) state.UnitReport {
 	return r
 }
 
-// roomAnswers are the answers that are always given.
+// roomAnswers are the answers that are part of every observation.
 var roomAnswers = []string{"etc_writable", "etc_free_kib", "var_lib_free_kib"}
 
-// Preflight returns the answers to the other questions of preflight.
+// Preflight returns the answers to the other preflight questions.
 func (ob Observation) Preflight() map[string]string {
 	free := "41943040"
 	if ob.m.Conditions.DiskFull {

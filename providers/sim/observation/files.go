@@ -41,7 +41,7 @@ func (ob Observation) file(p string, read state.Read) state.FileReport {
 	return r
 }
 
-// content adds what the query reads of the content.
+// content adds the parts of the content that the query reads.
 func (ob Observation) content(f *file.File, read state.Read, r *state.FileReport) {
 	switch read {
 	case state.ReadContent:
@@ -78,7 +78,7 @@ func (ob Observation) content(f *file.File, read state.Read, r *state.FileReport
 
 const noKey = "no private key in the file"
 
-// privateKey returns the identity of the private key in a file; empty where it is unknown.
+// privateKey returns the identity of the private key in a file; empty if it is unknown.
 func (ob Observation) privateKey(f *file.File) string {
 	r := f.Record
 	if r == nil {
@@ -90,7 +90,7 @@ func (ob Observation) privateKey(f *file.File) string {
 	return r.Key
 }
 
-// holdsKey reports whether a private key is in a file.
+// holdsKey reports whether a file has a private key.
 func (ob Observation) holdsKey(f *file.File) bool {
 	if f.Record != nil {
 		return f.Record.Key != ""
@@ -103,8 +103,8 @@ func (ob Observation) holdsKey(f *file.File) bool {
 	return false
 }
 
-// nameIssuers leaves the issuer's digest only where its certificate is in the
-// same report, as on a host that has to find it by verifying.
+// nameIssuers keeps the issuer's digest only if its certificate is in the same report, as
+// on a host that has to find it by verifying.
 func nameIssuers(r *state.Report) {
 	known := map[string]bool{}
 	for _, f := range r.Files {

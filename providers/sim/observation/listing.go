@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/machine"
 )
 
-// Listing returns the lines of a machine.
+// Listing returns the state of a machine as lines of text.
 func (ob Observation) Listing() string {
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
@@ -48,7 +48,7 @@ func (ob Observation) listUnits(add func(string, ...any)) {
 	}
 }
 
-// listKernel lists what a host's kernel and runtime hold.
+// listKernel lists the contents of a host's kernel and runtime.
 func (ob Observation) listKernel(add func(string, ...any)) {
 	sysctls := maps.Clone(ob.m.Baseline().Sysctls)
 	maps.Copy(sysctls, ob.m.Sysctls)

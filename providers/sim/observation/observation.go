@@ -15,7 +15,7 @@ import (
 // roundTrip is how long an observation takes.
 const roundTrip = 20 * time.Millisecond
 
-// Observation is what kubewright asks a machine.
+// Observation is kubewright's view of a machine.
 type Observation struct {
 	servers *apiserver.Servers
 	m       *machine.Machine

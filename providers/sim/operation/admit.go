@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Admit checks that a batch may act on the host, and remembers its token.
+// Admit checks that a batch may change the host, and records its token.
 func (do Operations) Admit(ctx context.Context, batch providers.Batch) error {
 	if err := do.m.Connected(ctx); err != nil {
 		return err
@@ -79,10 +79,10 @@ func (do Operations) expected(batch providers.Batch) error {
 	return nil
 }
 
-// ownFolder is where kubewright keeps its own files on a host.
+// ownFolder is the folder of kubewright's own files on a host.
 const ownFolder = "/var/lib/kubewright"
 
-// equalMarks compares all but the token, which the host counts itself.
+// equalMarks compares everything except the token, which the host records itself.
 func equalMarks(a, b state.Marks) bool {
 	a.Token, b.Token = 0, 0
 	return reflect.DeepEqual(a, b)

@@ -19,8 +19,8 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/machine"
 )
 
-// uploadArtifact puts a file or members of an archive in place. The data is read and checked as
-// on a real host, so that a plan of other files fails here as well.
+// uploadArtifact installs a file, or members of an archive. It reads and checks the data as
+// a real host does, so that a plan for other files fails here as well.
 func (do Operations) uploadArtifact(op planner.UploadArtifact, batch providers.Batch) (bool, error) {
 	what := "upload " + op.Artifact
 	need := slices.DeleteFunc(slices.Clone(op.Files), func(f planner.ArtifactFile) bool {
@@ -60,15 +60,15 @@ func (do Operations) uploadArtifact(op planner.UploadArtifact, batch providers.B
 type received struct {
 	digest string
 	size   int64
-	// version is what the program would print as its version.
+	// version is the version that the program would print.
 	version string
 }
 
-// versionInProgram finds the version of a simulated program in its content.
+// versionInProgram matches the version in the content of a simulated program.
 var versionInProgram = regexp.MustCompile(`Kubernetes v(\d+\.\d+\.\d+)`)
 
-// receive reads an artifact: the file itself under the empty name, and the
-// members of an archive by theirs.
+// receive reads an artifact: the file itself under the empty name, and the members of an
+// archive under theirs.
 func receive(name, digest string, batch providers.Batch) (map[string]received, error) {
 	a, ok := batch.Artifacts[name]
 	if !ok {
@@ -119,7 +119,7 @@ func unpack(r io.Reader, out map[string]received) error {
 	}
 }
 
-// take reads one file. In a large one only the beginning is searched for its version.
+// take reads one file. In a large one it searches only the beginning for a version.
 func take(r io.Reader) (received, error) {
 	sum := sha256.New()
 	var head bytes.Buffer
@@ -135,5 +135,5 @@ func take(r io.Reader) (received, error) {
 	return out, err
 }
 
-// versionInName finds a version in the name of an artifact.
+// versionInName matches a version in the name of an artifact.
 var versionInName = regexp.MustCompile(`\d+\.\d+\.\d+`)

@@ -1,3 +1,3 @@
-// Package operation does kubewright's operations on a simulated machine, and refuses what a real
-// host refuses. Faults and locks are the world's.
+// Package operation performs kubewright's operations on a simulated machine, and refuses
+// what a real host refuses. Faults and locks belong to the world.
 package operation

@@ -19,7 +19,7 @@ import (
 // etcdStops is how long an operation waits for etcd to stop.
 const etcdStops = time.Minute
 
-// setAside renames the data of a member that has stopped.
+// setAside renames the data of a stopped member.
 func (do Operations) setAside(dataDir, as string) (bool, error) {
 	from, to := file.Clean(dataDir)+"/member", file.Clean(dataDir)+"/"+as
 	if do.m.File(from) == nil {

@@ -145,7 +145,7 @@ func (do Operations) preserve(p string) (bool, error) {
 	return true, nil
 }
 
-// restore puts back the copy that preserve has kept.
+// restore restores the copy that preserve has made.
 func (do Operations) restore(p string) bool {
 	f := do.m.Before[p]
 	if f == nil {

@@ -32,8 +32,8 @@ func (do Operations) unmount(dir string) bool {
 // podBridge is the bridge that the links of pods are attached to.
 const podBridge = "cni0"
 
-// podLink reports whether a link leads to a pod: it is attached to no other bridge, which its
-// name would end with.
+// podLink reports whether a link leads to a pod: it is not attached to another bridge,
+// whose name would be its suffix.
 func podLink(link string) bool {
 	return strings.HasPrefix(link, "veth") && !strings.Contains(link, "@")
 }
@@ -50,7 +50,8 @@ func (do Operations) removeNetwork(patterns []string) bool {
 	return changed || len(do.m.Links) != n
 }
 
-// Matches reports whether a text matches a pattern of path.Match. An empty pattern matches all.
+// Matches reports whether a text matches a pattern of path.Match. An empty pattern matches
+// everything.
 func Matches(pattern, s string) bool {
 	ok, _ := path.Match(pattern, s)
 	return pattern == "" || ok || pattern == s

@@ -16,7 +16,7 @@ import (
 
 const timePods = 2 * time.Second
 
-// Operations are what kubewright does on a machine.
+// Operations are kubewright's operations on a machine.
 type Operations struct {
 	servers *apiserver.Servers
 	m       *machine.Machine
@@ -61,7 +61,7 @@ func (do Operations) Perform(op planner.Operation, batch providers.Batch) (bool,
 		return do.m.Kernel().ChangeSwap(op), nil
 	case planner.RemovePods:
 		if machine.LacksRuntime(op.Socket) {
-			return false, nil // where there is no runtime there are no pods of it
+			return false, nil // without a runtime there are none of its pods
 		}
 		return do.removePods()
 	case planner.Unmount:
@@ -80,7 +80,7 @@ func (do Operations) Perform(op planner.Operation, batch providers.Batch) (bool,
 	return false, fmt.Errorf("internal error: the simulator does not know operation %s", op.Op())
 }
 
-// Interrupt leaves the host as an operation does that is interrupted in the middle.
+// Interrupt leaves the host as an operation does that is interrupted halfway.
 func (do Operations) Interrupt(op planner.Operation) {
 	switch op := op.(type) {
 	case planner.RemovePath:

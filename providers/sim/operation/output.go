@@ -43,8 +43,8 @@ func Subject(op planner.Operation) string {
 	return ""
 }
 
-// Output returns what the commands of an operation print while they run, in the words of the
-// real ones, for the operations of planner.Tells.
+// Output returns the output of an operation's commands while they run, as real ones print
+// it, for the operations of planner.Tells.
 func Output(op planner.Operation) []string {
 	switch op := op.(type) {
 	case planner.LoadImage:

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The components of a control plane, as their pods are labelled.
+// The components of a control plane, by the labels of their pods.
 const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"
@@ -14,7 +14,7 @@ const (
 	Scheduler         = "kube-scheduler"
 )
 
-// StartupTime returns how long a component takes from its pod's start to being ready.
+// StartupTime returns how long a component takes from its pod's start until it is ready.
 func StartupTime(component string) time.Duration {
 	switch component {
 	case Etcd:

@@ -1,3 +1,4 @@
-// Package staticpod reads the manifests of static pods and what kubeadm's components say in
-// theirs: flags, ports, mounted folders. It is computed from the text alone, and runs nothing.
+// Package staticpod parses the manifests of static pods and the settings of kubeadm's
+// components in them: flags, ports, mounted folders. It works on the text alone, and runs
+// nothing.
 package staticpod

@@ -19,20 +19,21 @@ type Manifest struct {
 	labels map[string]any
 	Image  string
 	Args   []string // without the binary
-	// given are the flags' last values.
+	// given are the last values of the flags.
 	given map[string]string
-	// mounted are the host's paths, by where the first container has them.
+	// mounted are the host's paths, by the path in the first container.
 	mounted map[string]string
 	// demanded are the host's paths without which the kubelet does not start it.
 	demanded []string
 	// DataFolder is the host's path of an etcd's data.
 	DataFolder string
-	// Hash stands for the kubelet's config.hash: equal for equal pods in any formatting.
+	// Hash stands for the kubelet's config.hash: it is equal for equal pods in any
+	// formatting.
 	Hash string
 	Err  error
 }
 
-// Parse reads a manifest. Where it is none, Err says why.
+// Parse parses a manifest. If it is invalid, Err has the reason.
 func Parse(content string) *Manifest {
 	tree, err := file.ParseYAML([]byte(content))
 	if err != nil {
@@ -102,7 +103,7 @@ func mounted(volumes, mounts state.Value) map[string]string {
 	return out
 }
 
-// onHost returns where the host has what the container has at a path.
+// onHost returns the host's path for a path in the container.
 func (p *Manifest) onHost(path string) string {
 	mount := ""
 	for at := range p.mounted {
@@ -132,7 +133,7 @@ func (p *Manifest) Arg(name string) (string, bool) {
 	return value, ok
 }
 
-// Flag is arg with a default.
+// Flag is Arg with a default.
 func (p *Manifest) Flag(name, usual string) string {
 	if v, ok := p.Arg(name); ok {
 		return v
@@ -149,7 +150,7 @@ func (p *Manifest) Tag() string {
 	return p.Image[i+1:]
 }
 
-// kind is the component that a pod is, by its label as kubeadm sets it.
+// Component returns the component of a pod, by the label that kubeadm sets.
 func (p *Manifest) Component() string {
 	c, _ := p.labels["component"].(string)
 	if c == "" {
@@ -158,7 +159,7 @@ func (p *Manifest) Component() string {
 	return c
 }
 
-// FilesNeeded lists the paths that volumes or arguments name and that have to exist.
+// FilesNeeded lists the paths in volumes or arguments that have to exist.
 func (p *Manifest) FilesNeeded() []string {
 	out := slices.Clone(p.demanded)
 	for _, a := range p.Args {
@@ -179,8 +180,8 @@ func namesFile(flag string) bool {
 	return false
 }
 
-// ManifestPath returns where kubeadm puts the manifest of a pod.
+// ManifestPath returns the path of a pod's manifest with kubeadm.
 func ManifestPath(pod string) string { return manifestsFolder + "/" + pod + ".yaml" }
 
-// manifestsFolder is where kubeadm puts manifests.
+// manifestsFolder is kubeadm's folder of manifests.
 const manifestsFolder = "/etc/kubernetes/manifests"

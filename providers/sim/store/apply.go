@@ -7,7 +7,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Merge returns live with the leaves of wanted, and without those of before that wanted lacks.
+// Merge returns live with the leaves of wanted, and without leaves that are in before but
+// not in wanted.
 func Merge(live, before, wanted state.Value) state.Value {
 	switch {
 	case wanted.Kind() == state.KindMap && (live.IsNull() || live.Kind() == state.KindMap):
@@ -39,8 +40,8 @@ func mergeMap(live, before, wanted state.Value) state.Value {
 	return state.Map(out)
 }
 
-// Without returns live without the leaves of gone, and without its elements in lists that the
-// API merges; null when nothing is left.
+// Without returns live without the leaves of gone, and without its elements in lists that
+// the API merges; null if nothing is left.
 func Without(live, gone state.Value) state.Value {
 	if live.Kind() == state.KindList && gone.Kind() == state.KindList && mergeKey(gone, live) != "" {
 		rest := mergeList(mergeKey(gone, live), live, gone, state.Value{})
@@ -66,8 +67,8 @@ func Without(live, gone state.Value) state.Value {
 	return state.Map(out)
 }
 
-// mergeKey returns the field by which the API merges the elements of a list, or ""
-// for a list that is replaced as a whole.
+// mergeKey returns the field by which the API merges the elements of a list, or "" for a
+// list that is replaced as a whole.
 func mergeKey(lists ...state.Value) string {
 	for _, key := range []string{"mountPath", "name", "uid"} {
 		all := true
@@ -117,7 +118,7 @@ func With(v state.Value, leaf state.Value, path ...string) state.Value {
 	return state.Map(out)
 }
 
-// WithDefault returns a value with a leaf at a path, unless there is something.
+// WithDefault returns a value with a leaf at a path, unless that is set already.
 func WithDefault(v state.Value, leaf any, path ...string) state.Value {
 	at := v
 	for _, key := range path {

@@ -7,7 +7,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Data is what API servers store in one etcd: the API's objects.
+// Data is the data that API servers store in one etcd: the API's objects.
 type Data struct {
 	Objects map[string]*Object `json:"objects,omitempty"` // by state.ObjectRef's text
 	Nodes   map[string]*Node   `json:"nodes,omitempty"`
@@ -19,11 +19,11 @@ type Data struct {
 	// Leased counts the versions of all leases.
 	Leased int `json:"leased,omitempty"`
 
-	// Stale reports whether pods may have to be made, removed or given a node.
+	// Stale reports whether pods may have to be created, removed or scheduled.
 	Stale bool `json:"-"`
 }
 
-// Initialize prepares the data of a cluster that is new or was read.
+// Initialize prepares the data of a cluster that is new or was read from a file.
 func (d *Data) Initialize() {
 	if d.Objects == nil {
 		d.Objects = map[string]*Object{}

@@ -1,4 +1,4 @@
-// Package store is what API servers keep in etcd: objects, nodes, pods, budgets, leases and
-// tokens, and how they are merged and defaulted. It knows nothing of the machines behind them;
-// what depends on those is in package apiserver.
+// Package store is the data that API servers keep in etcd: objects, nodes, pods, budgets,
+// leases and tokens, with the rules for merging and defaulting them. It knows nothing of
+// machines; package apiserver has everything that depends on those.
 package store

@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Node is a Node object, without what follows from its host.
+// Node is a Node object, without the parts that follow from its host.
 type Node struct {
 	Host          string            `json:"host,omitempty"`
 	UID           string            `json:"uid"`
@@ -21,8 +21,9 @@ type Node struct {
 	Taints        []state.Taint     `json:"taints,omitempty"`
 	Unschedulable bool              `json:"unschedulable,omitempty"`
 	Kubelet       string            `json:"kubelet,omitempty"` // its version
-	// Rested reports whether the world was opened since the kubelet was started. The world's
-	// time stands still between two commands, in which a real kubelet would get ready.
+	// Rested reports whether the world was opened since the kubelet was started. The
+	// world's time stands still between two commands, in which a real kubelet would become
+	// ready.
 	Rested bool `json:"-"`
 }
 

@@ -11,13 +11,12 @@ import (
 
 // Object is an API object other than a Node.
 type Object struct {
-	// Live is what the API shows, Applied what kubewright last applied.
+	// Live is the object as shown by the API, Applied as last applied by kubewright.
 	Live    state.Value `json:"live"`
 	Applied state.Value `json:"applied,omitzero"`
-	// Trusts are the CAs by which its pods have known API servers since they were
-	// started.
+	// Trusts are the CAs by which its pods have verified API servers since they started.
 	Trusts []string `json:"trusts,omitempty"`
-	// Token is what its pods show to API servers, or what is in it.
+	// Token is the token that its pods send to API servers, or that a Secret contains.
 	Token *PodToken `json:"token,omitempty"`
 }
 
@@ -40,13 +39,13 @@ func ClusterRoleBinding(name string) state.ObjectRef {
 	return state.ObjectRef{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRoleBinding", Name: name}
 }
 
-// SystemNamespaces are those that every cluster has.
+// SystemNamespaces are the namespaces of every cluster.
 var SystemNamespaces = []string{"default", "kube-node-lease", "kube-public", "kube-system"}
 
-// KeptNamespaces are those that an API server does not delete.
+// KeptNamespaces are the namespaces that an API server does not delete.
 var KeptNamespaces = []string{"default", "kube-public", "kube-system"}
 
-// Admit returns the reference of an object, or why the API server refuses it.
+// Admit returns the reference of an object, or the API server's reason for refusing it.
 func (d *Data) Admit(v state.Value) (state.ObjectRef, error) {
 	ref := state.ObjectRef{
 		APIVersion: v.Get("apiVersion").AsString(), Kind: v.Get("kind").AsString(),

@@ -15,21 +15,21 @@ type Pod struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Node      string `json:"node,omitempty"` // empty while it is pending
-	// Controller is the kind that made it, such as ReplicaSet; empty for none.
+	// Controller is the kind of its controller, such as ReplicaSet; empty for none.
 	Controller string `json:"controller,omitempty"`
-	// Owner is the object in the API whose replica it is, by reference; empty
-	// for a pod that was added by hand.
+	// Owner is the reference of the API object whose replica it is; empty for a pod that
+	// was added by hand.
 	Owner    string            `json:"owner,omitempty"`
 	Labels   map[string]string `json:"labels,omitempty"`
 	EmptyDir bool              `json:"empty_dir,omitempty"`
 	// LocalClaims are claims whose volume is on the node's own disk.
 	LocalClaims []string `json:"local_claims,omitempty"`
-	// ReadyAt is when it becomes ready, after it was moved.
+	// ReadyAt is when it becomes ready after it was moved.
 	ReadyAt time.Time `json:"ready_at,omitzero"`
 	// GoneBy is the deadline of a pod that terminates and does not end.
 	GoneBy time.Time `json:"gone_by,omitzero"`
-	// Tolerations are those of a pod that was added by hand, and Selects a label
-	// KEY=VALUE that it wants of its node.
+	// Tolerations are those of a pod that was added by hand, and Selects is a label
+	// KEY=VALUE that it requires of its node.
 	Tolerations []state.Toleration `json:"tolerations,omitempty"`
 	Selects     string             `json:"selects,omitempty"`
 }
@@ -42,8 +42,8 @@ type PDB struct {
 	MinAvailable int               `json:"min_available"`
 }
 
-// Claim is a PersistentVolumeClaim that no pod uses, and whose volume is on the disk of
-// a node. Claims that pods use are in Pod.
+// Claim is a PersistentVolumeClaim that no pod uses, and whose volume is on the disk of a
+// node. Claims that pods use are in Pod.
 type Claim struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -53,7 +53,7 @@ type Claim struct {
 // DaemonSet is the controller of a pod that a drain does not evict.
 const DaemonSet = "DaemonSet"
 
-// Evictable returns the pods that a drain evicts, or why kubectl refuses to.
+// Evictable returns the pods that a drain evicts, or kubectl's reason for refusing to.
 func (d *Data) Evictable(now time.Time, op planner.Drain) ([]*Pod, error) {
 	var out []*Pod
 	var refused []string
@@ -76,7 +76,8 @@ func (d *Data) Evictable(now time.Time, op planner.Drain) ([]*Pod, error) {
 	return out, nil
 }
 
-// Skipped reports whether a pod terminates for so long that a drain does not wait for it.
+// Skipped reports whether a pod has been terminating for so long that a drain does not wait
+// for it.
 func (p *Pod) Skipped(now time.Time, op planner.Drain) bool {
 	return op.SkipWait > 0 && !p.GoneBy.IsZero() && now.Sub(p.GoneBy) > op.SkipWait
 }
@@ -93,7 +94,7 @@ func selects(selector string, labels map[string]string) bool {
 	return true
 }
 
-// WillImprove reports whether waiting can help: some pod is not ready yet.
+// WillImprove reports whether waiting can help because a pod is not ready yet.
 func (d *Data) WillImprove(now time.Time) bool {
 	return slices.ContainsFunc(d.Pods, func(p *Pod) bool { return p.Node != "" && now.Before(p.ReadyAt) })
 }
@@ -127,7 +128,8 @@ func (b *PDB) Matches(p *Pod) bool {
 	return true
 }
 
-// Tolerates reports whether a pod tolerates all taints of a node, and wants its labels.
+// Tolerates reports whether a pod tolerates all taints of a node, and its required labels
+// match.
 func (d *Data) Tolerates(p *Pod, n *Node) bool {
 	key, value, selects := strings.Cut(p.Selects, "=")
 	if has, there := n.Labels[key]; selects && (!there || has != value) {
@@ -139,7 +141,7 @@ func (d *Data) Tolerates(p *Pod, n *Node) bool {
 	})
 }
 
-// TolerationsOf returns a pod's tolerations: of a replica those of its template.
+// TolerationsOf returns a pod's tolerations: for a replica those of its template.
 func (d *Data) TolerationsOf(p *Pod) []state.Toleration {
 	o := d.Objects[p.Owner]
 	if o == nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// PodToken is the token of a service account that the pods of an object have.
+// PodToken is the service account token of an object's pods.
 type PodToken struct {
-	// Key is the identity of the key that has signed it, Issued the time of that.
+	// Key is the identity of the key that signed it, Issued the time of the signature.
 	Key    string    `json:"key"`
 	Issued time.Time `json:"issued"`
 }
@@ -38,7 +38,7 @@ func (d *Data) TokenSecrets() []state.TokenSecret {
 	return out
 }
 
-// TokenPrefix begins the keys of bootstrap tokens' Secrets.
+// TokenPrefix is the prefix of the keys of bootstrap tokens' Secrets.
 const TokenPrefix = "v1/Secret/kube-system/bootstrap-token-"
 
 // TokenField returns a key of a bootstrap token's Secret.
@@ -53,7 +53,7 @@ func (o *Object) TokenField(key string) string {
 	return string(plain)
 }
 
-// JoinTokens lists the IDs of the tokens that were made for joins, in order.
+// JoinTokens lists the IDs of the tokens that were created for joins, in order.
 func (d *Data) JoinTokens() []string {
 	var ids []string
 	for _, key := range d.Keys(TokenPrefix) {
@@ -64,8 +64,7 @@ func (d *Data) JoinTokens() []string {
 	return ids
 }
 
-// CollectGarbage deletes what belongs to an owner that is gone, as the garbage
-// collector does.
+// CollectGarbage deletes the dependents of a deleted owner, as the garbage collector does.
 func (d *Data) CollectGarbage(owner string) {
 	for key, o := range d.Objects {
 		for _, ref := range o.Live.Get("metadata.ownerReferences").AsList() {

@@ -1,3 +1,3 @@
-// Package workload is the pods of simulated clusters: the controllers that make them, the
-// scheduler that gives them a node, and the evictions of a drain. It runs none of them.
+// Package workload is the pods of simulated clusters: the controllers that create them, the
+// scheduler that assigns them to nodes, and the evictions of a drain. It runs none of them.
 package workload

@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Drain evicts the pods of a node as kubectl drain does, and logs what it does.
+// Drain evicts the pods of a node as kubectl drain does, and logs each eviction.
 func (wl Workloads) Drain(ctx context.Context, op planner.Drain, log func(string)) error {
 	pods, err := wl.c.Evictable(wl.servers.Now, op)
 	if err != nil {
@@ -23,8 +23,8 @@ func (wl Workloads) Drain(ctx context.Context, op planner.Drain, log func(string
 	return wl.evict(ctx, op, pods, log)
 }
 
-// evict removes pods one after the other, waits where a budget blocks, and gives up after the
-// drain's timeout.
+// evict removes pods one after the other, waits when a budget blocks, and gives up after
+// the drain's timeout.
 func (wl Workloads) evict(ctx context.Context, op planner.Drain, pods []*store.Pod, log func(string)) error {
 	deadline := wl.servers.Now.Add(op.Timeout)
 	for len(pods) > 0 {
@@ -66,13 +66,13 @@ func (wl Workloads) evict(ctx context.Context, op planner.Drain, pods []*store.P
 	return nil
 }
 
-// ends reports whether a drain without a deadline ends by itself: all pods that are left
-// terminate, and the drain limits how long it waits for that.
+// ends reports whether a drain without a deadline ends by itself: all remaining pods are
+// terminating, and the drain limits how long it waits for that.
 func ends(pods []*store.Pod, op planner.Drain) bool {
 	return op.SkipWait > 0 && !slices.ContainsFunc(pods, func(p *store.Pod) bool { return p.GoneBy.IsZero() })
 }
 
-// move takes a pod off its node; its controller recreates it elsewhere.
+// move removes a pod from its node; its controller recreates it elsewhere.
 func (wl Workloads) move(p *store.Pod) {
 	wl.unplug(p)
 	if p.Controller == "" {
@@ -85,6 +85,7 @@ func (wl Workloads) move(p *store.Pod) {
 }
 
 // PodReports returns the pods of nodes that a drain has to consider, and the budgets that
+// apply to them.
 func (wl Workloads) PodReports(nodes []string) ([]state.PodReport, map[string]state.BudgetReport) {
 	var out []state.PodReport
 	budgets := map[string]state.BudgetReport{}
@@ -137,5 +138,5 @@ func (wl Workloads) stillThere(pods []*store.Pod) []providers.StillThere {
 	return out
 }
 
-// drainRetry is how long a blocked eviction waits before it is tried again.
+// drainRetry is the pause before a blocked eviction is retried.
 const drainRetry = 5 * time.Second

@@ -74,8 +74,8 @@ func (wl Workloads) scale(key string, pods []*store.Pod, replicas int) {
 	}
 }
 
-// place puts a pending pod on the ready node with the fewest pods that will
-// have it, but not back to where it comes from. Without one it stays pending.
+// place assigns a pending pod to the ready node with the fewest pods that accepts it,
+// except the one it comes from. Without one it stays pending.
 func (wl Workloads) place(p *store.Pod, from string) {
 	counts := map[string]int{}
 	for _, o := range wl.c.Pods {

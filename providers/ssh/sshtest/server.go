@@ -1,5 +1,4 @@
-// Package sshtest is an SSH server inside a test's own process, and keys to log in
-// there with.
+// Package sshtest is an SSH server inside a test's own process, with keys for it.
 package sshtest
 
 import (
@@ -27,42 +26,42 @@ import (
 	xssh "golang.org/x/crypto/ssh"
 )
 
-// Server is an SSH server inside the test's own process, on a loopback port. It
-// runs commands on this machine, forwards connections, counts what a client
-// tries, and can be told to be hostile. Its exported fields are set by the
-// options of Start and not changed afterwards; the counters may be read any time.
+// Server is an SSH server inside the test's own process, on a loopback port. It runs
+// commands on this machine, forwards connections, counts a client's attempts, and can be
+// made hostile. The options of Start set its exported fields, which are not changed
+// afterwards; the counters may be read at any time.
 type Server struct {
 	HostKey xssh.Signer
-	// MoreHostKeys are shown to clients that ask for their types.
+	// MoreHostKeys are shown to clients that request their types.
 	MoreHostKeys []xssh.Signer
-	// UserCA, when set, vouches for user certificates.
+	// UserCA, if set, signs user certificates.
 	UserCA xssh.PublicKey
 	// Authorized are the keys that may log in.
 	Authorized []xssh.PublicKey
-	// Shell is the login shell, to be called with -c COMMAND: /bin/sh by default.
+	// Shell is the login shell, called with -c COMMAND: /bin/sh by default.
 	Shell []string
-	// MaxSessions is how many sessions may be open at once; 0 means any number, and
-	// less than that none.
+	// MaxSessions limits the open sessions; 0 means any number, a negative number none.
 	MaxSessions int
-	// Late is how many sessions are refused after each that has ended, as a busy
-	// sshd does that has not come to freeing it.
+	// Late is how many sessions are refused after the end of each, as by a busy sshd that
+	// has not freed it yet.
 	Late int64
-	// NoForwarding refuses direct-tcpip as sshd with AllowTcpForwarding no does.
+	// NoForwarding refuses direct-tcpip, as sshd does with AllowTcpForwarding no.
 	NoForwarding bool
-	// Ignores, when set, tells which requests are never answered: session, exec, direct-tcpip.
+	// Ignores, if set, reports which requests are never answered: session, exec,
+	// direct-tcpip.
 	Ignores func(kind string) bool
-	// Run, when set, stands for the commands; it returns the exit code.
+	// Run, if set, replaces the commands; it returns the exit code.
 	Run func(command string, channel xssh.Channel) int
 
-	// Attempts counts authentication requests of every method; Offers counts
-	// public keys that were looked at, with or without a signature.
+	// Attempts counts authentication requests of every method; Offers counts the public
+	// keys that clients offered, with or without a signature.
 	Attempts, Offers atomic.Int64
 	// Connections counts TCP connections.
 	Connections atomic.Int64
-	// MostSessions is how many sessions were open at once at most.
+	// MostSessions is the highest number of sessions that were open at once.
 	MostSessions atomic.Int64
-	// Unwanted counts requests that kubewright must never make: agent
-	// forwarding, terminals, environment.
+	// Unwanted counts requests that kubewright must never make: agent forwarding,
+	// terminals, environment.
 	Unwanted atomic.Int64
 
 	saidMu   sync.Mutex
@@ -91,15 +90,15 @@ func Start(t testing.TB, options ...func(*Server)) *Server {
 	return s
 }
 
-// Authorize lets a key log in.
+// Authorize allows logins with a key.
 func Authorize(key xssh.PublicKey) func(*Server) {
 	return func(s *Server) { s.Authorized = append(s.Authorized, key) }
 }
 
-// Port returns the port that the server listens on.
+// Port returns the port on which the server listens.
 func (s *Server) Port() int { return s.listener.Addr().(*net.TCPAddr).Port }
 
-// Addr is 127.0.0.1:PORT.
+// Addr returns 127.0.0.1:PORT.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
 // Pin returns the host key in authorized_keys form.
@@ -127,7 +126,7 @@ func (s *Server) Close() {
 	s.Cut()
 }
 
-// Cut ends all connections without a word.
+// Cut closes all connections without notice.
 func (s *Server) Cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,7 +145,7 @@ func (s *Server) accept() {
 	}
 }
 
-// Serve speaks to one client over any connection.
+// Serve serves one client over any connection.
 func (s *Server) Serve(conn net.Conn) {
 	s.Connections.Add(1)
 	s.mu.Lock()
@@ -236,8 +235,8 @@ func (s *Server) channel(ch xssh.NewChannel, open, refusals *atomic.Int64) {
 
 func (s *Server) ignores(kind string) bool { return s.Ignores != nil && s.Ignores(kind) }
 
-// session runs one command. ended is told before the client is, so that a
-// client never sees more sessions than are open.
+// session runs one command. It calls ended before it informs the client, so that a client
+// never sees more sessions than are open.
 func (s *Server) session(ch xssh.NewChannel, ended func()) {
 	defer ended()
 	channel, reqs, err := ch.Accept()
@@ -349,8 +348,8 @@ func NewSigner(t testing.TB) xssh.Signer {
 	return signer
 }
 
-// NewKeyFile makes an ed25519 key in a file of the test's, and returns its path and
-// public half.
+// NewKeyFile makes an ed25519 key in a file of the test, and returns its path and public
+// half.
 func NewKeyFile(t testing.TB) (string, xssh.PublicKey) {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
@@ -372,7 +371,7 @@ func NewKeyFile(t testing.TB) (string, xssh.PublicKey) {
 	return path, signer.PublicKey()
 }
 
-// Passphrase is that of ProtectedKeyFile.
+// Passphrase is the passphrase of ProtectedKeyFile.
 const Passphrase = "correct horse"
 
 // The key was made with one round of bcrypt (ssh-keygen -a 1): the usual number takes
@@ -384,8 +383,8 @@ var (
 	protectedPublic []byte
 )
 
-// ProtectedKeyFile returns a key with a passphrase in a file of the test's, and its
-// public half.
+// ProtectedKeyFile returns a key with a passphrase in a file of the test, and its public
+// half.
 func ProtectedKeyFile(t testing.TB) (string, xssh.PublicKey) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "id_ed25519")

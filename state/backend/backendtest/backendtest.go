@@ -1,4 +1,4 @@
-// Package backendtest is what every backend of a state must do, as tests.
+// Package backendtest is the conformance suite that every state backend must pass.
 package backendtest
 
 import (
@@ -14,14 +14,14 @@ import (
 	"github.com/kubewright/kubewright/state/backend"
 )
 
-// Options say what to test.
+// Options describe the backend under test.
 type Options struct {
-	// New makes an empty place, and returns how another operator opens it.
+	// New creates an empty place, and returns a function with which each operator opens it.
 	New func(t *testing.T) (open func() backend.Backend)
 	// Most is the size of a state that must be refused as too large; 0 for none.
 	Most int
-	// Unconditional reports whether writes are compared with what was read, but not in
-	// one go: only the lock keeps writers apart.
+	// Unconditional reports whether a write compares and writes in two requests, not atomically:
+	// only the lock keeps writers apart.
 	Unconditional bool
 }
 
@@ -39,7 +39,7 @@ func Test(t *testing.T, o Options) {
 	}
 }
 
-// Info returns a run's, by name.
+// Info returns the lock info of a run with this ID.
 func Info(id string) backend.LockInfo {
 	return backend.LockInfo{ID: id, Who: "ann@" + id, PID: 4711, Operation: "apply", Time: time.Date(2026, time.August, 1, 12, 0, 0, 0, time.UTC)}
 }
@@ -103,7 +103,7 @@ func testBytes(t *testing.T, o Options) {
 	}
 	must(t, b.Write(t.Context(), nil, backend.Object{Data: data, Lineage: "l1", Serial: 1}))
 	if got := read(t, b); !bytes.Equal(got.Data, data) {
-		t.Errorf("%d bytes came back, and are not those that were written", len(got.Data))
+		t.Errorf("%d bytes were read back, and differ from the written ones", len(got.Data))
 	}
 	if o.Most == 0 {
 		return
@@ -113,11 +113,11 @@ func testBytes(t *testing.T, o Options) {
 		t.Errorf("%d bytes: error = %v", o.Most, err)
 	}
 	if got := read(t, b); !bytes.Equal(got.Data, data) {
-		t.Error("a write that was refused has changed something")
+		t.Error("a refused write changed the state")
 	}
 }
 
-// noise returns what cannot be compressed.
+// noise returns incompressible bytes.
 func noise(n int) []byte {
 	out := make([]byte, n)
 	x := uint64(88172645463325252)
@@ -135,12 +135,12 @@ func testMoved(t *testing.T, o Options) {
 	ann, bob := open(), open()
 	must(t, ann.Write(t.Context(), nil, object("one", 1)))
 	if err := bob.Write(t.Context(), nil, object("mine", 1)); !errors.Is(err, backend.ErrMoved) {
-		t.Errorf("a first write over a state: error = %v", err)
+		t.Errorf("a first write over an existing state: error = %v", err)
 	}
 	old, seen := read(t, ann), read(t, bob)
 	must(t, ann.Write(t.Context(), old, object("two", 2)))
 	if err := bob.Write(t.Context(), seen, object("another two", 2)); !errors.Is(err, backend.ErrMoved) {
-		t.Errorf("a write over what was not read: error = %v", err)
+		t.Errorf("a write over an unread version: error = %v", err)
 	}
 	want(t, bob, "two")
 }
@@ -149,7 +149,7 @@ func testLock(t *testing.T, o Options) {
 	open := o.New(t)
 	ann, bob := open(), open()
 	if holder, err := ann.Holder(t.Context()); holder != nil || err != nil {
-		t.Fatalf("holder of a lock that nobody has: %+v, %v", holder, err)
+		t.Fatalf("holder of a free lock: %+v, %v", holder, err)
 	}
 	held := lock(t, ann, "r1")
 	must(t, held.Confirm(t.Context()))
@@ -171,12 +171,12 @@ func testLock(t *testing.T, o Options) {
 	must(t, held.Confirm(t.Context()))
 	must(t, held.Release(t.Context()))
 	if holder, err := bob.Holder(t.Context()); holder != nil || err != nil {
-		t.Errorf("holder behind the release: %+v, %v", holder, err)
+		t.Errorf("holder after the release: %+v, %v", holder, err)
 	}
 	must(t, lock(t, bob, "r2").Release(t.Context()))
 }
 
-// testSilent: no age of a lock makes it free.
+// testSilent checks that a lock does not become free with age.
 func testSilent(t *testing.T, o Options) {
 	open := o.New(t)
 	ann, bob := open(), open()
@@ -185,7 +185,7 @@ func testSilent(t *testing.T, o Options) {
 	held, err := ann.Lock(t.Context(), old)
 	must(t, err)
 	if _, err := bob.Lock(t.Context(), Info("r2")); !errors.Is(err, backend.ErrLocked) {
-		t.Errorf("a lock of years ago: error = %v", err)
+		t.Errorf("a lock that is years old: error = %v", err)
 	}
 	must(t, held.Confirm(t.Context()))
 	must(t, held.Release(t.Context()))
@@ -204,11 +204,11 @@ func testForceUnlock(t *testing.T, o Options) {
 	must(t, lost.Confirm(t.Context()))
 	must(t, eve.ForceUnlock(t.Context(), "r1"))
 	if err := lost.Confirm(t.Context()); !errors.Is(err, backend.ErrLost) {
-		t.Errorf("behind the end of its lock: error = %v", err)
+		t.Errorf("after its lock was ended: error = %v", err)
 	}
 	held := lock(t, bob, "r2")
 	if err := lost.Confirm(t.Context()); !errors.Is(err, backend.ErrLost) {
-		t.Errorf("with the lock of another: error = %v", err)
+		t.Errorf("while another run holds the lock: error = %v", err)
 	}
 	if err := ann.Write(t.Context(), seen, object("late", 2)); !errors.Is(err, backend.ErrLost) {
 		t.Errorf("a write without the lock: error = %v", err)
@@ -220,7 +220,7 @@ func testForceUnlock(t *testing.T, o Options) {
 	must(t, held.Release(t.Context()))
 }
 
-// testCounting has several operators count, each under the lock.
+// testCounting has several operators increment a counter, each under the lock.
 func testCounting(t *testing.T, o Options) {
 	const operators, times = 3, 2
 	open := o.New(t)
@@ -228,8 +228,8 @@ func testCounting(t *testing.T, o Options) {
 	want(t, open(), strconv.Itoa(operators*times))
 }
 
-// counting ends with the first failure, and whoever still waits for the lock with
-// it: who has failed may not have given it back.
+// counting stops all operators at the first failure, including those that wait for the lock: the
+// failed one may not have released it.
 func counting(ctx context.Context, open func() backend.Backend, operators, times int) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -274,11 +274,12 @@ func countOn(ctx context.Context, b backend.Backend) error {
 	return b.Write(ctx, o, object(strconv.Itoa(n+1), int64(n+1)))
 }
 
-// testRace has many lock at once, and, where writes are conditional, write at once.
+// testRace has several operators take the lock at once and, where writes are conditional, write
+// at once.
 func testRace(t *testing.T, o Options) {
 	open := o.New(t)
 	const many = 6
-	// Nobody who has a lock lets it be collected as garbage, and its connection with it.
+	// Keep the locks reachable: a collected lock would close its connection and be free again.
 	held := make([]backend.Lock, many)
 	locks, writes := make([]error, many), make([]error, many)
 	var wg sync.WaitGroup

@@ -9,7 +9,7 @@ import (
 	"github.com/kubewright/kubewright/state/backend"
 )
 
-// stuck is a place that takes no state, and a lock of it is never given back.
+// stuck is a place that accepts no state and never releases its lock.
 type stuck struct {
 	backend.Backend
 	locks chan struct{}
@@ -34,8 +34,8 @@ func (s stuck) Confirm(context.Context) error { return nil }
 
 func (s stuck) Release(context.Context) error { return nil }
 
-// TestCountingFails: an operator who fails under the lock and keeps it fails the
-// test, and does not have the others wait for him.
+// TestCountingFails checks that an operator who fails under the lock and keeps it fails the test,
+// and does not make the others wait.
 func TestCountingFails(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -9,9 +9,8 @@ import (
 	"github.com/kubewright/kubewright/state/backend"
 )
 
-// Confined implements backend.Confining: user and password go to the servers alone that
-// are named where they are given, in the environment or on the command line, or that the
-// same file of settings names.
+// Confined implements backend.Confining: user and password go only to servers that are named in
+// the environment or on the command line, or in the settings file that gives the secret.
 func (b *Backend) Confined(given backend.Given) error {
 	for _, secret := range []string{"password", "username"} {
 		from, outside := given.From[secret]
@@ -28,7 +27,7 @@ func (b *Backend) Confined(given backend.Given) error {
 			if f := given.From[name]; f.File {
 				by = f.By
 			}
-			return fmt.Errorf("the %s from %s is not sent to %s: %s alone names that server, as %s, and whoever changes it could collect the %s there. "+
+			return fmt.Errorf("the %s from %s is not sent to %s: %s alone names that server, as %s, and anyone who changes it could collect the %s there. "+
 				"Nothing was sent. If that server is right, name it where the %s is given: set KUBEWRIGHT_HTTP_%s=%s, or give -backend-config=%s=%s",
 				secret, from.By, backend.Origin(u), by, name, secret, secret, strings.ToUpper(name), b.shown(u), name, b.shown(u))
 		}
@@ -53,7 +52,7 @@ func (b *Backend) known(given backend.Given, secret backend.Source) []string {
 	return out
 }
 
-// open returns the notes about credentials that others on the way can read.
+// open returns the notes about credentials that are exposed on the network.
 func open(s backend.Settings) []backend.Note {
 	if s["username"] == "" && s["password"] == "" {
 		return nil
@@ -68,12 +67,12 @@ func open(s backend.Settings) []backend.Note {
 		case strings.EqualFold(u.Scheme, "http"):
 			out = append(out, backend.Note{
 				Title: "Credentials are sent without encryption",
-				Text:  fmt.Sprintf("%s of the backend is http://%s: whoever is on the way can read the credentials, and read and change the state. Use an address with https.", name, u.Host),
+				Text:  fmt.Sprintf("%s of the backend is http://%s: anyone on the network path can read the credentials, and read and change the state. Use an address with https.", name, u.Host),
 			})
 		case s.Bool("skip_cert_verification"):
 			out = append(out, backend.Note{
 				Title: "Credentials are sent to an unverified server",
-				Text:  fmt.Sprintf("The certificate of https://%s is not checked (skip_cert_verification): whoever is on the way can answer in its place, and gets the credentials. Give its CA as ca_certificate_pem.", u.Host),
+				Text:  fmt.Sprintf("The certificate of https://%s is not checked (skip_cert_verification): anyone on the network path can answer in its place, and gets the credentials. Give its CA as ca_certificate_pem.", u.Host),
 			})
 		}
 	}

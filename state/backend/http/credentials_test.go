@@ -7,7 +7,8 @@ import (
 	"github.com/kubewright/kubewright/state/backend"
 )
 
-// TestConfined: what opens a server goes to those that are named where it is given.
+// TestConfined checks that credentials only go to servers that are named where the credentials
+// are given.
 func TestConfined(t *testing.T) {
 	t.Parallel()
 	const right, other = "https://states.example.com/prod", "https://evil.example.net/prod"
@@ -42,14 +43,15 @@ func TestConfined(t *testing.T) {
 	}
 }
 
-// TestOpenNotes: a password that others on the way can read is told, before it is sent.
+// TestOpenNotes checks that a password that is exposed on the network is reported before it is
+// sent.
 func TestOpenNotes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		settings backend.Settings
 		want     string
 	}{
-		"http":                  {backend.Settings{"address": "http://states.invalid/x", "password": "x"}, "address of the backend is http://states.invalid: whoever is on the way can read the credentials"},
+		"http":                  {backend.Settings{"address": "http://states.invalid/x", "password": "x"}, "address of the backend is http://states.invalid: anyone on the network path can read the credentials"},
 		"no certificate":        {backend.Settings{"address": "https://states.invalid/x", "password": "x", "skip_cert_verification": "true"}, "The certificate of https://states.invalid is not checked"},
 		"https":                 {backend.Settings{"address": "https://states.invalid/x", "password": "x"}, ""},
 		"nothing to read":       {backend.Settings{"address": "http://states.invalid/x"}, ""},

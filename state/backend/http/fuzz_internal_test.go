@@ -7,8 +7,8 @@ import (
 	"github.com/kubewright/kubewright/state/backend"
 )
 
-// FuzzReadHolder: whatever a server says of who holds a lock, there is a holder with a
-// run or none; of one that this backend has written all is read that it needs.
+// FuzzReadHolder checks that any answer of a server yields either no holder or a holder with a
+// run ID, and that a document of this backend is read back completely.
 func FuzzReadHolder(f *testing.F) {
 	b := &Backend{settings: backend.Settings{"address": "https://gitlab.example.com/state"}}
 	f.Add(b.document(backend.LockInfo{ID: "b71e", Who: "ada@laptop", PID: 4711, Operation: "apply"}))
@@ -23,12 +23,12 @@ func FuzzReadHolder(f *testing.F) {
 			return
 		}
 		if i.ID == "" || i.String() == (backend.LockInfo{}).String() {
-			t.Errorf("of %q a holder without a run was read: %+v", body, i)
+			t.Errorf("%q was read as a holder without a run: %+v", body, i)
 		}
 		again := readHolder(b.document(*i))
 		if again == nil || again.ID != i.ID || again.PID != i.PID || !again.Time.Equal(i.Time) || i.Who != "" && again.Who != i.Who || i.Operation != "" && again.Operation != i.Operation {
 			got, _ := json.Marshal(again)
-			t.Errorf("what is written of %+v reads as %s", *i, got)
+			t.Errorf("the document of %+v reads back as %s", *i, got)
 		}
 	})
 }

@@ -1,13 +1,11 @@
-// Package http keeps a state at a server that speaks the HTTP protocol which
-// Terraform has for its states, as GitLab does: GET reads, POST writes, LOCK and
-// UNLOCK (or other methods at other addresses) carry a JSON document of who
-// locks, 423 or 409 answer with that of the holder, and a write under a lock
-// names it in the query as ID.
+// Package http keeps a state at a server with the HTTP protocol of Terraform's states, such as
+// GitLab: GET reads, POST writes, LOCK and UNLOCK (or other methods at other addresses) carry a
+// JSON document that describes the holder, 423 or 409 answer with the current holder's document,
+// and a write under a lock passes the lock's ID in the query as ID.
 //
-// The protocol has no conditional write and no way to ask who holds the lock.
-// So a write reads first and compares, while the lock keeps others away; and who
-// wants to know the holder tries to lock. A state that is no JSON, for it is
-// encrypted, is sent within a document that is.
+// The protocol has no conditional write and no way to query the holder of the lock. So a write
+// reads first and compares, while the lock keeps other runs away, and the holder is found by
+// trying to lock. An encrypted state is no JSON, so it is sent inside a JSON document.
 //
 // Source: https://developer.hashicorp.com/terraform/language/backend/http and
 // https://docs.gitlab.com/api/terraform_state (as of 2025).
@@ -43,20 +41,20 @@ type Backend struct {
 
 	own backend.Own
 	backend.Notes
-	// open are the notes about what others on the way can read.
+	// open holds the notes about data that is exposed on the network.
 	open []backend.Note
 }
 
 var _ backend.Backend = (*Backend)(nil)
 
-// addresses are the settings that name one.
+// addresses are the settings that hold an address.
 var addresses = []string{"address", "lock_address", "unlock_address"}
 
-// requestTime bounds one request, answer included.
+// requestTime bounds one request including its answer.
 const requestTime = 2 * time.Minute
 
-// New returns the backend with these settings, with their defaults filled in.
-// Nothing is contacted.
+// New returns the backend with these settings, whose defaults are filled in already. It contacts
+// nothing.
 func New(s backend.Settings) (*Backend, error) {
 	if err := s.Need("http", "address"); err != nil {
 		return nil, err
@@ -118,27 +116,27 @@ func newClient(s backend.Settings) (*retryablehttp.Client, error) {
 // String returns the state's address.
 func (b *Backend) String() string { return b.settings["address"] }
 
-// request is what a server is asked.
+// request is one request to the server.
 type request struct {
-	// op is what cannot be done when it fails.
+	// op is the operation that fails when the request fails.
 	op, method string
-	// setting names the address.
+	// setting is the setting that holds the address.
 	setting string
-	// id is that of the lock that the request is made under, or empty.
+	// id is the ID of the lock under which the request is made, or empty.
 	id   string
 	body []byte
 }
 
-// answer is what a server said.
+// answer is the server's response.
 type answer struct {
 	status int
 	header nethttp.Header
 	body   []byte
-	// from is the address that a redirect led to; nil where there was none.
+	// from is the address that a redirect led to; nil when there was none.
 	from *url.URL
 }
 
-// do sends one request, repeated as the settings say.
+// do sends one request, with the retries of the settings.
 func (b *Backend) do(ctx context.Context, ask request) (*answer, error) {
 	fail := func(err error) error {
 		return &backend.Error{Op: ask.op, Place: b.String(), Err: backend.Hide(bare(err), b.secrets), Remedy: "see that the server can be reached from here, and run the same command again"}
@@ -194,7 +192,7 @@ func (b *Backend) prepare(ctx context.Context, ask request) (*retryablehttp.Requ
 	return r, nil
 }
 
-// bare drops method and URL, which the error around it names.
+// bare drops method and URL, which the surrounding error already names.
 func bare(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		return e.Err
@@ -202,14 +200,14 @@ func bare(err error) error {
 	return err
 }
 
-// What is read of an answer that says why, and what is shown of it.
+// Limits of the server's error text: how much is read, and how much is shown.
 const (
 	maxReason   = 64 << 10
 	shownReason = 300
 )
 
-// refuse is the error of an answer that the protocol does not foresee. The answer
-// may quote the request: secrets are taken out before it is cut off.
+// refuse returns the error for an answer outside the protocol. The answer may echo the request,
+// so secrets are redacted before it is truncated.
 func (b *Backend) refuse(op string, a *answer) error {
 	e := &backend.Error{Op: op, Place: b.String(), Problem: fmt.Sprintf("the server answers %d %s", a.status, nethttp.StatusText(a.status))}
 	text := strings.TrimSpace(b.secrets.Text(string(a.body[:min(len(a.body), maxReason)])))
@@ -263,7 +261,7 @@ func (b *Backend) Read(ctx context.Context) (*backend.Object, error) {
 	return &backend.Object{Data: unwrap(a.body), Version: mark(a.body)}, nil
 }
 
-// get asks for the state.
+// get requests the state.
 func (b *Backend) get(ctx context.Context, op string) (*answer, error) {
 	a, err := b.do(ctx, request{op: op, method: nethttp.MethodGet, setting: "address"})
 	if err == nil && a.from != nil && strings.EqualFold(a.from.Scheme, "https") && !strings.HasPrefix(strings.ToLower(b.String()), "https:") {
@@ -275,8 +273,8 @@ func (b *Backend) get(ctx context.Context, op string) (*answer, error) {
 	return a, err
 }
 
-// direct fails where reads of the state are redirected: a write would be, too, which is
-// to be known before anything depends on it.
+// direct fails when reads of the state are redirected: a write would be redirected too, and the
+// run has to find that out before anything depends on it.
 func (b *Backend) direct(ctx context.Context, op string) error {
 	a, err := b.get(ctx, op)
 	if err == nil && a.from != nil {
@@ -305,7 +303,7 @@ func (b *Backend) Write(ctx context.Context, old *backend.Object, next backend.O
 	if err != nil {
 		return err
 	}
-	if len(body) > backend.MaxState { // which could not be read again
+	if len(body) > backend.MaxState { // it could not be read again
 		return backend.TooLarge(op, b.String())
 	}
 	a, err := b.do(ctx, request{op, b.settings["update_method"], "address", held, body})
@@ -325,9 +323,8 @@ func (b *Backend) Write(ctx context.Context, old *backend.Object, next backend.O
 	return b.unlessKept(ctx, next, b.refuse(op, a))
 }
 
-// unlessKept is the failure of a write, unless what was written is there: an answer
-// may have been lost, and the request that was repeated then be refused, as GitLab
-// does, which takes each serial once.
+// unlessKept returns the failure of a write, unless the written state is there: the answer may
+// have been lost and the repeated request refused, as by GitLab, which accepts each serial once.
 func (b *Backend) unlessKept(ctx context.Context, next backend.Object, failure error) error {
 	if now, err := b.Read(ctx); err == nil && now != nil && bytes.Equal(now.Data, next.Data) {
 		return nil
@@ -335,7 +332,7 @@ func (b *Backend) unlessKept(ctx context.Context, next backend.Object, failure e
 	return failure
 }
 
-// withID names the lock under which a write is made.
+// withID adds the lock under which a write is made to the address.
 func withID(address, id string) (string, error) {
 	if id == "" {
 		return address, nil

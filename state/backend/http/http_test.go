@@ -16,7 +16,7 @@ import (
 	"github.com/kubewright/kubewright/state/backend/http/httptestserver"
 )
 
-// settings returns those of a server, as of a configuration with this written.
+// settings returns the settings for a server, overridden by more.
 func settings(s *httptestserver.Server, more backend.Settings) backend.Settings {
 	out := backend.Settings{
 		"address": s.URL, "lock_address": s.URL, "username": s.User, "password": s.Password,
@@ -55,8 +55,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestRetries: an answer that was lost, or that says to come again, costs
-// nothing; a lock whose answer was lost is this run's.
+// TestRetries checks that requests are repeated after a lost or a temporary answer, and that a
+// lock whose answer was lost belongs to this run.
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	s := httptestserver.New(t)
@@ -67,7 +67,7 @@ func TestRetries(t *testing.T) {
 	}
 	s.Lose("LOCK", 1)
 	if _, err := b.Lock(t.Context(), backendtest.Info("r1")); err != nil {
-		t.Errorf("an answer that was lost: %v", err)
+		t.Errorf("a lost answer: %v", err)
 	}
 	s.Fail(503, 503, 503)
 	if _, err := b.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "the server answers 503 Service Unavailable; look into the server's log") {
@@ -75,8 +75,8 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestWriteWithoutAnswer: a write whose answer was lost is there. The server may
-// refuse the one that is repeated, as GitLab does, which has a serial once.
+// TestWriteWithoutAnswer checks that a write whose answer was lost has succeeded. The server may
+// refuse the repeated write, as GitLab does, which accepts each serial once.
 func TestWriteWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	for name, gitlab := range map[string]bool{"any server": false, "GitLab": true} {
@@ -112,8 +112,8 @@ func TestWriteWithoutAnswer(t *testing.T) {
 	}
 }
 
-// TestSealed: what a server could not read is sent so that it can, and comes back as
-// it was; what it can read is sent as it is. One from before it was sent so is read.
+// TestSealed checks that a state that a server cannot parse is wrapped and read back unchanged,
+// that a parsable one is sent unchanged, and that a stored state that predates wrapping is read.
 func TestSealed(t *testing.T) {
 	t.Parallel()
 	for data, want := range map[string]string{
@@ -134,19 +134,19 @@ func TestSealed(t *testing.T) {
 			t.Errorf("%q is sent as %s, want %s", data, got, want)
 		}
 		if o, err := b.Read(t.Context()); err != nil || string(o.Data) != data {
-			t.Errorf("%q comes back as %+v, %v", data, o, err)
+			t.Errorf("%q is read back as %+v, %v", data, o, err)
 		}
 	}
 	const old = "-----BEGIN AGE ENCRYPTED FILE----"
 	s := httptestserver.New(t)
 	s.Put([]byte(old))
 	if o, err := open(t, settings(s, nil)).Read(t.Context()); err != nil || string(o.Data) != old {
-		t.Errorf("an old one is %+v, %v", o, err)
+		t.Errorf("an unwrapped one is read as %+v, %v", o, err)
 	}
 }
 
-// TestHolderLeavesNoLock: to ask who holds the lock leaves none, whatever becomes of
-// an answer, or of who asks.
+// TestHolderLeavesNoLock checks that querying the holder leaves no lock behind, even if an answer
+// is lost or the caller gives up.
 func TestHolderLeavesNoLock(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -182,7 +182,8 @@ func TestHolderLeavesNoLock(t *testing.T) {
 	}
 }
 
-// TestRefusals: each says what is wrong and what to do, and none has the password in it.
+// TestRefusals checks that each refusal says what is wrong and what to do, and contains no
+// password.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	s := httptestserver.New(t)
@@ -196,7 +197,7 @@ func TestRefusals(t *testing.T) {
 		"wrong password": {backend.Settings{"password": "wrong-secret"}, backend.ErrRefused, "the server answers 401 Unauthorized; give username, and the password in the environment as KUBEWRIGHT_HTTP_PASSWORD"},
 		"wrong method":   {backend.Settings{"update_method": "PATCH"}, nil, "see which methods this server wants: update_method, lock_method and unlock_method of the backend"},
 		"wrong address":  {backend.Settings{"address": s.URL + "/elsewhere"}, nil, "the server answers 404 Not Found; see whether the address is right"},
-		"nobody there":   {backend.Settings{"address": plain.URL + "/s", "retry_max": "0"}, nil, "can be reached"},
+		"unreachable":    {backend.Settings{"address": plain.URL + "/s", "retry_max": "0"}, nil, "can be reached"},
 	} {
 		err := open(t, settings(s, c.more)).Write(t.Context(), nil, backend.Object{Data: []byte("x")})
 		if err == nil || !strings.Contains(err.Error(), c.want) || c.kind != nil && !errors.Is(err, c.kind) || strings.Contains(err.Error(), "secret") {
@@ -221,8 +222,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestPage: a login page that is answered as if all were well is no state that
-// somebody has cut.
+// TestPage checks that a login page that is answered with 200 is not reported as a damaged state.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, _ *nethttp.Request) {
@@ -237,7 +237,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestDamagedOnTheWay: a state that does not fit its digest is not taken.
+// TestDamagedOnTheWay checks that a state that does not match its digest is refused.
 func TestDamagedOnTheWay(t *testing.T) {
 	t.Parallel()
 	s := httptestserver.New(t)
@@ -251,7 +251,7 @@ func TestDamagedOnTheWay(t *testing.T) {
 	}
 }
 
-// TestWithoutLocks: a server of which no address of locks is known has none.
+// TestWithoutLocks checks that a backend without lock_address has no locks.
 func TestWithoutLocks(t *testing.T) {
 	t.Parallel()
 	b := open(t, settings(httptestserver.New(t), backend.Settings{"lock_address": ""}))
@@ -260,7 +260,7 @@ func TestWithoutLocks(t *testing.T) {
 	}
 }
 
-// TestEndless: an answer without an end is cut off, and one that is announced as too
+// TestEndless checks that an endless answer is cut off, and that one that is announced as too
 // long is not read.
 func TestEndless(t *testing.T) {
 	t.Parallel()

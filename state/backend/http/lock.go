@@ -13,8 +13,8 @@ import (
 	"github.com/kubewright/kubewright/state/backend"
 )
 
-// document is who locks, as the protocol has it. Servers keep it as it is, and
-// some want every field.
+// document describes the holder of a lock as the protocol defines it. Servers keep it unchanged,
+// and some require every field.
 type document struct {
 	ID        string
 	Operation string
@@ -33,7 +33,7 @@ func (b *Backend) document(i backend.LockInfo) []byte {
 	return out
 }
 
-// readHolder reads who holds a lock; nil when the answer does not say.
+// readHolder reads the holder of a lock; nil when the answer does not name one.
 func readHolder(body []byte) *backend.LockInfo {
 	var d document
 	if json.Unmarshal(body, &d) != nil || d.ID == "" {
@@ -79,9 +79,8 @@ func (b *Backend) Lock(ctx context.Context, info backend.LockInfo) (backend.Lock
 	return &lock{b, info}, nil
 }
 
-// prove makes sure that what was taken is a lock. That a server answers says nothing:
-// a proxy, a page for people or a server that knows no locks does as well. One that
-// has locks refuses a second run.
+// prove makes sure that a lock was really taken. A successful answer proves nothing: a proxy, a
+// web page or a server without locks gives one as well. A server with locks refuses a second run.
 func (b *Backend) prove(ctx context.Context, info backend.LockInfo) error {
 	holder, err := b.Holder(ctx)
 	switch {
@@ -99,8 +98,8 @@ func (b *Backend) prove(ctx context.Context, info backend.LockInfo) error {
 	return nil
 }
 
-// take locks, or says who has the lock. A request that was repeated because its
-// answer was lost meets its own lock.
+// take locks, or returns the holder. A request that was repeated because its answer was lost
+// finds its own lock.
 func (b *Backend) take(ctx context.Context, info backend.LockInfo) (holder *backend.LockInfo, mine bool, err error) {
 	a, err := b.do(ctx, request{op: opLock, method: b.settings["lock_method"], setting: "lock_address", body: b.document(info)})
 	if err != nil {
@@ -116,7 +115,7 @@ func (b *Backend) take(ctx context.Context, info backend.LockInfo) (holder *back
 	return nil, false, b.refuse(opLock, a)
 }
 
-// unlock ends the lock of a run. One that is not there any more has ended.
+// unlock ends the lock of a run. A lock that is gone counts as ended.
 func (b *Backend) unlock(ctx context.Context, info backend.LockInfo) error {
 	const op = "unlock state"
 	setting := "unlock_address"
@@ -136,8 +135,8 @@ func (b *Backend) unlock(ctx context.Context, info backend.LockInfo) error {
 	return b.refuse(op, a)
 }
 
-// Holder implements backend.Backend. The protocol cannot be asked: it locks, for
-// a moment, and gives the lock back, also when nobody waits for the answer any more.
+// Holder implements backend.Backend. The protocol has no query, so Holder takes the lock for a
+// moment and gives it back, even when ctx has ended meanwhile.
 func (b *Backend) Holder(ctx context.Context) (*backend.LockInfo, error) {
 	if b.settings["lock_address"] == "" {
 		return nil, nil
@@ -157,8 +156,8 @@ func (b *Backend) Holder(ctx context.Context) (*backend.LockInfo, error) {
 	return holder, nil
 }
 
-// end ends a lock of which nobody knows whether it is there: it is taken once more,
-// for it may be another's by now.
+// end ends a lock that may or may not exist after a failure. It takes the lock once more first,
+// because another run may hold it by now.
 func (b *Backend) end(ctx context.Context, info backend.LockInfo) {
 	ctx, cancel := backend.Ending(ctx)
 	defer cancel()
@@ -194,7 +193,7 @@ func (l *lock) Release(ctx context.Context) error {
 	l.b.own.Set("")
 	err := l.b.unlock(ctx, l.info)
 	if errors.Is(err, backend.ErrLocked) {
-		return nil // it is another's by now
+		return nil // another run holds it by now
 	}
 	return err
 }

@@ -12,10 +12,10 @@ import (
 // maxRedirects bounds how many redirects of a read are followed.
 const maxRedirects = 5
 
-// follow decides about a redirect. Clients turn the method of a redirected write into
-// GET, so that it would succeed and do nothing: only a read is followed. It stays at the
-// server that was configured, or goes from http to https of the same host. Credentials
-// go to the configured origin alone, and to its https on the port that belongs to it.
+// follow decides about a redirect. Clients turn a redirected write into a GET, which would
+// succeed and do nothing, so only reads are followed. They stay on the configured server, or go
+// from http to https on the same host. Credentials go only to the configured origin, and to its
+// https on the corresponding port.
 func follow(next *nethttp.Request, via []*nethttp.Request) error {
 	first, last := via[0], via[len(via)-1]
 	if first.Method != nethttp.MethodGet || len(via) > maxRedirects {
@@ -35,9 +35,9 @@ func upgrades(from, to *url.URL) bool {
 	return strings.EqualFold(from.Scheme, "http") && strings.EqualFold(to.Scheme, "https") && strings.EqualFold(from.Hostname(), to.Hostname())
 }
 
-// trusted reports whether what is meant for one address may be sent to the other: it has
-// the same origin, or is its https, on the same port or on 443 instead of 80. Another
-// port may be another's server.
+// trusted reports whether credentials for one address may be sent to the other: it has the same
+// origin, or is its https variant, on the same port or on 443 instead of 80. A different port may
+// belong to a different server.
 func trusted(configured, other *url.URL) bool {
 	if backend.Origin(configured) == backend.Origin(other) {
 		return true
@@ -70,7 +70,8 @@ func (b *Backend) redirected(r request, resp *nethttp.Response) error {
 	}
 }
 
-// moved is the error of an address whose reads are redirected, where that is not enough.
+// moved is the error of an address whose reads are redirected, where following them does not
+// help.
 func (b *Backend) moved(op, problem string, to *url.URL) error {
 	return &backend.Error{
 		Op: op, Place: b.String(), Problem: b.secrets.Text(fmt.Sprintf("the server redirects GET %s to %s, %s", b.String(), b.shown(to), problem)),
@@ -78,16 +79,16 @@ func (b *Backend) moved(op, problem string, to *url.URL) error {
 	}
 }
 
-// configure says how the new address is given.
+// configure says how to configure the new address.
 func (b *Backend) configure(setting string, to *url.URL) string {
 	return b.secrets.Text(fmt.Sprintf("nothing was written: if that is the right server, give the backend %s = %q, or set KUBEWRIGHT_HTTP_%s", setting, b.shown(to), strings.ToUpper(setting)))
 }
 
-// maxShown bounds how much of an address is shown that a server has sent.
+// maxShown bounds how much of an address from the server is shown.
 const maxShown = 300
 
-// shown returns an address without what may be secret in it. The query stays where it is one
-// that was configured.
+// shown returns an address without parts that may be secret. The query is kept only if it is a
+// configured one.
 func (b *Backend) shown(u *url.URL) string {
 	plain := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
 	query := u.Query()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestFollow: where a read goes, and whether with credentials.
+// TestFollow checks which redirects of a read are followed, and whether with credentials.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -13,13 +13,13 @@ import (
 	"github.com/kubewright/kubewright/state/backend/http/httptestserver"
 )
 
-// statuses are those of redirects.
+// statuses are the HTTP statuses of redirects.
 var statuses = []int{
 	nethttp.StatusMovedPermanently, nethttp.StatusFound, nethttp.StatusSeeOther, nethttp.StatusTemporaryRedirect, nethttp.StatusPermanentRedirect,
 }
 
-// redirecting is a right server of states, a front before it that redirects, and where
-// it redirects to.
+// redirecting is a correct state server, a front of it that redirects, and the target of the
+// redirects.
 type redirecting struct {
 	state         *httptestserver.Server
 	front, target *httptestserver.Front
@@ -28,7 +28,7 @@ type redirecting struct {
 	b  *http.Backend
 }
 
-// targets are the places that a front redirects to: from http or https.
+// targets are the places that a front redirects to, from http or https.
 var targets = map[string]struct {
 	encrypted bool
 	to        func(t *testing.T, r *redirecting)
@@ -53,7 +53,7 @@ func (r *redirecting) elsewhere(t *testing.T, encrypted bool) {
 	r.to = r.target.URL
 }
 
-// redirected returns a backend behind a front, with locks.
+// redirected returns a backend that reaches its server through a front, with locks.
 func redirected(t *testing.T, target string, secret bool) *redirecting {
 	t.Helper()
 	r := &redirecting{state: httptestserver.New(t)}
@@ -68,15 +68,15 @@ func redirected(t *testing.T, target string, secret bool) *redirecting {
 	return r
 }
 
-// reached returns the requests that the target got from a redirect.
+// reached returns the requests that the target received through a redirect.
 func (r *redirecting) reached() []string {
 	return slices.DeleteFunc(r.target.Seen(), func(seen string) bool {
 		return r.target == r.front && !strings.Contains(seen, " /moved")
 	})
 }
 
-// TestRedirectedWrite: a write, a lock and its end that are redirected are errors that
-// name the address, whatever the status and wherever to, and reach no server.
+// TestRedirectedWrite checks that a redirected write, lock or unlock is an error that names the
+// new address, for every status and target, and reaches no other server.
 func TestRedirectedWrite(t *testing.T) {
 	t.Parallel()
 	for target := range targets {
@@ -96,7 +96,7 @@ func TestRedirectedWrite(t *testing.T) {
 				want := func(err error, method, setting string) {
 					t.Helper()
 					if err == nil {
-						t.Errorf("%s succeeds", method)
+						t.Errorf("a redirected %s succeeds", method)
 						return
 					}
 					address := r.to + r.state.Path
@@ -126,9 +126,9 @@ func TestRedirectedWrite(t *testing.T) {
 	}
 }
 
-// TestRedirectedRead: a read is followed within its origin, and to https of its host,
-// which is told. No other server gets the request or credentials, and nothing that is not
-// found there is taken for a state that is not there yet.
+// TestRedirectedRead checks that a read is followed within its origin, and to https on its host,
+// which is reported. No other server gets the request or credentials, and an answer of "not
+// found" behind a redirect is not taken for a missing state.
 func TestRedirectedRead(t *testing.T) {
 	t.Parallel()
 	for target := range targets {
@@ -141,7 +141,7 @@ func TestRedirectedRead(t *testing.T) {
 				r.b.OnNote(func(n backend.Note) { notes = append(notes, n) })
 				r.front.Redirect(status, r.to)
 				if o, err := r.b.Read(t.Context()); o != nil || err == nil || !strings.Contains(err.Error(), r.to+r.state.Path) {
-					t.Errorf("a state that is not there: %+v, %v", o, err)
+					t.Errorf("a missing state: %+v, %v", o, err)
 				}
 				r.state.Put([]byte(`{"serial":1}`))
 				o, err := r.b.Read(t.Context())
@@ -155,7 +155,7 @@ func TestRedirectedRead(t *testing.T) {
 				if upgraded := target == "http to https"; upgraded != (len(notes) == 1) || upgraded && !strings.Contains(notes[0].Text, fmt.Sprintf("address = %q", r.to+r.state.Path)) {
 					t.Errorf("notes: %+v", notes)
 				}
-				// Whoever would write learns before anything depends on it.
+				// A run that would write fails before anything depends on it.
 				if _, err := r.b.Lock(t.Context(), backendtest.Info("r1")); err == nil || !strings.Contains(err.Error(), r.to+r.state.Path) || r.state.Holder() != "" {
 					t.Errorf("lock: %v", err)
 				}
@@ -164,7 +164,7 @@ func TestRedirectedRead(t *testing.T) {
 	}
 }
 
-// TestRedirectedCredentials: another port of the same host may be another's.
+// TestRedirectedCredentials checks that another port of the same host gets no credentials.
 func TestRedirectedCredentials(t *testing.T) {
 	t.Parallel()
 	r := redirected(t, "http to https", true)
@@ -179,7 +179,7 @@ func TestRedirectedCredentials(t *testing.T) {
 	}
 }
 
-// TestRedirectNowhere: one that does not say where to, and one in a circle.
+// TestRedirectNowhere checks a redirect without a target, and a redirect loop.
 func TestRedirectNowhere(t *testing.T) {
 	t.Parallel()
 	r := redirected(t, "the same origin", true)
@@ -201,7 +201,7 @@ func TestRedirectNowhere(t *testing.T) {
 	}
 }
 
-// TestNoLock: a server that answers to LOCK and locks nothing is found out.
+// TestNoLock checks that a server that accepts LOCK without locking is detected.
 func TestNoLock(t *testing.T) {
 	t.Parallel()
 	s := httptestserver.New(t)

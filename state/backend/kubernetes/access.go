@@ -20,32 +20,32 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// A kubeconfig may name programs to run and files to read. The operator's own may do
-// that: the one of KUBECONFIG, ~/.kube/config, or one that the operator has named as
-// config_path. A configuration may come from an untrusted branch, with a kubeconfig beside it, so
-// that one which only the configuration names is read by package kubeconfig.
+// A kubeconfig may name programs to run and files to read. The operator's own may do that: the
+// one of KUBECONFIG, ~/.kube/config, or one that the operator named as config_path. A
+// configuration may come from an untrusted branch, with a kubeconfig beside it, so a kubeconfig
+// that only the configuration names is read by package kubeconfig.
 
-// Giver says who has given config_path.
+// Giver is the origin of config_path.
 type Giver int
 
-// Whoever can write the configuration can name a file in it, and write that file.
+// A user who can write the configuration can name a file in it, and write that file.
 const (
 	Configuration Giver = iota
 	Environment
 	CommandLine
 )
 
-// Operator is what the backend knows of the machine it runs on.
+// Operator describes the machine that the backend runs on.
 type Operator struct {
-	// Folder is the configuration folder, Dir the one that the command runs in; empty
-	// stands for the present one.
+	// Folder is the configuration folder, Dir the working directory of the command; empty stands
+	// for the current directory.
 	Folder, Dir string
 	Getenv      func(string) string
-	// ConfigPath is who has given config_path.
+	// ConfigPath is the origin of config_path.
 	ConfigPath Giver
 }
 
-// way is how a cluster is reached.
+// way holds how a cluster is reached.
 type way struct {
 	config    *rest.Config
 	namespace string
@@ -64,7 +64,7 @@ func (o Operator) find(s backend.Settings) (way, error) {
 		if !own {
 			return strict(path, s)
 		}
-		if _, err := os.Stat(path); err != nil { // of a list it would be passed over
+		if _, err := os.Stat(path); err != nil { // client-go would skip a missing one silently
 			return way{}, err
 		}
 		files = []string{path}
@@ -100,8 +100,8 @@ func trusting(files []string, s backend.Settings) (way, error) {
 	return w, err
 }
 
-// strict takes from a kubeconfig what it holds itself, and refuses one that names a
-// program or a file, or says anything else.
+// strict takes from a kubeconfig only its inline data, and refuses one that names a program or a
+// file, or has any other setting.
 func strict(file string, s backend.Settings) (way, error) {
 	w := way{secrets: state.NewRedactor(backend.ProxySecrets())}
 	b, err := safefile.ReadLinked(file, kubeconfig.MaxSize)
@@ -163,7 +163,8 @@ func isAPI(server string) bool {
 	return err == nil && u.Scheme == "https" && u.Hostname() != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
-// bare is an error of the file system without the path, which is said before it.
+// bare returns an error of the file system without the path, which the caller's message already
+// has.
 func bare(err error) error {
 	var e *os.PathError
 	if errors.As(err, &e) {
@@ -172,9 +173,10 @@ func bare(err error) error {
 	return err
 }
 
-// named is config_path as a file, and whether it is the operator's own. One that the
-// configuration names is when it is a file of kubectl's here, and is read under that
-// file's name: what the file itself names begins in its folder.
+// named returns config_path as a file, and reports whether it is the operator's own. A path from
+// the configuration is the operator's own if it is one of kubectl's kubeconfigs on this machine.
+// It is then read under that file's name, because relative paths in a kubeconfig begin in its
+// folder.
 func (o Operator) named(path string) (own bool, file string) {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		path = filepath.Join(o.home(), rest)
@@ -204,8 +206,8 @@ func (o Operator) named(path string) (own bool, file string) {
 	return false, file
 }
 
-// ambientError is about a kubeconfig below the configuration folder that KUBECONFIG
-// names by where the command runs.
+// ambientError is about a kubeconfig below the configuration folder that KUBECONFIG names by a
+// path relative to the working directory.
 type ambientError struct {
 	file string
 	all  []string
@@ -215,8 +217,9 @@ func (e *ambientError) Error() string {
 	return fmt.Sprintf("KUBECONFIG names %s, a file of the configuration folder, by a relative path and beside others, whose credentials it could send elsewhere: name it by its absolute path if it is yours", e.file)
 }
 
-// kubeconfigs returns the operator's own: of KUBECONFIG, or ~/.kube/config. A relative name
-// means another file in each folder: with a file of the configuration folder it fails.
+// kubeconfigs returns the operator's own kubeconfigs: those in KUBECONFIG, or ~/.kube/config. A
+// relative name means a different file in each directory: it fails for one that lies in the
+// configuration folder.
 func (o Operator) kubeconfigs() ([]string, error) {
 	var out []string
 	var foreign *ambientError
@@ -243,8 +246,8 @@ func (o Operator) kubeconfigs() ([]string, error) {
 	return out, nil
 }
 
-// home returns the operator's, as an absolute path; empty when it is not known. HOME is no
-// folder that begins where the command runs.
+// home returns the operator's home directory as an absolute path; empty when it is not known. A
+// relative HOME is ignored.
 func (o Operator) home() string {
 	if home := o.getenv("HOME"); filepath.IsAbs(home) {
 		return home
@@ -262,7 +265,7 @@ func (o Operator) getenv(name string) string {
 	return o.Getenv(name)
 }
 
-// from returns an absolute path, begun at a folder.
+// from returns an absolute path; relative paths begin at folder.
 func (o Operator) from(folder, path string) string {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(folder, path)
@@ -273,8 +276,8 @@ func (o Operator) from(folder, path string) string {
 	return path
 }
 
-// inFolder reports whether a file lies below the configuration folder, by its name or
-// by where its links lead.
+// inFolder reports whether a file lies below the configuration folder, by its name or after
+// resolving symlinks.
 func (o Operator) inFolder(file string) bool {
 	folder := o.from(o.Folder, ".")
 	for _, f := range []string{file, resolved(file)} {
@@ -294,11 +297,11 @@ func resolved(path string) string {
 	return path
 }
 
-// secretsOf takes the secrets of a kubeconfig, of all its contexts, out of texts.
+// secretsOf redacts the secrets of a kubeconfig, of all its contexts.
 func secretsOf(loader clientcmd.ClientConfig) *state.Redactor {
 	secrets := backend.ProxySecrets()
 	raw, err := loader.RawConfig()
-	if err != nil { // it cannot be read, which is said later
+	if err != nil { // it cannot be read, which is reported later
 		raw = clientcmdapi.Config{}
 	}
 	for _, c := range raw.Clusters {

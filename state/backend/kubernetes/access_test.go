@@ -27,12 +27,12 @@ func conf(t *testing.T, path, server, cluster, user string) string {
 	return path
 }
 
-// program returns a user's exec that leaves a file.
+// program returns the exec of a user that creates a file when it runs.
 func program(ran string) string {
 	return fmt.Sprintf(`, "exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "args": ["-c", "touch %s; exit 1"], "interactiveMode": "Never"}`, ran)
 }
 
-// settled makes the backend and asks it.
+// settled creates the backend and reads its state.
 func settled(t *testing.T, with backend.Settings, o kubernetes.Operator) error {
 	t.Helper()
 	with["secret_suffix"] = "prod"
@@ -43,8 +43,9 @@ func settled(t *testing.T, with backend.Settings, o kubernetes.Operator) error {
 	return err
 }
 
-// TestConfigurationRunsNothing: a kubeconfig that the configuration names gives what it
-// holds itself. Each other field is refused by its name, and what it names is not touched.
+// TestConfigurationRunsNothing checks that only the inline data of a kubeconfig that the
+// configuration names is used. Every other field is refused by name, and what it refers to is not
+// touched.
 func TestConfigurationRunsNothing(t *testing.T) {
 	t.Parallel()
 	server := kubernetestest.New(t)
@@ -105,17 +106,17 @@ func TestConfigurationRunsNothing(t *testing.T) {
 	}
 }
 
-// TestWhoseKubeconfig: the operator's own runs what it names, and no other does, whatever
-// names it and wherever its links lead.
+// TestWhoseKubeconfig checks that the operator's own kubeconfig may run programs, and no other
+// one, no matter how it is named and where its links lead.
 func TestWhoseKubeconfig(t *testing.T) {
 	t.Parallel()
 	server := kubernetestest.New(t)
 	for name, tt := range map[string]struct {
-		// path is config_path, and KUBECONFIG and HOME the environment; $F is the
+		// path is config_path; kubeconfig and home are KUBECONFIG and HOME. $F is the
 		// configuration folder, $H the home, $E a third one.
 		path, kubeconfig, home string
 		giver                  kubernetes.Giver
-		// at is where the kubeconfig is, and link where a link to it is.
+		// at is the place of the kubeconfig, and link the place of a link to it.
 		at, link string
 		runs     bool
 	}{
@@ -162,7 +163,7 @@ func TestWhoseKubeconfig(t *testing.T) {
 			err := settled(t, backend.Settings{"config_path": place.Replace(tt.path)},
 				kubernetes.Operator{Folder: folder, Dir: folder, Getenv: func(name string) string { return env[name] }, ConfigPath: tt.giver})
 			if err == nil {
-				t.Error("the user is let in")
+				t.Error("the user is accepted")
 			}
 			if _, statErr := os.Stat(ran); (statErr == nil) != tt.runs {
 				t.Errorf("the program ran: %v, want %v: %v", statErr == nil, tt.runs, err)
@@ -171,8 +172,8 @@ func TestWhoseKubeconfig(t *testing.T) {
 	}
 }
 
-// TestLinkToTheOwn: a link of the configuration to the operator's kubeconfig has what that
-// names looked for beside the operator's file, and not beside the link.
+// TestLinkToTheOwn checks that a link in the configuration to the operator's kubeconfig resolves
+// relative names beside the operator's file, and not beside the link.
 func TestLinkToTheOwn(t *testing.T) {
 	t.Parallel()
 	server, top := kubernetestest.New(t), t.TempDir()
@@ -188,12 +189,12 @@ func TestLinkToTheOwn(t *testing.T) {
 		return map[string]string{"HOME": filepath.Join(top, "home")}[name]
 	}})
 	if _, statErr := os.Stat(ran); statErr == nil || err == nil || !strings.Contains(err.Error(), "login") {
-		t.Errorf("the configuration's program: %v, %v", statErr, err)
+		t.Errorf("a program of the configuration: %v, %v", statErr, err)
 	}
 }
 
-// TestStrictServes: what stands in the file itself is enough to work with, relative to the
-// folder of the configuration.
+// TestStrictServes checks that the inline data of a kubeconfig is sufficient, with a path
+// relative to the configuration folder.
 func TestStrictServes(t *testing.T) {
 	t.Parallel()
 	server := kubernetestest.New(t)
@@ -203,8 +204,8 @@ func TestStrictServes(t *testing.T) {
 	}
 }
 
-// TestStrictRefuses: a kubeconfig of the configuration that leads nowhere, without what is
-// secret in it.
+// TestStrictRefuses checks the errors for unusable kubeconfigs of the configuration, and that
+// they reveal no secrets.
 func TestStrictRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -10,13 +10,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// maxAnswer bounds an answer of the API server's, in bytes: a Secret of maxSecret in
-// base64, and what stands beside it.
+// maxAnswer bounds an answer of the API server, in bytes: a Secret of maxSecret in base64, and
+// the other fields of the object.
 const maxAnswer = 8 << 20
 
-// connect makes the client. It follows no redirect: a write that is redirected becomes a
-// read, which succeeds and changes nothing, and credentials are added to every request,
-// also to one that goes to another server.
+// connect creates the client. It follows no redirect: a redirected write becomes a read, which
+// succeeds and changes nothing, and client-go adds credentials to every request, including one to
+// another server.
 func connect(config *rest.Config) (kubernetes.Interface, error) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounded{next} })
 	client, err := rest.HTTPClientFor(config)
@@ -31,7 +31,7 @@ func connect(config *rest.Config) (kubernetes.Interface, error) {
 	return kubernetes.NewForConfigAndClient(config, &own)
 }
 
-// bounded cuts off answers that are too long to be a Secret.
+// bounded fails answers that are too long to be a Secret.
 type bounded struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -43,7 +43,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// WrappedRoundTripper lets client-go find the transport within.
+// WrappedRoundTripper lets client-go find the wrapped transport.
 func (b bounded) WrappedRoundTripper() http.RoundTripper { return b.next }
 
 type boundedBody struct {

@@ -17,7 +17,7 @@ import (
 	"github.com/kubewright/kubewright/state/backend/kubernetes/kubernetestest"
 )
 
-// fronted returns an API server behind a handler that answers in its place.
+// fronted returns an API server whose requests all go to a handler.
 func fronted(t *testing.T, answer http.HandlerFunc) *kubernetestest.Server {
 	t.Helper()
 	s := kubernetestest.New(t)
@@ -25,8 +25,8 @@ func fronted(t *testing.T, answer http.HandlerFunc) *kubernetestest.Server {
 	return s
 }
 
-// TestRedirects: no redirect is followed, and the token goes nowhere else: a write
-// becomes a read where clients follow one.
+// TestRedirects checks that no redirect is followed, and that no other server gets the token:
+// clients that follow one turn a write into a read.
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{301, 302, 303, 307, 308} {
@@ -43,7 +43,7 @@ func TestRedirects(t *testing.T) {
 			}
 		}
 		if o != nil || l != nil || len(reached) > 0 {
-			t.Errorf("%d: %v, %v, %d requests went on", status, o, l, len(reached))
+			t.Errorf("%d: %v, %v, %d requests were redirected", status, o, l, len(reached))
 		}
 	}
 }
@@ -58,7 +58,7 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestEndless: an answer that is too long to be a Secret is not read to its end.
+// TestEndless checks that an answer that is too long to be a Secret is not read to its end.
 func TestEndless(t *testing.T) {
 	t.Parallel()
 	s := fronted(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -70,7 +70,7 @@ func TestEndless(t *testing.T) {
 	}
 }
 
-// TestUnpacked: a Secret that unpacks to more than a state may have is refused.
+// TestUnpacked checks that a Secret that unpacks to more than MaxState bytes is refused.
 func TestUnpacked(t *testing.T) {
 	t.Parallel()
 	var packed bytes.Buffer

@@ -1,9 +1,9 @@
-// Package kubernetes keeps a state in a Secret of a cluster, compressed, and its
-// lock in a Lease. Both are written with the resource version that was read, so
-// that the API server refuses what somebody else has overtaken.
+// Package kubernetes keeps a state in a Secret of a cluster, compressed, and its lock in a Lease.
+// Both are written with the resource version that was read, so the API server refuses a write
+// that another one has overtaken.
 //
-// The Lease says who holds the lock and when that run last showed a sign of life.
-// It is never taken over because it has run out: see package backend.
+// The Lease names the holder of the lock and when that run last showed a sign of life. It is
+// never taken over because it has expired: see package backend.
 package kubernetes
 
 import (
@@ -39,7 +39,7 @@ type Backend struct {
 
 var _ backend.Backend = (*Backend)(nil)
 
-// maxSecret is what the API server lets a Secret hold (corev1.MaxSecretSize).
+// maxSecret is the API server's limit for the data of a Secret.
 const maxSecret = corev1.MaxSecretSize
 
 const (
@@ -49,8 +49,8 @@ const (
 	lockAnnotation    = "kubewright.io/lock"
 )
 
-// New returns the backend with these settings. Nothing is contacted, and no program run: the
-// operator's own kubeconfig may have one run with the first request.
+// New returns the backend with these settings. It contacts nothing and runs no program; the
+// operator's own kubeconfig may run one with the first request.
 func New(s backend.Settings, o Operator) (*Backend, error) {
 	if err := s.Need("kubernetes", "secret_suffix"); err != nil {
 		return nil, err
@@ -73,11 +73,11 @@ func New(s backend.Settings, o Operator) (*Backend, error) {
 	if !ok {
 		return nil, fmt.Errorf("the backend \"kubernetes\" finds no way to its cluster: %w", errNoURL)
 	}
-	// No limit of client-go's (five requests a second), which is made for programs
-	// that watch a cluster: here there are a few requests for each command and two
-	// for a sign of life every Heartbeat, and who waits for a lock waits between
-	// tries. A server under load says when to come back, which client-go heeds. A
-	// limit could only make a sign of life, or the end of a lock, late.
+	// No client-side limit of client-go (five requests a second), which is made for programs that
+	// watch a cluster: here each command makes a few requests, two more renew the sign of life
+	// every Heartbeat, and a run that waits for a lock pauses between tries. An overloaded server
+	// asks to retry later, which client-go respects. A client-side limit could only delay a sign
+	// of life or the end of a lock.
 	config.QPS = -1
 	client, err := connect(config)
 	if err != nil {
@@ -91,8 +91,8 @@ func New(s backend.Settings, o Operator) (*Backend, error) {
 
 var errNoURL = errors.New("its server in the kubeconfig has no URL as in https://api.example.com:6443")
 
-// plain returns the address of a server without user and password; ok is false when it
-// cannot be understood, so that nobody knows which part of it is a password.
+// plain returns the address of a server without user and password; ok is false when it cannot be
+// parsed, so that any part of it may be a password.
 func plain(host string) (address string, ok bool) {
 	full := host
 	if !strings.Contains(host, "://") { // HOST:PORT
@@ -109,10 +109,10 @@ func plain(host string) (address string, ok bool) {
 	return u.String(), true
 }
 
-// badProxy is how client-go begins its error about a proxy-url, which it quotes.
+// badProxy is the beginning of client-go's error about a proxy-url, which it quotes.
 const badProxy = "invalid 'proxy-url'"
 
-// hide is an error of client-go's about a kubeconfig without what is secret in that.
+// hide returns an error of client-go about a kubeconfig without the secrets in it.
 func hide(err error, secrets *state.Redactor) error {
 	if strings.Contains(err.Error(), badProxy) {
 		return errors.New("the proxy-url of a cluster in the kubeconfig is no URL as in http://proxy.example.com:3128")
@@ -125,7 +125,7 @@ func (b *Backend) String() string {
 	return fmt.Sprintf("secret %s/%s at %s", b.namespace, b.secret, b.host)
 }
 
-// fail makes an error of the API's one that says what to do.
+// fail turns an error of the API into one with a remedy.
 func (b *Backend) fail(ctx context.Context, op string, err error) error {
 	e := &backend.Error{Op: op, Place: b.String(), Err: backend.Hide(backend.Cause(ctx, err), b.secrets), Remedy: "see that the API server can be reached from here, and run the same command again"}
 	switch {
@@ -167,7 +167,7 @@ func pack(data []byte) ([]byte, error) {
 		return nil, err
 	}
 	_, err = w.Write(data)
-	err = errors.Join(err, w.Close()) // which writes the end
+	err = errors.Join(err, w.Close()) // writes the gzip trailer
 	return b.Bytes(), err
 }
 

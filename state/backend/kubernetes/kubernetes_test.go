@@ -22,7 +22,7 @@ import (
 	"github.com/kubewright/kubewright/state/backend/kubernetes/kubernetestest"
 )
 
-// settings returns those of a configuration with a kubeconfig of this server.
+// settings returns the settings of a backend with a kubeconfig for this server.
 func settings(t *testing.T, s *kubernetestest.Server, token string) backend.Settings {
 	t.Helper()
 	return backend.Settings{"secret_suffix": "prod", "config_path": s.Kubeconfig(t, token)}
@@ -51,7 +51,7 @@ const (
 	leasePath  = "/apis/coordination.k8s.io/v1/namespaces/states/leases/kubewright-lock-prod"
 )
 
-// TestObjects: what lies in the cluster is what kubectl shows, and the lease
+// TestObjects checks the objects in the cluster as kubectl shows them, and that the lease
 // outlives its holders.
 func TestObjects(t *testing.T) {
 	t.Parallel()
@@ -89,17 +89,17 @@ func TestObjects(t *testing.T) {
 		}
 	}
 	if s.Created(leasePath) != 1 {
-		t.Errorf("the lease was made %d times", s.Created(leasePath))
+		t.Errorf("the lease was created %d times", s.Created(leasePath))
 	}
 }
 
-// TestOvertaken: what others do between a look and a write is seen by the server.
+// TestOvertaken checks that the server detects changes between a read and a write.
 func TestOvertaken(t *testing.T) {
 	t.Parallel()
 	s := kubernetestest.New(t)
 	with := settings(t, s, s.Token)
 	ann, bob, eve := open(t, with), open(t, with), open(t, with)
-	// act does something before the first request with this method arrives.
+	// act runs do before the first request with this method is handled.
 	act := func(method string, do func()) {
 		var before func(string)
 		before = func(m string) {
@@ -130,7 +130,7 @@ func TestOvertaken(t *testing.T) {
 	}
 	act("PUT", func() { check("eve ends bob's lock", eve.ForceUnlock(t.Context(), "bob")) })
 	if err := held.Confirm(t.Context()); !errors.Is(err, backend.ErrLost) {
-		t.Errorf("a sign of life behind the end: error = %v", err)
+		t.Errorf("a sign of life after the end: error = %v", err)
 	}
 	held, err = bob.Lock(t.Context(), backendtest.Info("bob2"))
 	check("bob locks again", err)
@@ -141,7 +141,8 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
-// TestRemovedState: a state that was removed since it was read is not made again by a write.
+// TestRemovedState checks that a write does not recreate a state that was removed after it was
+// read.
 func TestRemovedState(t *testing.T) {
 	t.Parallel()
 	s := kubernetestest.New(t)
@@ -159,8 +160,8 @@ func TestRemovedState(t *testing.T) {
 	}
 }
 
-// TestUnlockOvertaken: to end the lock of a run leaves that of the next one, which took it
-// after the look.
+// TestUnlockOvertaken checks that ending the lock of one run leaves the lock of the next run
+// alone, which took it between the read and the write.
 func TestUnlockOvertaken(t *testing.T) {
 	t.Parallel()
 	s := kubernetestest.New(t)
@@ -171,8 +172,8 @@ func TestUnlockOvertaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	var held backend.Lock
-	s.Before(func(string) { // the look
-		s.Before(func(string) { // the end
+	s.Before(func(string) { // the read
+		s.Before(func(string) { // the write
 			if err := gone.Release(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -189,7 +190,7 @@ func TestUnlockOvertaken(t *testing.T) {
 	}
 }
 
-// TestRefusals: each says what is wrong and what to do, and none has the token in it.
+// TestRefusals checks that each refusal says what is wrong and what to do, and contains no token.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	s := kubernetestest.New(t)
@@ -210,7 +211,7 @@ func TestRefusals(t *testing.T) {
 		"no rights":    {settings(t, forbidden, s.Token), backend.ErrRefused, "let the user of the kubeconfig get, create and update secrets and leases"},
 		"no namespace": {elsewhere, nil, "make the namespace: kubectl create namespace absent"},
 		"too large":    {settings(t, full, s.Token), backend.ErrTooLarge, "keep this state in another backend"},
-		"nobody there": {settings(t, closed, s.Token), nil, "can be reached"},
+		"unreachable":  {settings(t, closed, s.Token), nil, "can be reached"},
 	} {
 		b := open(t, c.with)
 		_, lockErr := b.Lock(t.Context(), backendtest.Info("r1"))
@@ -233,7 +234,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestNoWay: a kubeconfig that leads nowhere is told apart, without what is secret in it.
+// TestNoWay checks that the errors for unusable kubeconfigs say what is wrong, and reveal no
+// secrets.
 func TestNoWay(t *testing.T) {
 	t.Parallel()
 	for want, cluster := range map[string]string{
@@ -254,7 +256,7 @@ func TestNoWay(t *testing.T) {
 	}
 }
 
-// TestTooLarge: what a Secret cannot hold is said before it is sent.
+// TestTooLarge checks that a state that is too large for a Secret is refused before it is sent.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	s := kubernetestest.New(t)
@@ -273,7 +275,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestDamaged: a Secret that somebody else has written is no empty state.
+// TestDamaged checks that a Secret with foreign content is not read as an empty state.
 func TestDamaged(t *testing.T) {
 	t.Parallel()
 	s := kubernetestest.New(t)

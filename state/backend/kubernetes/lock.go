@@ -37,7 +37,7 @@ func (b *Backend) locked(holder backend.LockInfo) error {
 	return &backend.LockedError{Path: "lease " + b.namespace + "/" + b.lease + " at " + b.host, Info: holder, Remote: true}
 }
 
-// overtaken says who was faster, when the API refused a lease that was changed meanwhile.
+// overtaken returns the error of a lease that was changed meanwhile, with its new holder.
 func (b *Backend) overtaken(ctx context.Context, err error) error {
 	if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 		return b.fail(ctx, "lock state", err)
@@ -59,18 +59,18 @@ func (b *Backend) lookAtLease(ctx context.Context) (*coordinationv1.Lease, error
 		return nil, nil
 	}
 	if err != nil {
-		return nil, b.fail(ctx, "look at the lock", err)
+		return nil, b.fail(ctx, "read the lock", err)
 	}
 	return lease, nil
 }
 
-// holderOf returns who holds a lease; nil when nobody does.
+// holderOf returns the holder of a lease; nil when it is free.
 func holderOf(lease *coordinationv1.Lease) *backend.LockInfo {
 	if lease == nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
 		return nil
 	}
 	info := backend.LockInfo{}
-	_ = json.Unmarshal([]byte(lease.Annotations[lockAnnotation]), &info) // without it there is the identity
+	_ = json.Unmarshal([]byte(lease.Annotations[lockAnnotation]), &info) // the identity is enough
 	info.ID = *lease.Spec.HolderIdentity
 	if lease.Spec.RenewTime != nil {
 		info.Renewed = lease.Spec.RenewTime.Time
@@ -78,8 +78,8 @@ func holderOf(lease *coordinationv1.Lease) *backend.LockInfo {
 	return &info
 }
 
-// hold writes the holder into the lease that was read, or into a new one; a
-// holder without an ID gives it back.
+// hold writes the holder into the lease that was read, or into a new one. A holder without an ID
+// releases it.
 func (b *Backend) hold(ctx context.Context, lease *coordinationv1.Lease, info backend.LockInfo) error {
 	leases := b.client.CoordinationV1().Leases(b.namespace)
 	now, seconds := metav1.NewMicroTime(time.Now()), int32(backend.Silent/time.Second)
@@ -139,7 +139,7 @@ func (b *Backend) ForceUnlock(ctx context.Context, id string) error {
 		switch {
 		case err == nil:
 			return nil
-		case !apierrors.IsConflict(err): // its holder showed a sign of life meanwhile
+		case !apierrors.IsConflict(err): // the holder has renewed it meanwhile
 			return b.fail(ctx, "unlock state", err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state/backend/kubernetes/kubernetestest"
 )
 
-// TestSilentHolder: a Lease that has run out for years is still a lock.
+// TestSilentHolder checks that a Lease that expired years ago is still a lock.
 func TestSilentHolder(t *testing.T) {
 	t.Parallel()
 	s := kubernetestest.New(t)

@@ -13,11 +13,11 @@ import (
 	"github.com/kubewright/kubewright/state/backend"
 )
 
-// Confined implements backend.Confining. A conn_str of the environment or the command
-// line is taken as it is. One of the configuration gets no password from elsewhere, which
-// is PGPASSWORD's, that of a service or of a line of the password file for any host,
-// unless the environment names its servers as well. A password that stands in it, or that
-// the password file has for that very host, belongs there.
+// Confined implements backend.Confining. A conn_str of the environment or the command line is
+// used as it is. For a conn_str of the configuration no password from elsewhere is used
+// (PGPASSWORD, a service, or a line of the password file for any host), unless the environment
+// names its servers as well. A password in the conn_str itself, or one that the password file has
+// for exactly that host, may be sent.
 func (b *Backend) Confined(given backend.Given) error {
 	if b.connect == "" || given.SureOf("conn_str") {
 		return nil
@@ -45,7 +45,7 @@ func (b *Backend) Confined(given backend.Given) error {
 }
 
 func refused(problem, remedy string) error {
-	return fmt.Errorf("the password of this machine for PostgreSQL (PGPASSWORD, a service or the password file) is not used: %s, and whoever changes the configuration could collect the password there. Nothing was sent; %s", problem, remedy)
+	return fmt.Errorf("the password of this machine for PostgreSQL (PGPASSWORD, a service or the password file) is not used: %s, and anyone who changes the configuration could collect the password there. Nothing was sent; %s", problem, remedy)
 }
 
 // belongs reports whether the password may be sent to a server.
@@ -63,10 +63,10 @@ func (b *Backend) belongs(a *pgconn.FallbackConfig) bool {
 	return err == nil && (first != password || here == password)
 }
 
-// nowhere is a host of which no file has a password (RFC 2606).
+// nowhere is a host for which no file has a password (RFC 2606).
 const nowhere = "nowhere.invalid"
 
-// passwordFor returns the password of environment and files for a server.
+// passwordFor returns the password that environment and files have for a server.
 func (b *Backend) passwordFor(host string, port uint16) (string, error) {
 	quote := func(text string) string {
 		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
@@ -87,17 +87,17 @@ func named(a *pgconn.FallbackConfig) bool {
 	return err == nil && slices.ContainsFunc(attempts(c), func(known *pgconn.FallbackConfig) bool { return target(known) == target(a) })
 }
 
-// word is what stands before a sign of equality, in a connection string.
+// word matches a parameter name before an equals sign in a connection string.
 var word = regexp.MustCompile(`([A-Za-z_]+)\s*=`)
 
-// keys returns the parameters of a connection string, and perhaps more, as of a password
-// that looks like one.
+// keys returns the parameters of a connection string. It may return more, because a password can
+// contain text that looks like a parameter.
 func keys(connect string) map[string]bool {
 	out := map[string]bool{}
 	address := strings.HasPrefix(connect, "postgres://") || strings.HasPrefix(connect, "postgresql://")
 	u, err := url.Parse(connect)
 	if err != nil || !address {
-		out["host"] = address // of several, which the library takes, and package url does not
+		out["host"] = address // several hosts, which pgconn accepts and net/url does not
 		for _, m := range word.FindAllStringSubmatch(connect, -1) {
 			out[m[1]] = true
 		}

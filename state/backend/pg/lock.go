@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/state/backend"
 )
 
-// lock has a connection of its own: with it the server would take the lock back.
+// lock has a connection of its own: the server frees the lock when it ends.
 type lock struct {
 	b    *Backend
 	info backend.LockInfo
@@ -58,7 +58,8 @@ func (b *Backend) Lock(ctx context.Context, info backend.LockInfo) (backend.Lock
 	return &lock{b: b, info: info, conn: conn}, nil
 }
 
-// take tries the advisory lock on a new connection, which is nil when another has it.
+// take tries to take the advisory lock on a new connection. Without the lock it returns no
+// connection.
 func (b *Backend) take(ctx context.Context) (*pgconn.PgConn, bool, error) {
 	conn, err := b.dial(ctx)
 	if err != nil {
@@ -73,7 +74,7 @@ func (b *Backend) take(ctx context.Context) (*pgconn.PgConn, bool, error) {
 	return nil, false, err
 }
 
-// session returns the server's process that has the lock; empty when none has it.
+// session returns the server process that holds the lock; empty when it is free.
 func (b *Backend) session(ctx context.Context) (string, error) {
 	found, err := b.exec(ctx, `SELECT pid::text FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
 		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
@@ -90,7 +91,7 @@ func (b *Backend) session(ctx context.Context) (string, error) {
 
 // Holder implements backend.Backend.
 func (b *Backend) Holder(ctx context.Context) (*backend.LockInfo, error) {
-	const op = "look at the lock"
+	const op = "read the lock"
 	pid, err := b.session(ctx)
 	if err != nil {
 		return nil, b.fail(ctx, op, err)
@@ -104,13 +105,13 @@ func (b *Backend) Holder(ctx context.Context) (*backend.LockInfo, error) {
 		return nil, b.fail(ctx, op, err)
 	}
 	if said, err := single(found, nil, 1); err == nil {
-		_ = json.Unmarshal(said[0], info) // what cannot be read names no holder
+		_ = json.Unmarshal(said[0], info) // unreadable info leaves the holder unnamed
 	}
 	info.Certain = true
 	return info, nil
 }
 
-// endTime is how long the server is given to end a session, in milliseconds.
+// endTime is how long the server may take to end a session, in milliseconds.
 const endTime = "5000"
 
 // ForceUnlock implements backend.Backend: it ends the holder's connection.
@@ -134,8 +135,8 @@ func (b *Backend) ForceUnlock(ctx context.Context, id string) error {
 	return nil
 }
 
-// Confirm implements backend.Lock. After a server that was restarted, or a
-// connection that was cut, the lock is taken again if nobody else had it.
+// Confirm implements backend.Lock. After a server restart or a broken connection it takes the
+// lock again, if no other run had it meanwhile.
 func (l *lock) Confirm(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,7 +151,7 @@ func (l *lock) Confirm(ctx context.Context) error {
 	}
 	conn, free, err := l.b.take(ctx)
 	if err != nil {
-		return l.b.fail(ctx, "look at the lock", err)
+		return l.b.fail(ctx, "read the lock", err)
 	}
 	if !free {
 		holder, err := l.b.Holder(ctx)
@@ -166,7 +167,7 @@ func (l *lock) Confirm(ctx context.Context) error {
 	}
 	_ = conn.Close(ctx)
 	if err != nil {
-		return l.b.fail(ctx, "look at the lock", err)
+		return l.b.fail(ctx, "read the lock", err)
 	}
 	return backend.Lost(l.b.String(), nil)
 }
@@ -182,7 +183,7 @@ func (l *lock) Release(ctx context.Context) error {
 		return nil // and the lock with it
 	}
 	_, err := run(ctx, l.conn, l.b.sql(`DELETE FROM {schema}.locks WHERE name = $1 AND run = $2`), l.b.name, l.info.ID)
-	// The answer to the unlocking says that it is done; that of a closed connection does not.
+	// An answer to the unlock proves that the lock is free; a closed connection does not.
 	if err == nil {
 		_, err = run(ctx, l.conn, `SELECT pg_advisory_unlock($1::bigint)::text`, l.b.key())
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/kubewright/kubewright/state/backend/pg"
 )
 
-// TestRefusedSettings: without a server it is said what is wrong with them.
+// TestRefusedSettings checks the errors for invalid settings, without a server.
 func TestRefusedSettings(t *testing.T) {
 	t.Parallel()
 	const connect = "postgres://ann@db.example.com/states"

@@ -1,10 +1,9 @@
-// Package pg keeps a state as a row of PostgreSQL. Its lock is an advisory lock
-// of a connection: the server takes it back when the connection ends, be it with
-// the process, so that nothing is left behind. Who holds it stands in a table
-// beside the states, for people.
+// Package pg keeps a state as a row of PostgreSQL. Its lock is an advisory lock of a connection:
+// the server frees it when the connection ends, for example with the process, so no stale lock
+// remains. A table beside the states names the holder, for users.
 //
-// A write changes the row only where it still has the version that was read and,
-// under a lock, only while the table names this run as its holder.
+// A write changes the row only if it still has the version that was read and, under a lock, only
+// while the table names this run as the holder.
 package pg
 
 import (
@@ -35,7 +34,7 @@ type Backend struct {
 	schema, name string
 	secrets      *state.Redactor
 	backend.Notes
-	// open are the notes about what others on the way can read.
+	// open holds the notes about data that is exposed on the network.
 	open []backend.Note
 
 	// mu guards the connection, which carries one statement at a time.
@@ -46,18 +45,18 @@ type Backend struct {
 
 var _ backend.Backend = (*Backend)(nil)
 
-// connectTime bounds finding the server.
+// connectTime bounds connecting to the server.
 const connectTime = 30 * time.Second
 
-// maxName is how long a name may be, in bytes (NAMEDATALEN of PostgreSQL's manual,
-// less one). Of a longer one the server cuts the end off, and two would be one.
+// maxName is the maximum length of a name in bytes (NAMEDATALEN in PostgreSQL's manual, less
+// one). The server truncates longer names, so that two of them could collide.
 const maxName = 63
 
-// New returns the backend with these settings. Nothing is contacted.
+// New returns the backend with these settings. It contacts nothing.
 func New(s backend.Settings) (*Backend, error) {
 	config, err := pgconn.ParseConfig(s["conn_str"])
 	if err != nil || misread(s["conn_str"]) {
-		// The library's error has the string in it, and the string may have a password.
+		// The library's error contains the string, and the string may contain a password.
 		return nil, errors.New("conn_str of the backend \"pg\" cannot be understood: it is as in postgres://user@db.example.com/states, or host=/run/postgresql dbname=states; the password goes into PGPASSWORD or ~/.pgpass (in an address what is special in it would have to be written with %)")
 	}
 	if err := s.Need("pg", "schema_name", "name"); err != nil {
@@ -79,17 +78,17 @@ func New(s backend.Settings) (*Backend, error) {
 	}, nil
 }
 
-// maxRest is what a message has beside the state, in bytes, and more.
+// maxRest is the space for everything in a message except the state, with a margin, in bytes.
 const maxRest = 1 << 20
 
-// misread tells of an address in which a password with /, ? or # has cut the host
-// short: user and password would be taken for host and port, which are shown.
+// misread reports whether a /, ? or # in a password has ended the host of an address too early:
+// user and password would be taken for host and port, which are shown.
 func misread(connect string) bool {
 	u, err := url.Parse(connect)
 	switch {
 	case err != nil || u.Host == "":
 		return false
-	case u.Fragment != "": // which says nothing of a database
+	case u.Fragment != "": // a fragment has no meaning for a database
 		return true
 	case u.User != nil:
 		return false
@@ -110,7 +109,7 @@ func (b *Backend) sql(text string) string {
 	return strings.ReplaceAll(text, "{schema}", quoted(b.schema))
 }
 
-// fail makes an error of the server's one that says what to do.
+// fail turns an error of the server into one with a remedy.
 func (b *Backend) fail(ctx context.Context, op string, err error) error {
 	e := &backend.Error{Op: op, Place: b.String(), Err: backend.Hide(backend.Cause(ctx, err), b.secrets), Remedy: remedy(err)}
 	if server, ok := errors.AsType[*pgconn.PgError](err); ok {
@@ -144,8 +143,8 @@ func code(err error) string {
 	return ""
 }
 
-// exec runs one statement on the connection, which is made when there is none.
-// A connection that broke is not used again.
+// exec runs one statement on the connection. It connects first if there is no connection, or if
+// the existing one is broken.
 func (b *Backend) exec(ctx context.Context, text string, args ...any) (rows, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -163,8 +162,8 @@ func (b *Backend) exec(ctx context.Context, text string, args ...any) (rows, err
 	return run(ctx, b.conn, b.sql(text), args...)
 }
 
-// ensure makes schema and tables. Of several who do it at once all succeed, and
-// who may not make one of them uses what the database's operator has made.
+// ensure creates schema and tables. Several runs may do so at once, and a user without the
+// privilege to create them uses the existing ones.
 func (b *Backend) ensure(ctx context.Context) error {
 	var refused error
 	for _, text := range []string{
@@ -177,7 +176,7 @@ func (b *Backend) ensure(ctx context.Context) error {
 		case uniqueViolation, duplicateSchema, duplicateTable, duplicateObject:
 		case insufficientPrivilege:
 			refused = cmp.Or(refused, err)
-		case undefinedSchema: // and it may not be made
+		case undefinedSchema: // the user may not create it
 			return cmp.Or(refused, err)
 		default:
 			if err != nil {
@@ -225,7 +224,7 @@ func (b *Backend) Write(ctx context.Context, old *backend.Object, next backend.O
 	b.mu.Lock()
 	held := b.held
 	b.mu.Unlock()
-	// A version is never used twice, also when a row was removed and recreated.
+	// A version is never used twice, even if a row was removed and recreated.
 	const mine = ` ($5 = '' OR EXISTS (SELECT 1 FROM {schema}.locks WHERE name = $1 AND run = $5)) `
 	args := []any{b.name, next.Lineage, next.Serial, next.Data, held}
 	text := `INSERT INTO {schema}.states (name, version, lineage, serial, data)
@@ -254,7 +253,7 @@ func (b *Backend) Write(ctx context.Context, old *backend.Object, next backend.O
 	return backend.Moved(b.String())
 }
 
-// key returns the number of the advisory lock, the same for all who mean this row.
+// key returns the number of the advisory lock, the same for all runs that use this row.
 func (b *Backend) key() int64 {
 	sum := sha256.Sum256([]byte("kubewright\x00" + b.schema + "\x00" + b.name))
 	return int64(binary.BigEndian.Uint64(sum[:8]))

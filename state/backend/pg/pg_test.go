@@ -26,7 +26,7 @@ func open(t *testing.T, s backend.Settings) *pg.Backend {
 	return b
 }
 
-// sql runs statements past the backend, as whoever runs the database would.
+// sql runs statements without the backend, as the database's operator would.
 func sql(t *testing.T, s pgtest.Server, text string) {
 	t.Helper()
 	conn, err := pgconn.Connect(t.Context(), s.Connect(pgtest.Superuser, pgtest.Password, "postgres"))
@@ -57,7 +57,7 @@ func testConformance(t *testing.T, s pgtest.Server) {
 	}})
 }
 
-// testEnded: a server that has ended a connection which nobody used is asked on another.
+// testEnded checks that a new connection is made if the server has ended an idle one.
 func testEnded(t *testing.T, s pgtest.Server) {
 	b := open(t, s.Settings("ended"))
 	if err := b.Write(t.Context(), nil, backend.Object{Data: []byte("one")}); err != nil {
@@ -71,7 +71,8 @@ func testEnded(t *testing.T, s pgtest.Server) {
 
 const cut = `SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory'`
 
-// testCut: a lock whose connection was cut is taken again, unless another run was faster.
+// testCut checks that a lock whose connection was cut is taken again, unless another run was
+// faster.
 func testCut(t *testing.T, s pgtest.Server) {
 	ann, bob := open(t, s.Settings("cut")), open(t, s.Settings("cut"))
 	held, err := ann.Lock(t.Context(), backendtest.Info("r1"))
@@ -80,7 +81,7 @@ func testCut(t *testing.T, s pgtest.Server) {
 	}
 	sql(t, s, cut)
 	if err := held.Confirm(t.Context()); err != nil {
-		t.Errorf("nobody else came: %v", err)
+		t.Errorf("no other run came: %v", err)
 	}
 	if _, err := bob.Lock(t.Context(), backendtest.Info("r2")); !errors.Is(err, backend.ErrLocked) {
 		t.Errorf("a lock that was taken again: error = %v", err)
@@ -91,17 +92,17 @@ func testCut(t *testing.T, s pgtest.Server) {
 		t.Fatal(err)
 	}
 	if err := held.Confirm(t.Context()); !errors.Is(err, backend.ErrLost) || !strings.Contains(err.Error(), "r2") {
-		t.Errorf("another came: error = %v", err)
+		t.Errorf("another run came: error = %v", err)
 	}
 	if err := ann.Write(t.Context(), nil, backend.Object{Data: []byte("late")}); !errors.Is(err, backend.ErrLost) {
-		t.Errorf("a write of who lost the lock: error = %v", err)
+		t.Errorf("a write after the lock was lost: error = %v", err)
 	}
 	if err := errors.Join(held.Release(t.Context()), other.Confirm(t.Context()), other.Release(t.Context())); err != nil {
 		t.Error(err)
 	}
 }
 
-// testGone: what a killed run leaves in the table holds nobody up.
+// testGone checks that the row that a killed run leaves in the table blocks no other run.
 func testGone(t *testing.T, s pgtest.Server) {
 	gone, bob := open(t, s.Settings("gone")), open(t, s.Settings("gone"))
 	if _, err := gone.Lock(t.Context(), backendtest.Info("r1")); err != nil {
@@ -120,8 +121,8 @@ func testGone(t *testing.T, s pgtest.Server) {
 	}
 }
 
-// testFewRights: a user that may not make schemas uses one that was made for
-// it, with tables or without.
+// testFewRights checks that a user that may not create schemas uses an existing one, with or
+// without tables.
 func testFewRights(t *testing.T, s pgtest.Server) {
 	sql(t, s, `CREATE ROLE tenant LOGIN PASSWORD 'a-secret'; CREATE SCHEMA tenant AUTHORIZATION tenant; CREATE SCHEMA others`)
 	settings := s.Settings("tenant")
@@ -144,7 +145,7 @@ func testFewRights(t *testing.T, s pgtest.Server) {
 	}
 }
 
-// testRefusals: each says what to do, and none has the password in it.
+// testRefusals checks that each refusal says what to do, and contains no password.
 func testRefusals(t *testing.T, s pgtest.Server) {
 	for name, c := range map[string]struct {
 		connect string
@@ -153,7 +154,7 @@ func testRefusals(t *testing.T, s pgtest.Server) {
 	}{
 		"wrong password": {s.Connect(pgtest.Superuser, "a-wrong-secret", "postgres"), backend.ErrRefused, "give a user that may make the schema refusals or use it; the password goes into PGPASSWORD or ~/.pgpass"},
 		"no database":    {s.Connect(pgtest.Superuser, pgtest.Password, "states"), nil, "make the database: createdb states"},
-		"nobody there":   {"host=" + s.Dir + "/none user=ann password=a-secret", nil, "can be reached"},
+		"unreachable":    {"host=" + s.Dir + "/none user=ann password=a-secret", nil, "can be reached"},
 	} {
 		settings := s.Settings("refusals")
 		settings["conn_str"] = c.connect
@@ -167,11 +168,12 @@ func testRefusals(t *testing.T, s pgtest.Server) {
 		}
 	}
 	if _, err := pg.New(backend.Settings{"conn_str": "postgres://ann:a-secret@db:port/x", "schema_name": "s", "name": "n"}); err == nil || strings.Contains(err.Error(), "secret") {
-		t.Errorf("a string that is none: error = %v", err)
+		t.Errorf("an invalid connection string: error = %v", err)
 	}
 }
 
-// TestLongSchema: PostgreSQL would cut the end off, and the locks of two states in one row were two.
+// TestLongSchema checks that a long schema name is refused: PostgreSQL would truncate it, so two
+// states would share one row under different locks.
 func TestLongSchema(t *testing.T) {
 	s := backend.Settings{"conn_str": "host=/run/postgresql", "name": "n", "schema_name": strings.Repeat("s", 63)}
 	open(t, s)
@@ -181,7 +183,7 @@ func TestLongSchema(t *testing.T) {
 	}
 }
 
-// testTwoRows: two states of one schema are two, and so are their locks.
+// testTwoRows checks that two states in one schema are independent, and so are their locks.
 func testTwoRows(t *testing.T, s pgtest.Server) {
 	prod, staging := s.Settings("rows"), s.Settings("rows")
 	staging["name"] = "staging"

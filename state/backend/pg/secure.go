@@ -31,18 +31,18 @@ func unix(a *pgconn.FallbackConfig) bool {
 	return network == "unix"
 }
 
-// near reports whether what is sent to a server stays on this machine.
+// near reports whether traffic to a server stays on this machine.
 func near(a *pgconn.FallbackConfig) bool { return unix(a) || backend.Loopback(a.Host) }
 
-// target is host and port of a server.
+// target returns host and port of a server.
 func target(a *pgconn.FallbackConfig) string {
 	return net.JoinHostPort(a.Host, strconv.Itoa(int(a.Port)))
 }
 
-// secure takes the connections without TLS out that stand beside one with it, as
-// sslmode=prefer, the library's default, and allow have it: whoever is on the way decides
-// then which is used. sslmode=disable is asked for explicitly. A password is never
-// sent in clear text without TLS, whatever the server asks for.
+// secure removes the attempts without TLS for servers that also have one with TLS, as
+// sslmode=prefer (the library's default) and sslmode=allow produce: otherwise an attacker on the
+// network decides which one is used. sslmode=disable stays, as an explicit choice. A password is
+// never sent in clear text without TLS, whatever the server asks for.
 func secure(c *pgconn.Config) {
 	all := attempts(c)
 	encrypted := map[string]bool{}
@@ -58,8 +58,8 @@ func secure(c *pgconn.Config) {
 	}
 }
 
-// withoutCleartext is require_auth, of PostgreSQL's connection strings, without the
-// method that sends a password as it is.
+// withoutCleartext returns the value of require_auth (a parameter of PostgreSQL's connection
+// strings) without the method that sends a password in clear text.
 func withoutCleartext(methods string) string {
 	const cleartext, strong = "password", "scram-sha-256"
 	list := strings.Split(strings.ReplaceAll(methods, " ", ""), ",")
@@ -78,7 +78,7 @@ func withoutCleartext(methods string) string {
 	return strings.Join(list, ",")
 }
 
-// open returns the notes about what others on the way can read.
+// open returns the notes about data that is exposed on the network.
 func open(c *pgconn.Config) []backend.Note {
 	var out []backend.Note
 	for _, a := range attempts(c) {
@@ -87,12 +87,12 @@ func open(c *pgconn.Config) []backend.Note {
 		case a.TLSConfig == nil:
 			out = append(out, backend.Note{
 				Title: "Database is used without encryption",
-				Text:  fmt.Sprintf("The connection to PostgreSQL at %s has no TLS (sslmode=disable): whoever is on the way can read and change the state, and can try out passwords. Set sslmode=verify-full.", target(a)),
+				Text:  fmt.Sprintf("The connection to PostgreSQL at %s has no TLS (sslmode=disable): anyone on the network path can read and change the state, and can try out passwords. Set sslmode=verify-full.", target(a)),
 			})
 		case unverified(a.TLSConfig):
 			out = append(out, backend.Note{
 				Title: "Database is not verified",
-				Text:  fmt.Sprintf("The certificate of PostgreSQL at %s is not checked: whoever is on the way can answer in its place, and read and change the state. Set sslmode=verify-full, with sslrootcert where its CA is not one of this machine's.", target(a)),
+				Text:  fmt.Sprintf("The certificate of PostgreSQL at %s is not checked: anyone on the network path can answer in its place, and read and change the state. Set sslmode=verify-full, with sslrootcert where its CA is not one of this machine's.", target(a)),
 			})
 		}
 	}
@@ -103,7 +103,7 @@ func unverified(c *tls.Config) bool {
 	return c.InsecureSkipVerify && c.VerifyPeerCertificate == nil && c.VerifyConnection == nil
 }
 
-// remedy says what to do about a failure.
+// remedy says how to fix a failure.
 func remedy(err error) string {
 	switch text := err.Error(); {
 	case strings.Contains(text, "server requested password authentication"):

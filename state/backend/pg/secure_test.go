@@ -24,8 +24,8 @@ func opened(t *testing.T, connect string) *pg.Backend {
 	return b
 }
 
-// curious returns a server without TLS that asks for the password as it is. What it got comes
-// through the channel, with an empty text when it got nothing.
+// curious returns a server without TLS that asks for the password in clear text. The channel
+// delivers what it received, an empty text for nothing.
 func curious(t *testing.T) (host, port string, got <-chan string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -74,8 +74,8 @@ func ask(c net.Conn) string {
 	return ""
 }
 
-// TestClearText: a password is not sent as it is without TLS, whatever the server asks
-// for and the connection string says.
+// TestClearText checks that a password is never sent in clear text without TLS, whatever the
+// server asks for and the connection string says.
 func TestClearText(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string]string{
@@ -102,8 +102,8 @@ func TestClearText(t *testing.T) {
 	}
 }
 
-// TestNotes: what others on the way can read, or answer to, is told when the database is
-// first contacted, once.
+// TestNotes checks that exposed or unverified connections are reported once, when the database is
+// first contacted.
 func TestNotes(t *testing.T) {
 	t.Parallel()
 	for connect, want := range map[string]string{
@@ -127,7 +127,8 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestConfined: a password of this machine goes to the servers that this machine names.
+// TestConfined checks that a password of this machine only goes to servers that this machine
+// names.
 func TestConfined(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
@@ -151,7 +152,7 @@ func TestConfined(t *testing.T) {
 		"its own password":                  {evil + " password=mine", map[string]string{"PGPASSWORD": "top-secret"}, backend.Given{}, ""},
 		"the environment's string":          {evil, map[string]string{"PGPASSWORD": "top-secret"}, sure, ""},
 		"a file's string":                   {evil, map[string]string{"PGPASSWORD": "top-secret"}, backend.Given{From: map[string]backend.Source{"conn_str": {By: "x", File: true}}}, "evil.example.net:5432"},
-		"PGPASSWORD":                        {evil, map[string]string{"PGPASSWORD": "top-secret"}, backend.Given{}, "conn_str of the configuration alone names the server evil.example.net:5432, and whoever changes the configuration could collect the password there. Nothing was sent; if that server is right, name it in the environment as well: PGHOST=evil.example.net PGPORT=5432"},
+		"PGPASSWORD":                        {evil, map[string]string{"PGPASSWORD": "top-secret"}, backend.Given{}, "conn_str of the configuration alone names the server evil.example.net:5432, and anyone who changes the configuration could collect the password there. Nothing was sent; if that server is right, name it in the environment as well: PGHOST=evil.example.net PGPORT=5432"},
 		"PGPASSWORD, an address":            {"postgres://ann@evil.example.net/d", map[string]string{"PGPASSWORD": "top-secret"}, backend.Given{}, "evil.example.net:5432"},
 		"PGPASSWORD, a query":               {"postgres:///d?host=evil.example.net&user=ann", map[string]string{"PGPASSWORD": "top-secret"}, backend.Given{}, "evil.example.net:5432"},
 		"PGPASSWORD, many":                  {"postgres://ann@db.example.com:5432,evil.example.net:5432/d", map[string]string{"PGPASSWORD": "top-secret", "PGHOST": "db.example.com"}, backend.Given{}, "evil.example.net:5432"},
@@ -165,7 +166,7 @@ func TestConfined(t *testing.T) {
 		"a line for another":                {evil, map[string]string{"PGPASSFILE": exact}, backend.Given{}, ""},
 		"a line for any host":               {evil, map[string]string{"PGPASSFILE": any}, backend.Given{}, "evil.example.net:5432"},
 		"a line for the first of two":       {"host=db.example.com,evil.example.net user=ann dbname=d", map[string]string{"PGPASSFILE": exact}, backend.Given{}, "evil.example.net:5432"},
-		"a password file of its own":        {evil + " passfile=" + any, nil, backend.Given{}, "passfile of conn_str names a file with passwords, and whoever"},
+		"a password file of its own":        {evil + " passfile=" + any, nil, backend.Given{}, "passfile of conn_str names a file with passwords, and anyone"},
 		"a service":                         {"service=prod", map[string]string{"PGSERVICEFILE": services}, backend.Given{}, ""},
 		"a service, and another server":     {"service=prod " + evil, map[string]string{"PGSERVICEFILE": services}, backend.Given{}, "conn_str names a service, which has a password, and a server"},
 		"PGSERVICE, and another server":     {evil, map[string]string{"PGSERVICEFILE": services, "PGSERVICE": "prod"}, backend.Given{}, "evil.example.net:5432"},

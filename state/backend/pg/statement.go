@@ -15,26 +15,26 @@ import (
 	"github.com/kubewright/kubewright/state/backend"
 )
 
-// Limits of one statement. Whoever answers as the server could otherwise keep a run
-// waiting, or fill this machine's memory.
+// Limits of one statement. Without them a malicious server could keep a run waiting, or fill the
+// memory of this machine.
 const (
-	// statementTime is how long a statement and its answer may take.
+	// statementTime bounds a statement and its answer.
 	statementTime = 2 * time.Minute
-	// aliveTime is how long a server may take to show that a connection still lives.
+	// aliveTime bounds how long a server may take to show that a connection is alive.
 	aliveTime = 10 * time.Second
-	// maxAnswer is how much the server may send to one, in bytes: rows, notices and all else.
+	// maxAnswer bounds the answer to one statement in bytes: rows, notices and everything else.
 	maxAnswer = backend.MaxState + 2*maxRest
-	// maxRows is how many rows an answer may have. None of ours has more than one.
+	// maxRows bounds the rows of an answer. No statement of ours returns more than one.
 	maxRows = 8
 )
 
-// The failures of an answer that no PostgreSQL gives.
+// The failures of an answer that no PostgreSQL server gives.
 var (
 	errTooMuch    = errors.New("the server sends more than a state can have")
 	errUnexpected = errors.New("the server's answer is not that of PostgreSQL to this statement")
 )
 
-// metered is a connection on which the answer to one statement is limited.
+// metered is a connection that limits the size of the answer to one statement.
 type metered struct {
 	net.Conn
 	// left is how many bytes the server may still send.
@@ -81,10 +81,11 @@ func ping(ctx context.Context, conn *pgconn.PgConn) error {
 	return conn.Ping(ctx)
 }
 
-// rows are the answer to one statement, binary where the statement returns bytes.
+// rows are the rows of the answer to one statement.
 type rows = [][][]byte
 
-// run runs one statement. Arguments are text, and []byte is binary; so is every result.
+// run runs one statement. String and int64 arguments are sent as text, []byte and all results in
+// binary.
 func run(outer context.Context, conn *pgconn.PgConn, text string, args ...any) (rows, error) {
 	ctx, cancel := begin(outer, conn, statementTime)
 	defer cancel()
@@ -128,7 +129,7 @@ func read(r *pgconn.ResultReader, cancel func()) (rows, error) {
 	return out, nil
 }
 
-// single returns the only row of an answer to a statement that has one, with as many columns.
+// single returns the only row of an answer, which must have this many columns.
 func single(found rows, err error, columns int) ([][]byte, error) {
 	switch {
 	case err != nil:

@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state/backend"
 )
 
-// piped returns a backend whose server answers each statement as a function says.
+// piped returns a backend whose server answers each statement with a function.
 func piped(t *testing.T, answer func(b *pgproto3.Backend, sql string)) *Backend {
 	t.Helper()
 	b, err := New(backend.Settings{"conn_str": "host=127.0.0.1 user=ann dbname=d sslmode=disable", "schema_name": "s", "name": "n"})
@@ -46,7 +46,7 @@ func serve(c net.Conn, answer func(b *pgproto3.Backend, sql string)) {
 			return
 		}
 		switch m := m.(type) {
-		case *pgproto3.Query: // whether the server still lives
+		case *pgproto3.Query: // the liveness check
 			b.Send(&pgproto3.EmptyQueryResponse{})
 			b.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
 		case *pgproto3.Parse:
@@ -60,7 +60,7 @@ func serve(c net.Conn, answer func(b *pgproto3.Backend, sql string)) {
 	}
 }
 
-// row sends a row of an answer with as many columns.
+// row sends an answer of one row with these values.
 func row(b *pgproto3.Backend, values ...[]byte) {
 	fields := make([]pgproto3.FieldDescription, len(values))
 	for i := range fields {
@@ -71,8 +71,8 @@ func row(b *pgproto3.Backend, values ...[]byte) {
 	b.Send(&pgproto3.CommandComplete{CommandTag: []byte("SELECT 1")})
 }
 
-// TestHostileServer: whatever a server answers, each question to it ends with an error that
-// says so, within the time and the memory that a statement has.
+// TestHostileServer checks that every call fails with a clear error, within the time and memory
+// limits of a statement, whatever the server answers.
 func TestHostileServer(t *testing.T) {
 	t.Parallel()
 	const odd = "the server's answer is not that of PostgreSQL to this statement"
@@ -96,14 +96,14 @@ func TestHostileServer(t *testing.T) {
 	}
 }
 
-// TestSilentServer: a statement ends with an error when its server does not answer in time.
+// TestSilentServer checks that a statement fails if its server does not answer in time.
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan struct{})
 		answers(t, piped(t, func(*pgproto3.Backend, string) { <-ended }), "the server has not answered within 2m0s")
 		close(ended)
-		time.Sleep(time.Minute) // for the library to close what it has given up
+		time.Sleep(time.Minute) // until the library has closed the abandoned connection
 	})
 }
 
@@ -114,11 +114,11 @@ func answers(t *testing.T, b *Backend, want string) {
 		t.Errorf("reading: error = %v, want one with %q", err, want)
 	}
 	if _, err := b.Lock(t.Context(), backend.LockInfo{ID: "r1"}); err == nil {
-		t.Error("there is a lock")
+		t.Error("a lock was taken")
 	}
 }
 
-// columns answers statements that ask for rows with as many columns.
+// columns answers statements that return rows with n columns.
 func columns(b *pgproto3.Backend, sql string, n int) {
 	if strings.HasPrefix(sql, "SELECT") {
 		row(b, make([][]byte, n)...)

@@ -17,11 +17,11 @@ type lock struct {
 func (b *Backend) lockKey() string { return b.key + ".lock" }
 
 func (b *Backend) look(ctx context.Context) (*backend.Object, *backend.LockInfo, error) {
-	o, err := b.get(ctx, "look at the lock", b.lockKey())
+	o, err := b.get(ctx, "read the lock", b.lockKey())
 	return o, readInfo(o), err
 }
 
-// hold writes the holder over what was read; one without an ID is nobody.
+// hold writes the holder over the version that was read; info without an ID frees the lock.
 func (b *Backend) hold(ctx context.Context, old *backend.Object, info backend.LockInfo) error {
 	data := []byte("{}")
 	if info.ID != "" {
@@ -70,8 +70,8 @@ func (b *Backend) Lock(ctx context.Context, info backend.LockInfo) (backend.Lock
 	return &lock{b, info}, nil
 }
 
-// conditional makes sure that the server heeds conditions: one that takes a
-// second first write of the lock would take anybody's.
+// conditional makes sure that the server honors conditions: one that accepts a second first write
+// of the lock would accept that of any run.
 func (b *Backend) conditional(ctx context.Context) error {
 	err := b.hold(ctx, nil, backend.LockInfo{})
 	switch {
@@ -86,7 +86,7 @@ func (b *Backend) conditional(ctx context.Context) error {
 	}
 }
 
-// kept makes sure that the lock names this run: a server may answer, and store nothing.
+// kept makes sure that the lock names this run: a server may answer without storing anything.
 func (b *Backend) kept(ctx context.Context, info backend.LockInfo) error {
 	_, holder, err := b.look(ctx)
 	switch {
@@ -119,7 +119,7 @@ func (b *Backend) ForceUnlock(ctx context.Context, id string) error {
 		if holder.ID != id {
 			return b.locked(holder)
 		}
-		// Where the condition fails its holder has shown a sign of life meanwhile.
+		// If the condition fails, the holder has renewed its lock meanwhile.
 		if err = b.hold(ctx, old, backend.LockInfo{}); !errors.Is(err, errMoved) {
 			return err
 		}

@@ -17,20 +17,20 @@ import (
 	"github.com/kubewright/kubewright/state/backend/backendtest"
 )
 
-// meddler is a server before which something may be done ahead of the next write.
+// meddler wraps a server, and can run a function in place of its next write.
 type meddler struct {
 	mu sync.Mutex
 	do func(h http.Handler, w http.ResponseWriter, r *http.Request)
 }
 
-// next has the next write handled so.
+// next makes do handle the next write.
 func (m *meddler) next(do func(h http.Handler, w http.ResponseWriter, r *http.Request)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.do = do
 }
 
-// before has something done before the next write.
+// before runs a function before the next write.
 func (m *meddler) before(do func()) {
 	m.next(func(h http.Handler, w http.ResponseWriter, r *http.Request) {
 		do()
@@ -62,8 +62,8 @@ func refuse(status int, code string) func(http.Handler, http.ResponseWriter, *ht
 	}
 }
 
-// TestOvertakenWrite: a write that met another one, or an object that was removed, is told as
-// overtaken; one whose own answer was lost is done.
+// TestOvertakenWrite checks that a write that met a concurrent write or a removed object is
+// reported as overtaken, and that a write whose own answer was lost succeeds.
 func TestOvertakenWrite(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -100,8 +100,9 @@ func TestOvertakenWrite(t *testing.T) {
 	}
 }
 
-// TestOvertakenLock: a sign of life does not bring back a lock that was ended, and the end of
-// one waits for who shows a sign of life, and leaves the next run's alone.
+// TestOvertakenLock checks that a sign of life does not revive a lock that was ended, that
+// ForceUnlock succeeds even if the holder renews the lock meanwhile, and that it leaves the next
+// run's lock alone.
 func TestOvertakenLock(t *testing.T) {
 	t.Parallel()
 	m := &meddler{}
@@ -117,7 +118,7 @@ func TestOvertakenLock(t *testing.T) {
 	check("ann locks", err)
 	m.before(func() { check("eve ends ann's lock", eve.ForceUnlock(t.Context(), "ann")) })
 	if err := held.Confirm(t.Context()); !errors.Is(err, backend.ErrLost) {
-		t.Errorf("a sign of life behind the end: error = %v", err)
+		t.Errorf("a sign of life after the end: error = %v", err)
 	}
 	held, err = ann.Lock(t.Context(), backendtest.Info("ann2"))
 	check("ann locks again", err)
@@ -134,12 +135,12 @@ func TestOvertakenLock(t *testing.T) {
 		check("bob locks", err)
 	})
 	if err := eve.ForceUnlock(t.Context(), "ann3"); !errors.Is(err, backend.ErrLocked) {
-		t.Errorf("bob has it by now: error = %v", err)
+		t.Errorf("bob holds the lock now: error = %v", err)
 	}
 	check("bob lives", held.Confirm(t.Context()))
 }
 
-// TestSilentHolder: a lock without a sign of life for years is still a lock.
+// TestSilentHolder checks that a lock without a sign of life for years is still a lock.
 func TestSilentHolder(t *testing.T) {
 	t.Parallel()
 	m := &meddler{}

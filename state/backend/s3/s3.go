@@ -1,9 +1,8 @@
-// Package s3 keeps a state as an object of a bucket, and its lock as another one
-// beside it. Every write is conditional (If-None-Match: * where there was
-// nothing, If-Match with the ETag that was read otherwise), so that the server
-// decides who of two was first. Nothing is ever deleted: a lock that is given
-// back stays as an object that names nobody, because a delete has no condition
-// that all servers know.
+// Package s3 keeps a state as an object of a bucket, and its lock as another object beside it.
+// Every write is conditional (If-None-Match: * where there was nothing, otherwise If-Match with
+// the ETag that was read), so the server decides which of two writers was first. Nothing is ever
+// deleted: a released lock remains as an object without a holder, because servers do not agree on
+// conditional deletes.
 package s3
 
 import (
@@ -38,19 +37,19 @@ type Backend struct {
 
 	own backend.Own
 	backend.Notes
-	// open are the notes about what others on the way can read.
+	// open holds the notes about data that is exposed on the network.
 	open []backend.Note
 }
 
 var _ backend.Backend = (*Backend)(nil)
 
-// New returns the backend with these settings. Nothing is contacted.
+// New returns the backend with these settings. It contacts nothing.
 func New(s backend.Settings) (*Backend, error) {
 	if err := s.Need("s3", "bucket", "key"); err != nil {
 		return nil, err
 	}
 	region := cmp.Or(s["region"], os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1")
-	if strings.Trim(region, regionText) != "" { // which is part of the server's name
+	if strings.Trim(region, regionText) != "" { // the region is part of the server's name
 		return nil, errors.New("region of the backend is no region as in eu-central-1")
 	}
 	given := cmp.Or(s["endpoint"], os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
@@ -73,10 +72,10 @@ func New(s backend.Settings) (*Backend, error) {
 	return &Backend{core: *core, bucket: s["bucket"], key: s["key"], endpoint: given, encrypt: s.Bool("encrypt"), login: login, open: open(u)}, nil
 }
 
-// regionText are the characters of a region.
+// regionText holds the characters allowed in a region.
 const regionText = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 
-// shown are the credentials that servers were shown last, wherever they were found.
+// shown holds the credentials that were last used with a server, wherever they came from.
 type shown struct {
 	credentials.Provider
 
@@ -93,14 +92,14 @@ func (s *shown) RetrieveWithCredContext(cc *credentials.CredContext) (credential
 	return v, err
 }
 
-// secrets takes them out of what a server says.
+// secrets redacts the credentials in messages of the server.
 func (s *shown) secrets() *state.Redactor {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return state.NewRedactor(append(backend.ProxySecrets(), s.last.AccessKeyID, s.last.SecretAccessKey, s.last.SessionToken))
 }
 
-// findLogin finds credentials where AWS's own tools look for them.
+// findLogin finds credentials where AWS's own tools do.
 func findLogin(s backend.Settings) credentials.Provider {
 	if s["access_key"] != "" {
 		return &credentials.Static{Value: credentials.Value{
@@ -109,7 +108,7 @@ func findLogin(s backend.Settings) credentials.Provider {
 	}
 	file := &credentials.FileAWSCredentials{Profile: s["profile"]}
 	chain := []credentials.Provider{&credentials.EnvAWS{}, file, &credentials.IAM{Client: &http.Client{Transport: http.DefaultTransport}}}
-	if s["profile"] != "" { // who names one does not want another
+	if s["profile"] != "" { // an explicit profile is the only source
 		chain = []credentials.Provider{file}
 	}
 	return &credentials.Chain{Providers: chain}
@@ -124,7 +123,7 @@ func (b *Backend) String() string {
 	return name
 }
 
-// fail makes an error of the server's one that says what to do.
+// fail turns an error of the server into one with a remedy.
 func (b *Backend) fail(ctx context.Context, op string, err error) error {
 	e := &backend.Error{Op: op, Place: b.String(), Err: backend.Hide(backend.Cause(ctx, err), b.login.secrets()), Remedy: "see that the server can be reached from here, and run the same command again"}
 	switch r := minio.ToErrorResponse(err); {
@@ -167,7 +166,7 @@ func (b *Backend) get(ctx context.Context, op, key string) (*backend.Object, err
 // errMoved is the server's refusal of a conditional write.
 var errMoved = errors.New("changed meanwhile")
 
-// put replaces old by data.
+// put replaces old with data.
 func (b *Backend) put(ctx context.Context, op, key string, old *backend.Object, data []byte, labels map[string]string) error {
 	o := minio.PutObjectOptions{ContentType: "application/json", UserMetadata: labels, DisableMultipart: true, SendContentMd5: true}
 	if old == nil {
@@ -204,14 +203,14 @@ func (b *Backend) Write(ctx context.Context, old *backend.Object, next backend.O
 	if !errors.Is(err, errMoved) {
 		return err
 	}
-	// A request that was repeated because its answer was lost meets its own object.
+	// A request that was repeated because its answer was lost finds its own object.
 	if now, readErr := b.Read(ctx); readErr == nil && now != nil && bytes.Equal(now.Data, next.Data) {
 		return nil
 	}
 	return backend.Moved(b.String())
 }
 
-// readInfo returns who an object of a lock names; nil for nobody.
+// readInfo returns the holder that the object of a lock names; nil for none.
 func readInfo(o *backend.Object) *backend.LockInfo {
 	var info backend.LockInfo
 	if o == nil || json.Unmarshal(o.Data, &info) != nil || info.ID == "" {

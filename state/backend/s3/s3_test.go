@@ -17,7 +17,7 @@ import (
 	"github.com/kubewright/kubewright/state/backend/s3"
 )
 
-// newServer returns a server with the bucket "states", behind what a test makes of its handler.
+// newServer returns a server with the bucket "states", whose handler a test may wrap.
 func newServer(t *testing.T, wrap func(http.Handler) http.Handler) *httptest.Server {
 	t.Helper()
 	memory := s3mem.New()
@@ -30,8 +30,8 @@ func newServer(t *testing.T, wrap func(http.Handler) http.Handler) *httptest.Ser
 	return server
 }
 
-// signed lets only requests through that are signed with the key's name; the
-// server itself looks at no signature.
+// signed admits only requests that are signed with the right key ID; the server itself does not
+// check signatures.
 func signed(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 Credential=AKTEST/") {
@@ -68,8 +68,8 @@ func TestConformance(t *testing.T) {
 	}})
 }
 
-// TestUnconditionalServer: where conditions are ignored nothing would keep two
-// runs apart, and no lock is given.
+// TestUnconditionalServer checks that a server that ignores conditions gives no lock, because two
+// runs would not be kept apart.
 func TestUnconditionalServer(t *testing.T) {
 	t.Parallel()
 	server := newServer(t, func(h http.Handler) http.Handler {
@@ -84,7 +84,7 @@ func TestUnconditionalServer(t *testing.T) {
 	}
 }
 
-// TestNoConditions: a server that knows no conditions says so, and is not used.
+// TestNoConditions checks that a server that rejects conditional writes is not used.
 func TestNoConditions(t *testing.T) {
 	t.Parallel()
 	server := newServer(t, func(h http.Handler) http.Handler {
@@ -104,8 +104,8 @@ func TestNoConditions(t *testing.T) {
 	}
 }
 
-// unlisted returns as AWS does to who may get an object and not list the bucket: that
-// one is not there is not told.
+// unlisted answers as AWS does to a user who may get objects but not list the bucket: it does not
+// say that an object is missing.
 func unlisted(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := httptest.NewRecorder()
@@ -122,8 +122,8 @@ func unlisted(h http.Handler) http.Handler {
 	})
 }
 
-// TestMayNotList: an object of which the server does not say whether it is there is
-// not taken for one that is not, and it is said which permission is missing.
+// TestMayNotList checks that an object is not taken for missing if the server does not say
+// whether it exists, and that the error names the missing permission.
 func TestMayNotList(t *testing.T) {
 	t.Parallel()
 	b := open(t, newServer(t, unlisted), nil)
@@ -136,7 +136,7 @@ func TestMayNotList(t *testing.T) {
 	}
 }
 
-// TestRefusals: each says what to do, and none has the secret key in it.
+// TestRefusals checks that each refusal says what to do, and contains no secret key.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	server := newServer(t, signed)
@@ -165,8 +165,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestRedirects: no redirect is followed, of a write or a read, and nothing that is
-// redirected is taken for done or for not there.
+// TestRedirects checks that no redirect of a write or a read is followed, and that a redirected
+// request counts neither as done nor as "not found".
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{301, 302, 303, 307, 308} {
@@ -187,12 +187,13 @@ func TestRedirects(t *testing.T) {
 			}
 		}
 		if o != nil || l != nil || len(reached) > 0 {
-			t.Errorf("%d: %v, %v, %d requests went on", status, o, l, len(reached))
+			t.Errorf("%d: %v, %v, %d requests were redirected", status, o, l, len(reached))
 		}
 	}
 }
 
-// TestStoresNothing: a server that answers to a write and stores nothing gives no lock.
+// TestStoresNothing checks that a server that answers a write without storing anything gives no
+// lock.
 func TestStoresNothing(t *testing.T) {
 	t.Parallel()
 	puts := 0
@@ -218,7 +219,8 @@ func TestStoresNothing(t *testing.T) {
 	}
 }
 
-// TestRegion: it is part of a server's name, and may not lead to another server.
+// TestRegion checks that the region, which is part of the server's name, cannot lead to another
+// server.
 func TestRegion(t *testing.T) {
 	t.Parallel()
 	for _, region := range []string{"evil.example.net#", "evil.example.net?", "evil.example.net/", "x@evil.example.net", "eu central"} {
@@ -228,11 +230,11 @@ func TestRegion(t *testing.T) {
 	}
 }
 
-// TestOpenNote: a server without encryption is told of.
+// TestOpenNote checks that a server without encryption is reported.
 func TestOpenNote(t *testing.T) {
 	t.Parallel()
 	for endpoint, want := range map[string]string{
-		"http://s3.invalid":      "State is sent without encryption: The endpoint of the backend is http://s3.invalid: whoever is on the way can read the state",
+		"http://s3.invalid":      "State is sent without encryption: The endpoint of the backend is http://s3.invalid: anyone on the network path can read the state",
 		"https://s3.invalid":     "",
 		"http://127.0.0.1:1":     "",
 		"http://minio.localhost": "",

@@ -1,3 +1,3 @@
-// Package access gets kubeconfigs out of a cluster: the administrator's, whose content a
-// host does not decide, and those that it signs for users.
+// Package access gets kubeconfigs out of a cluster: the administrator's, whose content is not
+// left to a host, and kubeconfigs that it signs for users.
 package access

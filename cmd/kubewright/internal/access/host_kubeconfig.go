@@ -16,12 +16,12 @@ import (
 	"github.com/kubewright/kubewright/state/kubeconfig"
 )
 
-// A host does not decide what happens on the operator's machine. Of its admin.conf the
-// operator gets CA, certificate and key; the CA has to be the recorded one, and what
-// the file says besides is refused.
+// A host does not decide what happens on the operator's machine. Only the CA, the certificate
+// and the key of its admin.conf reach the operator; the CA has to be the recorded one, and any
+// other content is refused.
 
-// adminAccess returns the credentials in a control plane's admin.conf, and whether its
-// server is the endpoint of the last apply, from which the configuration moves away.
+// adminAccess returns the credentials in a control plane's admin.conf, and whether its server
+// is the endpoint of the last apply, which the configuration is about to replace.
 func adminAccess(ctx context.Context, s *session.Session, c *config.Cluster, t state.Target, h providers.Host) (a providers.ClientAccess, moving bool, err error) {
 	a, err = s.Hosts.World.Issuer().ReadKubeconfig(ctx, h, pki.AdminKubeconfig)
 	if foreign := (*kubeconfig.ForeignError)(nil); errors.As(err, &foreign) {
@@ -39,7 +39,7 @@ func adminAccess(ctx context.Context, s *session.Session, c *config.Cluster, t s
 	return a, moving, nil
 }
 
-// refusedFile is the error about a file of a host's that says what it must not.
+// refusedFile is the error about a file on a host with content that it must not have.
 func refusedFile(c *config.Cluster, t state.Target, file, format string, args ...any) error {
 	return console.Failure(diag.Diagnostics{diag.Errorf("Kubeconfig of a host is refused", "Nothing of %s on %s was taken over: "+format,
 		slices.Concat([]any{file, t}, args)...).At(c.Source).For(t)})
@@ -48,7 +48,7 @@ func refusedFile(c *config.Cluster, t state.Target, file, format string, args ..
 // authorities are the CAs of a cluster as one of its control planes shows them.
 type authorities struct{ own, next []state.CertificateInfo }
 
-// authoritiesOn returns the CAs of a cluster on a host, with the report that has them.
+// authoritiesOn returns the CAs of a cluster on a host, with the report they were read from.
 func authoritiesOn(ctx context.Context, s *session.Session, c *config.Cluster, h providers.Host) (authorities, *state.Report, error) {
 	ca, next := pki.CAFile(c), pki.NextCAFile(c)
 	r, err := h.Observe(ctx, state.Query{Files: []state.FileQuery{
@@ -62,7 +62,7 @@ func authoritiesOn(ctx context.Context, s *session.Session, c *config.Cluster, h
 
 func (a authorities) hold(ca string) bool { return holds(a.own, ca) || holds(a.next, ca) }
 
-// recordedCA returns the digest of the cluster's CA in the state; empty without one.
+// recordedCA returns the digest of the cluster's recorded CA; empty if none is recorded.
 func recordedCA(s *session.Session, c *config.Cluster) string {
 	if s.Recorded == nil || s.Recorded.Clusters[c.Label] == nil {
 		return ""
@@ -70,9 +70,9 @@ func recordedCA(s *session.Session, c *config.Cluster) string {
 	return s.Recorded.Clusters[c.Label].CA
 }
 
-// trustworthy fails when credentials from a file on a host trust a CA that is not the cluster's: the recorded
-// one, and while that is rotated its successor, which every control plane holds that
-// answers. Of a cluster without a record the CA is what the control plane holds.
+// trustworthy fails if credentials from a file on a host trust a CA that is not the cluster's:
+// the recorded one or, during its rotation, the successor that every reachable control plane
+// holds. If no CA is recorded, the CA on the control plane counts.
 func trustworthy(ctx context.Context, s *session.Session, c *config.Cluster, t state.Target, file string, shown authorities, trusted []state.CertificateInfo) error {
 	known := recordedCA(s, c)
 	if known != "" && !holds(trusted, known) {
@@ -92,10 +92,10 @@ func trustworthy(ctx context.Context, s *session.Session, c *config.Cluster, t s
 			}
 			h, err := s.Hosts.Host(ctx, n.Target)
 			if err != nil {
-				continue // no host there to confirm it
+				continue // the host cannot confirm it
 			}
 			if others, _, err := authoritiesOn(ctx, s, c, h); err == nil && len(others.own) > 0 && !others.hold(ca.KeyDigest) {
-				return fmt.Errorf("it trusts a CA %q (SHA-256 of its key %s) that is not recorded and that %s does not hold: where a CA is being rotated, kubewright apply goes on with that",
+				return fmt.Errorf("it trusts a CA %q (SHA-256 of its key %s) that is not recorded and that %s does not hold: where a CA is being rotated, kubewright apply continues the rotation",
 					ca.CommonName, ca.KeyDigest, n.Target)
 			}
 		}

@@ -34,10 +34,10 @@ type Options struct {
 	Merge                               bool
 }
 
-// DefaultUserValidity is a working day: what was signed cannot be taken back.
+// DefaultUserValidity is one working day: a signed certificate cannot be revoked.
 const DefaultUserValidity = 8 * time.Hour
 
-// Kubeconfig gets a kubeconfig, and prints it or puts it into a file.
+// Kubeconfig gets a kubeconfig and prints it or writes it to a file.
 func Kubeconfig(ctx context.Context, a *workspace.Workspace, o Options) error {
 	if file := kubeconfigFile(a, o); file != "" {
 		if err := cmp.Or(workspace.CheckRegular(file, file), workspace.CheckNotOurs(file, file, a.Folder(), a.Paths())); err != nil {
@@ -74,18 +74,20 @@ func Kubeconfig(ctx context.Context, a *workspace.Workspace, o Options) error {
 	return deliver(a, got, names, o)
 }
 
-// fetched is a kubeconfig.
+// fetched is a kubeconfig with what is known about its credentials.
 type fetched struct {
 	access  providers.ClientAccess
 	content state.Secret
-	// from is the control plane through which it was got.
+	// from is the control plane that provided it.
 	from state.Target
-	// until is when its certificate ends, zero where it names none, and ended that it is over.
+	// until is when its certificate expires, zero if it has none; ended reports whether it has
+	// expired.
 	until time.Time
 	ended bool
-	// moving reports that the endpoint of access is the one of the last apply.
+	// moving reports whether the endpoint of access is the one of the last apply.
 	moving bool
-	// passing reports whether its certificate is of a CA that a rotation is about to drop.
+	// passing reports whether its certificate is signed by a CA that a rotation is about to
+	// drop.
 	passing bool
 }
 
@@ -108,7 +110,7 @@ func (f fetched) warnings(c *config.Cluster, server string) diag.Diagnostics {
 	return diags
 }
 
-// belief says until when it is accepted, where that is known.
+// belief says until when it is accepted, if that is known.
 func (f fetched) belief() string {
 	switch end := console.PrintedTime(f.until); {
 	case f.until.IsZero():
@@ -122,7 +124,7 @@ func (f fetched) belief() string {
 	}
 }
 
-// fetchKubeconfig gets a kubeconfig through the first control plane that can be reached.
+// fetchKubeconfig gets a kubeconfig through the first reachable control plane.
 func fetchKubeconfig(ctx context.Context, s *session.Session, c *config.Cluster, o Options) (fetched, error) {
 	op := planner.WriteKubeconfig{}
 	contents := map[string]state.Secret{}
@@ -154,8 +156,8 @@ func fetchKubeconfig(ctx context.Context, s *session.Session, c *config.Cluster,
 
 var errOtherCluster = errors.New("the host holds another cluster than the state remembers")
 
-// kubeconfigThrough gets a kubeconfig through a control plane, after a look at
-// whose CA that has.
+// kubeconfigThrough gets a kubeconfig through a control plane, after checking that its CA is
+// the cluster's.
 func kubeconfigThrough(ctx context.Context, s *session.Session, c *config.Cluster, t state.Target, op planner.WriteKubeconfig, contents map[string]state.Secret) (fetched, error) {
 	h, err := s.Hosts.Host(ctx, t)
 	if err != nil {
@@ -184,7 +186,7 @@ func kubeconfigThrough(ctx context.Context, s *session.Session, c *config.Cluste
 	if successor := shown.next; len(successor) > 0 {
 		got.passing = signer != successor[0].KeyDigest && holds(certs, successor[0].KeyDigest)
 	}
-	source := ca // what the credentials are from
+	source := ca // where the credentials come from
 	if op.CommonName == "" {
 		source = clusterpki.AdminKubeconfig
 		got.access, got.moving, err = adminAccess(ctx, s, c, t, h)
@@ -200,8 +202,8 @@ func kubeconfigThrough(ctx context.Context, s *session.Session, c *config.Cluste
 	return got, err
 }
 
-// outlives refuses a certificate that would end after the CA that signs it, as the
-// configuration's own may not: it would not be accepted until the end that it names.
+// outlives refuses a certificate that would expire after the CA that signs it: it would not be
+// accepted until the end that it names. Certificates in the configuration have the same limit.
 func outlives(ca state.CertificateInfo, file string, validity time.Duration, now time.Time) *diag.Diagnostic {
 	const summary = "Certificate outlives its CA"
 	until := console.PrintedTime(ca.NotAfter)
@@ -217,15 +219,15 @@ func outlives(ca state.CertificateInfo, file string, validity time.Duration, now
 	}
 }
 
-// holds reports whether the CA is among certificates: while it is rotated it is not alone.
+// holds reports whether the CA is among certificates: during a rotation there are several.
 func holds(certs []state.CertificateInfo, ca string) bool {
 	return slices.ContainsFunc(certs, func(c state.CertificateInfo) bool { return c.KeyDigest == ca })
 }
 
-// maxKubeconfig bounds in bytes what is read of a kubeconfig to merge into.
+// maxKubeconfig limits, in bytes, how much is read of a kubeconfig to merge into.
 const maxKubeconfig = 16 << 20
 
-// deliver prints a kubeconfig, or puts it into a file.
+// deliver prints a kubeconfig or writes it to a file.
 func deliver(a *workspace.Workspace, got fetched, names pki.Naming, o Options) error {
 	file, content := kubeconfigFile(a, o), got.content
 	if file == "" {
@@ -252,8 +254,8 @@ func deliver(a *workspace.Workspace, got fetched, names pki.Naming, o Options) e
 	return a.Printf("Context %s is in %s%s.\n", names.Context, file, got.belief())
 }
 
-// replaceable refuses a file that holds more than what is to be rewritten: another
-// cluster, or the certificate of another user.
+// replaceable refuses a file that holds more than the entries to rewrite: another cluster, or
+// another user's certificate.
 func replaceable(file string, present []byte, names pki.Naming) error {
 	clusters, users, err := pki.Named(present)
 	what := ""
@@ -268,8 +270,8 @@ func replaceable(file string, present []byte, names pki.Naming) error {
 	return fmt.Errorf("cannot write %s: it is there, and holds %s. Give -merge to keep what it holds, or another file", file, what)
 }
 
-// writeSecret puts a file in place that its owner alone can read, whoever could
-// read the one that was there.
+// writeSecret writes a file that only its owner can read, whatever the mode of the file it
+// replaces.
 func writeSecret(file string, content state.Secret) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
@@ -277,8 +279,8 @@ func writeSecret(file string, content state.Secret) error {
 	return safefile.WriteFile(file, content.Reveal(), 0o600)
 }
 
-// kubeconfigFile returns the file to write; empty for none. That of
-// kubectl is the first of KUBECONFIG, or ~/.kube/config.
+// kubeconfigFile returns the file to write; empty for stdout. kubectl's file is the first of
+// KUBECONFIG, or ~/.kube/config.
 func kubeconfigFile(a *workspace.Workspace, o Options) string {
 	file := o.Out
 	switch {

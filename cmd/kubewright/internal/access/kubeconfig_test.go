@@ -7,7 +7,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestOutlives: a certificate ends with its CA at the latest.
+// TestOutlives checks that a certificate expires no later than its CA.
 func TestOutlives(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)

@@ -21,17 +21,17 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// discovery reads a cluster of which one host is known.
+// discovery reads a cluster through one known host.
 type discovery struct {
 	*session.Session
 	options Options
 	first   config.Connection
 	world   hosts.World
-	// unsaid is what the configuration does not have.
+	// unsaid are the parts of the cluster that the configuration cannot express.
 	unsaid planview.ImportGaps
 }
 
-// cluster returns the cluster's configuration, as far as it can be said.
+// cluster returns the cluster's configuration, as far as the language can express it.
 func (d *discovery) cluster(ctx context.Context) (*config.Config, error) {
 	var err error
 	probe := &config.Config{Nodes: []*config.Node{{Connection: d.first}}}
@@ -61,7 +61,7 @@ func (d *discovery) cluster(ctx context.Context) (*config.Config, error) {
 	return found.Config, nil
 }
 
-// isHost reports whether a report is that of a node.
+// isHost reports whether a report is from the host of a node.
 func isHost(r *state.Report, n state.NodeReport, name string) bool {
 	if len(r.Facts.Addresses) == 0 {
 		return r.Facts.Hostname == name
@@ -69,7 +69,7 @@ func isHost(r *state.Report, n state.NodeReport, name string) bool {
 	return slices.ContainsFunc(n.InternalIPs, func(ip string) bool { return slices.Contains(r.Facts.Addresses, ip) })
 }
 
-// label returns the cluster block's.
+// label returns the label of the cluster block.
 func (d *discovery) label(r *state.ClusterReport) string {
 	if d.options.Label != "" {
 		return d.options.Label
@@ -77,7 +77,7 @@ func (d *discovery) label(r *state.ClusterReport) string {
 	return adopt.Label(r.Objects)
 }
 
-// entry looks at the host of the command line, and through it at the API.
+// entry observes the host of the command line, and through it the API.
 func (d *discovery) entry(ctx context.Context) (*state.Report, *state.ClusterReport, error) {
 	h, err := d.world.Open(ctx, d.first, d.first.Host)
 	if err != nil {
@@ -107,10 +107,10 @@ func (d *discovery) entry(ctx context.Context) (*state.Report, *state.ClusterRep
 	return report, cluster, nil
 }
 
-// silent is the finding of an API server that could not be asked.
+// silent is the finding about an API server that could not be queried.
 func (d *discovery) silent(err error) error {
 	remedy := "Start it (systemctl status kubelet and crictl ps there show what is missing), or give another control plane, and run the same command again."
-	// In the words of crypto/x509 and of API servers.
+	// As crypto/x509 and API servers word it.
 	if text := err.Error(); strings.Contains(text, "expired") || strings.Contains(text, "Unauthorized") {
 		remedy = "Renew the certificates on all control planes (kubeadm certs renew all), and have kube-apiserver, kube-controller-manager, kube-scheduler and etcd there read them: " +
 			"move their manifests out of /etc/kubernetes/manifests, and back a minute later. Then run the same command again."
@@ -132,11 +132,11 @@ func (d *discovery) unreachable(unobserved []state.Unobserved, more ...string) e
 		strings.Join(append([]string{strings.Join(lines, "\n")}, more...), "\n\n"))})
 }
 
-// withoutHost is what to do where a node's host does not come back, or not soon.
+// withoutHost is what to do about a node whose host does not return, or not soon.
 const withoutHost = "A host that is gone for good holds up the others only while its node is there: delete that (kubectl delete node NAME), and run the same command again. " +
 	"While it is away for some time, write the configuration of the others by hand, with an import block: that adopts the nodes which it describes, and leaves others as they are."
 
-// hosts looks at the hosts of all nodes at once.
+// hosts observes the hosts of all nodes concurrently.
 func (d *discovery) hosts(ctx context.Context, entry *state.Report, cluster *state.ClusterReport) ([]adopt.Host, error) {
 	names := slices.Sorted(maps.Keys(cluster.Nodes))
 	seen, errs := make([]adopt.Host, len(names)), make([]error, len(names))
@@ -164,7 +164,7 @@ func (d *discovery) hosts(ctx context.Context, entry *state.Report, cluster *sta
 	return seen, nil
 }
 
-// host looks at the host of one node.
+// host observes the host of one node.
 func (d *discovery) host(ctx context.Context, name string, entry *state.Report, cluster *state.ClusterReport) (adopt.Host, error) {
 	node := cluster.Nodes[name]
 	out := adopt.Host{Name: name, Addresses: node.InternalIPs, Node: node}

@@ -9,7 +9,8 @@ import (
 	"github.com/kubewright/kubewright/config"
 )
 
-// TestSilentAPI: what to do about an API server that could not be asked follows from why.
+// TestSilentAPI checks that the remedy for an API server that could not be queried depends on
+// the error.
 func TestSilentAPI(t *testing.T) {
 	t.Parallel()
 	d := discovery{first: config.Connection{Host: "cp1"}}

@@ -1,3 +1,3 @@
 // Package adoption reads a cluster that kubeadm made, and writes the configuration and the
-// state by which kubewright takes it over. It changes nothing on a host.
+// state with which kubewright takes it over. It changes nothing on a host.
 package adoption

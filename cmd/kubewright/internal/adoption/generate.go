@@ -19,16 +19,16 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// Generation is what -generate-config-out has written.
+// Generation is the file that -generate-config-out has written.
 type Generation struct {
-	// file is its name; empty when nothing was written.
+	// file is its name; empty if nothing was written.
 	file string
-	// unsaid is what it does not have.
+	// unsaid are the parts of the cluster that it cannot express.
 	unsaid planview.ImportGaps
 }
 
-// Generate writes the clusters that import blocks refer to, and that have no block,
-// into a new file of the configuration. From then on it is the user's as any other.
+// Generate writes the clusters that import blocks refer to, and that have no block, into a new
+// file of the configuration. From then on the file belongs to the user.
 func Generate(ctx context.Context, s *session.Session, name string) (g Generation, err error) {
 	if err := checkNewFile(s, name); err != nil {
 		return g, err
@@ -63,8 +63,8 @@ func Generate(ctx context.Context, s *session.Session, name string) (g Generatio
 	return g, nil
 }
 
-// readImport reads the cluster of an import block. Its hosts are reached as the
-// configuration says, but for what the block's id says of it.
+// readImport reads the cluster of an import block. Its hosts are reached as the configuration
+// says, except for what the block's id sets.
 func readImport(ctx context.Context, s *session.Session, i config.Import) (*config.Config, planview.ImportGaps, error) {
 	id, err := hop(i.ID)
 	if err != nil {
@@ -85,7 +85,7 @@ func readImport(ctx context.Context, s *session.Session, i config.Import) (*conf
 	return c, d.unsaid, err
 }
 
-// checkNewFile refuses a file that is there, or that would not be read.
+// checkNewFile refuses a file that exists, or that would not be read.
 func checkNewFile(s *session.Session, name string) error {
 	if filepath.Ext(name) != ".hcl" || filepath.Base(name) != name {
 		return console.Misuse("kubewright plan", fmt.Errorf("-%s=%s: give the name of a new file *.hcl in the configuration folder, which the next plan reads", session.GenerateFlag, name))
@@ -96,13 +96,13 @@ func checkNewFile(s *session.Session, name string) error {
 	return nil
 }
 
-// writeGenerated writes the file, and takes it back when the configuration cannot
-// be read with it.
+// writeGenerated writes the file, and removes it again if the configuration cannot be read with
+// it.
 func writeGenerated(ctx context.Context, s *session.Session, name string, text []byte) error {
 	path := filepath.Join(s.Folder(), name)
 	f, err := safefile.Create(path, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s has appeared meanwhile, and is not written over", name)
+		return fmt.Errorf("%s exists, and nothing is written over it", name)
 	}
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func writeGenerated(ctx context.Context, s *session.Session, name string, text [
 	}))
 }
 
-// PrintGenerated says what was written, behind the plan that it is for.
+// PrintGenerated prints what was written, after the plan.
 func PrintGenerated(s *session.Session, g Generation) error {
 	if g.file == "" || s.QuietStdout || s.Lines != nil {
 		return nil

@@ -33,13 +33,14 @@ import (
 type Options struct {
 	session.Options
 	Label, Out string
-	// How hosts are reached, as in a connection block.
+	// Keys, KnownHosts, Bastions and the fields below say how to reach hosts, as in a
+	// connection block.
 	Keys, KnownHosts, Bastions []string
 	SshConfig                  string
 	AcceptNew                  bool
 }
 
-// connection returns how the host of the command line is reached.
+// connection returns how to reach the host of the command line.
 func (o Options) connection(id string) (config.Connection, error) {
 	c, err := hop(id)
 	if err != nil {
@@ -57,8 +58,7 @@ func (o Options) connection(id string) (config.Connection, error) {
 	return c, nil
 }
 
-// fromFolder has files of the command line as the configuration names them: from its
-// folder.
+// fromFolder makes file names of the command line relative to the configuration folder.
 func fromFolder(a *workspace.Workspace, o *Options) {
 	named := func(file string) string {
 		if file == "" || filepath.IsAbs(file) || strings.HasPrefix(file, "~/") {
@@ -80,11 +80,11 @@ func fromFolder(a *workspace.Workspace, o *Options) {
 	}
 }
 
-// hop reads ssh://USER@HOST:PORT.
+// hop parses ssh://USER@HOST:PORT.
 func hop(id string) (config.Connection, error) {
 	shown := id
 	if i := strings.LastIndex(id, "@"); i >= 0 && strings.Contains(strings.TrimPrefix(id[:i], "ssh://"), ":") {
-		shown = "…" + id[i:] // what stands before it may be a password
+		shown = "…" + id[i:] // the part before it may be a password
 	}
 	u, err := url.Parse(id)
 	if err != nil || u.Hostname() == "" || u.Scheme != "ssh" && u.Scheme != "sim" || strings.Trim(u.Path, "/")+u.RawQuery+u.Fragment != "" {
@@ -136,7 +136,7 @@ func ImportCluster(ctx context.Context, a *workspace.Workspace, id string, o Opt
 	return planview.Imported(a.Stdout, d.unsaid, s.Options())
 }
 
-// checkVacant refuses a folder in which there is a configuration or a state already.
+// checkVacant refuses a folder that already has a configuration or a state.
 func checkVacant(ctx context.Context, s *session.Session, file, out string) error {
 	const summary = "Folder is taken"
 	if filepath.Ext(file) != ".hcl" || filepath.Base(out) != out {
@@ -160,7 +160,7 @@ func checkVacant(ctx context.Context, s *session.Session, file, out string) erro
 	return nil
 }
 
-// loadWritten loads the configuration that was written, as every later command will.
+// loadWritten loads the written configuration as every later command will.
 func loadWritten(s *session.Session, name string, text []byte) error {
 	dir, err := os.MkdirTemp("", "kubewright-import-")
 	if err != nil {
@@ -186,7 +186,7 @@ func loadWritten(s *session.Session, name string, text []byte) error {
 	return nil
 }
 
-// undescribed are errors about the configuration of a cluster that runs.
+// undescribed are errors about the configuration of a running cluster.
 func undescribed(diags diag.Diagnostics, sources func(string) []byte) diag.Diagnostics {
 	diags = unwritten(diags, sources)
 	diags.Append(diag.Errorf("Cluster cannot be described", "The cluster runs with what kubewright would not accept, as said above. Nothing was written. "+
@@ -194,7 +194,8 @@ func undescribed(diags diag.Diagnostics, sources func(string) []byte) diag.Diagn
 	return diags
 }
 
-// reportUnwritten is failed for a configuration that is not written when there are errors.
+// reportUnwritten prints findings about a configuration; it fails, and nothing is written, if
+// there are errors.
 func reportUnwritten(s *session.Session, diags diag.Diagnostics) error {
 	if diags.HasErrors() {
 		diags = unwritten(diags, s.Sources)
@@ -202,8 +203,8 @@ func reportUnwritten(s *session.Session, diags diag.Diagnostics) error {
 	return s.Report(diags)
 }
 
-// unwritten are findings about a configuration that is in no file: each shows the
-// text that would have been written, and the hosts with the same finding share one.
+// unwritten returns findings about a configuration that is in no file: each shows the text that
+// would have been written, and hosts with the same finding share one.
 func unwritten(diags diag.Diagnostics, sources func(string) []byte) diag.Diagnostics {
 	var out diag.Diagnostics
 	first, nodes := map[string]*diag.Diagnostic{}, map[*diag.Diagnostic][]string{}
@@ -262,11 +263,11 @@ func adoptState(ctx context.Context, s *session.Session) (*state.State, error) {
 	return statefile.Fold(v.Recorded, []state.Entry{{Kind: state.EntryDone, Learned: record.Record(v, result)}})
 }
 
-// writeBoth writes the configuration, and then the state that belongs to it.
+// writeBoth writes the configuration, and then its state.
 func writeBoth(ctx context.Context, s *session.Session, file string, text []byte, st *state.State) error {
 	f, err := safefile.Create(file, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s has appeared meanwhile, and is not written over", filepath.Base(file))
+		return fmt.Errorf("%s exists, and nothing is written over it", filepath.Base(file))
 	}
 	if err != nil {
 		return err
@@ -281,7 +282,7 @@ func writeBoth(ctx context.Context, s *session.Session, file string, text []byte
 	return err
 }
 
-// printImported says what was read and written, and what the next plan is.
+// printImported prints what was read and written, and the next plan.
 func printImported(s *session.Session, id, file string, st *state.State) error {
 	c := s.Config.Clusters[0]
 	planes, workers := len(s.Config.NodesOf(c.Label, config.ControlPlane)), len(s.Config.NodesOf(c.Label, config.Worker))

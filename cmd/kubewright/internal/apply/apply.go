@@ -28,15 +28,15 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// Apply is a plan that is approved, carried out and recorded.
+// Apply is a run that has its plan approved, carries it out and records the result.
 type Apply struct {
 	*session.Session
-	// held is what policies have against going on with the run.
+	// held are the policy findings against continuing the run.
 	held []planner.PolicyFinding
 }
 
-// CarryOut makes a plan, shows it, asks, and does it. prepare, when it is not
-// nil, says which plan that is; otherwise it is what the configuration asks for.
+// CarryOut makes a plan, shows it, asks for approval, and carries it out. prepare, if not nil,
+// chooses the plan; otherwise the plan is what the configuration asks for.
 func CarryOut(ctx context.Context, a *workspace.Workspace, o session.Options, by Approval, operation string, prepare func(*session.Session)) error {
 	if o.JSON && !by.given() {
 		return console.Misuse("kubewright "+operation, errors.New("-json asks no questions: give -auto-approve as well"))
@@ -58,7 +58,7 @@ func CarryOut(ctx context.Context, a *workspace.Workspace, o session.Options, by
 	if err := s.Show(); err != nil {
 		return err
 	}
-	if by.Saved == nil { // of which it was asked before
+	if by.Saved == nil { // planFor has checked a saved plan
 		if err := by.approves(s.Session, s.Result.Plan); err != nil {
 			return err
 		}
@@ -80,13 +80,12 @@ func CarryOut(ctx context.Context, a *workspace.Workspace, o session.Options, by
 	return s.whole(s.execute(ctx, by))
 }
 
-// planFor plans, and refuses when that is not the saved plan which is to be
-// carried out.
+// planFor plans, and refuses a plan that differs from the saved one to be carried out.
 func (s *Apply) planFor(ctx context.Context, by Approval) error {
 	if by.Saved == nil {
 		return s.Plan(ctx)
 	}
-	// What goes on with a plan is only the rest of it, and has another digest.
+	// A run that continues a saved plan has only the rest of it, with another digest.
 	if err := by.approves(s.Session, by.Saved.Plan); err != nil {
 		return err
 	}
@@ -116,7 +115,7 @@ func Operation(o session.Options) string {
 // lesson is what a state learns from a plan without steps.
 type lesson struct {
 	state.Learned
-	// nothing reports whether it knows all of it.
+	// nothing reports whether the state knows all of it already.
 	nothing bool
 }
 
@@ -134,12 +133,12 @@ func (s *Apply) lesson() lesson {
 	return lesson{learned, learned.IsZero() && s.Recorded != nil && !s.Leftover && !s.OutputsChange()}
 }
 
-// settle ends an apply that has nothing to do on any host: the state learns
-// what it did not know, and that a saved plan which went on has come to its end.
+// settle ends an apply that has nothing to do on any host: it records what the state lacks, and
+// that a resumed saved plan is complete.
 func (s *Apply) settle(ctx context.Context, by Approval) error {
 	learned := s.lesson()
 	ends := s.Resumed != nil && s.Resumed.Unfinished && !s.leaves(by)
-	if learned.nothing && !ends || s.Opts.Destroy && s.Recorded == nil { // nothing was there, and no state is made of that
+	if learned.nothing && !ends || s.Opts.Destroy && s.Recorded == nil { // no state is made of nothing
 		return s.Screen().Complete(s.Result.Plan, nil)
 	}
 	st, err := statefile.Fold(s.EnsureState(), []state.Entry{{Kind: state.EntryDone, Lineage: s.EnsureState().Lineage, Learned: learned.Learned}})
@@ -147,10 +146,10 @@ func (s *Apply) settle(ctx context.Context, by Approval) error {
 		return err
 	}
 	if ends {
-		st.Applies[len(st.Applies)-1].Finish() // that of this plan: it was the last
+		st.Applies[len(st.Applies)-1].Finish() // the last apply is the one of this plan
 	}
 	if p := s.Result.Plan; s.Opts.RefreshOnly && len(p.Drift) > 0 {
-		// What it takes over is no longer as a saved plan that was cut short has left it.
+		// After it is taken over, the fleet is no longer as an interrupted saved plan left it.
 		st.Applies = append(st.Applies, state.Apply{Time: s.Now(), Run: s.RunID, Plan: by.digestOf(p), Serial: p.Serial, Who: s.Who})
 	}
 	journal, err := s.Store.OpenJournal()
@@ -175,10 +174,10 @@ func overlaid[K comparable, V any](base, top map[K]V) map[K]V {
 	return out
 }
 
-// confirm asks as Terraform does: only yes approves; destroy wants the cluster's name.
+// confirm asks as Terraform does: only yes approves; destroy asks for the cluster's name.
 func (s *Apply) confirm(ctx context.Context) error {
 	if !session.CanAsk(s.Session.Workspace, s.Opts) {
-		return fmt.Errorf("%w: run with -auto-approve when the plan above is what you want", console.ErrNobody)
+		return fmt.Errorf("%w: run with -auto-approve when the plan above is what you want", console.ErrNoTerminal)
 	}
 	want := cmp.Or(s.Typed, "yes")
 	if s.Opts.Destroy {
@@ -198,8 +197,8 @@ func (s *Apply) confirm(ctx context.Context) error {
 	return nil
 }
 
-// destroyedClusters names the clusters that the plan takes apart, or of which it
-// takes a part, with a space between them.
+// destroyedClusters returns the names of the clusters that the plan destroys, whole or in part,
+// separated by spaces.
 func (s *Apply) destroyedClusters() string {
 	var names []string
 	for _, c := range s.Result.Plan.Resources {
@@ -213,7 +212,7 @@ func (s *Apply) destroyedClusters() string {
 	return strings.Join(names, " ")
 }
 
-// execute runs the plan's steps and records what became of them.
+// execute runs the plan's steps and records their outcome.
 func (s *Apply) execute(ctx context.Context, by Approval) error {
 	defer console.IgnoreBrokenPipe()()
 	st := s.EnsureState()
@@ -237,15 +236,15 @@ func (s *Apply) execute(ctx context.Context, by Approval) error {
 	progress := s.Screen().Progress(s.Result.Plan, s.PlanView())
 	ctx, stop, done := s.Interrupts.Stopper(ctx, cmp.Or(s.TermGrace, console.TermGrace), progress.Note)
 	if err := ctx.Err(); err != nil {
-		// The interrupt came behind the approval and before the first step.
+		// The interrupt came after the approval and before the first step.
 		done()
 		run.Fences.Release(ctx)
 		s.Buried = true
 		return errors.Join(err, s.Hosts.World.Save())
 	}
 	ticking := progress.Start(s.Now)
-	// The plan of a cluster that is new knows no lineage yet: it is the state's
-	// that this run begins.
+	// The plan of a new cluster has no lineage yet: it gets the lineage of the state that this
+	// run creates.
 	plan := *s.Result.Plan
 	plan.Lineage = st.Lineage
 	still := run.Fences.Beat(ctx)
@@ -271,11 +270,11 @@ func (s *Apply) execute(ctx context.Context, by Approval) error {
 	}
 	defer s.showCertificateKeys(outcome)
 	switch {
-	case runErr != nil && !errors.Is(recordErr, backend.ErrLost): // which says all of it, and where the state is
+	case runErr != nil && !errors.Is(recordErr, backend.ErrLost): // this error says all of it, and where the state is
 		return runErr
 	case recordErr != nil:
 		return recordErr
-	case cutShort(outcome) && console.IsClosed(stop):
+	case interrupted(outcome) && console.IsClosed(stop):
 		return console.Exit(console.ExitInterrupted)
 	case outcome.Stopped && len(s.held) > 0:
 		return s.heldBack()
@@ -285,7 +284,7 @@ func (s *Apply) execute(ctx context.Context, by Approval) error {
 	return s.Screen().Complete(s.Result.Plan, outcome)
 }
 
-// PlanRun returns the plan of this session, to be carried out.
+// PlanRun returns the run that carries out the plan of this session.
 func PlanRun(s *session.Session) *engine.Run {
 	lineage := ""
 	if s.Recorded != nil {
@@ -298,9 +297,9 @@ func PlanRun(s *session.Session) *engine.Run {
 	}
 }
 
-// wrapUp gives the clusters back and records what became of the steps. Where whoever
-// has interrupted them may not wait for long, the state is written first: a host that
-// does not answer any more, as may be why, does not prevent that.
+// wrapUp releases the clusters and records the outcome of the steps. In a hurry, after an
+// interrupt that leaves little time, it writes the state first: a host that no longer answers,
+// which may be the reason for the interrupt, must not prevent that.
 func (s *Apply) wrapUp(ctx context.Context, run *engine.Runner, journal *statefile.Journal, outcome *executor.Outcome, hurry bool) (recordErr, err error) {
 	letGo := func() error {
 		run.Fences.Release(ctx)
@@ -323,8 +322,8 @@ func (s *Apply) wrapUp(ctx context.Context, run *engine.Runner, journal *statefi
 	return write(), nil
 }
 
-// showCertificateKeys shows, this once, the keys that were generated for
-// uploaded certificates: they are stored nowhere, and unusable otherwise.
+// showCertificateKeys shows the keys that were generated for uploaded certificates, this one
+// time: they are not stored, and without them the certificates are useless.
 func (s *Apply) showCertificateKeys(outcome *executor.Outcome) {
 	for _, c := range s.Config.Clusters {
 		if key, ok := outcome.Outputs.Lookup(objects.CertificateKeyOf(c.Label)); ok && s.Lines == nil {
@@ -333,7 +332,7 @@ func (s *Apply) showCertificateKeys(outcome *executor.Outcome) {
 	}
 }
 
-// takenApart returns the state without the clusters of which a destroy left no node.
+// takenApart returns the state without the clusters that a destroy left no node of.
 func (s *Apply) takenApart(st *state.State) (*state.State, error) {
 	if len(st.Nodes) == 0 {
 		st.Clusters, st.Items, st.Unseen = nil, nil, nil
@@ -343,8 +342,8 @@ func (s *Apply) takenApart(st *state.State) (*state.State, error) {
 	return statefile.Fold(st, []state.Entry{{Kind: state.EntryDone, Lineage: st.Lineage, Learned: learned}})
 }
 
-// reached returns the state with what the journal has. Where it is gone under the run, that is
-// the one which the run began with: Save keeps it aside, and says so.
+// reached returns the state together with the journal. If the state disappeared during the run,
+// it returns the one that the run began with: Save keeps that aside and reports it.
 func (s *Apply) reached(ctx context.Context) (*state.State, error) {
 	loaded, err := s.Store.Reload(ctx)
 	if err != nil || len(loaded.Overtaken) == 0 || loaded.State != nil {
@@ -353,20 +352,19 @@ func (s *Apply) reached(ctx context.Context) (*state.State, error) {
 	return statefile.Fold(s.Recorded, loaded.Overtaken)
 }
 
-// record observes once more, unless there is a hurry, and writes down what is seen to be
-// as wanted. The journal has been the record until here; with the state written it is
-// emptied.
+// record observes once more, unless in a hurry, and records what is as desired. Until here the
+// journal was the record; it is emptied once the state is written.
 func (s *Apply) record(ctx context.Context, journal *statefile.Journal, outcome *executor.Outcome, hurry bool) error {
 	st, err := s.reached(ctx)
-	if err != nil || st == nil { // a first run that could journal nothing has done nothing, and says why
+	if err != nil || st == nil { // a first run that could not write its journal has done nothing and reports why
 		return err
 	}
 	if st.FingerprintKey == "" {
 		st.FingerprintKey = s.Recorded.FingerprintKey
 	}
 	s.Recorded, s.Moved = st, nil
-	// What was asked for once is done, or is asked for again. Hosts are gone for good
-	// all the same, whether their nodes were taken out already or not.
+	// Replace and Accept are done, or have to be given again. Hosts to forget stay gone for
+	// good, whether their nodes were removed already or not.
 	s.Opts.Replace, s.Opts.Accept = nil, nil
 	s.DropForgotten()
 	var unseen diag.Diagnostics
@@ -390,16 +388,16 @@ func (s *Apply) record(ctx context.Context, journal *statefile.Journal, outcome 
 	return nil
 }
 
-// conclude gives a state what an apply ends with. By then the names that nodes took
-// from their hosts are known, and outputs that are made of them.
+// conclude completes the state at the end of an apply. By then the names that nodes took from
+// their hosts are known, and the outputs made of them.
 func (s *Apply) conclude(st *state.State) {
 	s.Recorded = st
 	st.Outputs, st.ToolVersion = s.Outputs(), console.Version
 	s.Result.Plan.Outputs = st.Outputs
 }
 
-// reobserve returns the state with what is seen to be as wanted, and what is to be told
-// when nothing could be seen: it spoils nothing that was done. An interrupt ends it.
+// reobserve returns the state with what is observed to be as desired, and findings if nothing
+// could be observed, which does not make the apply fail. An interrupt ends the observation.
 func (s *Apply) reobserve(ctx context.Context, st *state.State, outcome *executor.Outcome) (*state.State, diag.Diagnostics, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute+startsWithin)
 	defer cancel()
@@ -422,8 +420,8 @@ func (s *Apply) reobserve(ctx context.Context, st *state.State, outcome *executo
 	return st, nil, err
 }
 
-// wasLeftAlone reports whether what is still to do is of targets, or of clusters whose API
-// did not answer, that the plan which was carried out had left alone and says so.
+// wasLeftAlone reports whether all remaining steps belong to targets, or to clusters whose API
+// did not answer, that the plan carried out had reported as withheld.
 func (s *Apply) wasLeftAlone(done *planner.Plan) bool {
 	return !slices.ContainsFunc(s.Result.Plan.Steps, func(step planner.Step) bool {
 		cluster := state.ClusterTarget(s.Hosts.ClusterOf(step.Target))
@@ -431,13 +429,13 @@ func (s *Apply) wasLeftAlone(done *planner.Plan) bool {
 	})
 }
 
-// startsWithin is how long what an apply has disturbed may take to be up again.
+// startsWithin is how long components that an apply has disturbed may take to run again.
 const startsWithin = time.Minute
 
-// replanStarted plans once more, and again while all there is to do is to wait
-// until something runs: static pods that restart, because a kubelet got another
-// version or etcd beside them restarted, are no difference from the configuration.
-// An interrupt ends the waiting: everything is done by then.
+// replanStarted plans once more, and repeats that as long as the plan only waits for something
+// to run: static pods that restart, because the kubelet has a new version or etcd beside them
+// restarted, are no difference from the configuration. An interrupt ends the wait: all steps
+// are done by then.
 func (s *Apply) replanStarted(ctx context.Context) (diag.Diagnostics, error) {
 	clock := s.Hosts.World.Clock()
 	until := clock.Now().Add(startsWithin)
@@ -457,8 +455,9 @@ func (s *Apply) replanStarted(ctx context.Context) (diag.Diagnostics, error) {
 	}
 }
 
-// unobserved returns why an apply whose steps are all done could not be verified afterwards.
-// After one that did not, the same command looks again anyway.
+// unobserved returns why an apply that completed all its steps could not be verified
+// afterwards. After an incomplete one the finding is only logged, since the same command
+// observes again anyway.
 func (s *Apply) unobserved(outcome *executor.Outcome, diags diag.Diagnostics, err error) diag.Diagnostics {
 	if err != nil {
 		diags = append(diags, console.Finding(err))
@@ -484,13 +483,13 @@ func (s *Apply) unobserved(outcome *executor.Outcome, diags diag.Diagnostics, er
 			"Fix the errors, and run kubewright plan to see whether anything is left to do.", strings.Join(why, "\n\n"))}
 }
 
-// cutShort reports whether the run was stopped before a step, or within one.
-func cutShort(outcome *executor.Outcome) bool {
-	return outcome.Stopped || slices.ContainsFunc(outcome.Steps, func(s executor.StepOutcome) bool { return executor.IsCutShort(s.Err) })
+// interrupted reports whether the run was stopped before a step, or within one.
+func interrupted(outcome *executor.Outcome) bool {
+	return outcome.Stopped || slices.ContainsFunc(outcome.Steps, func(s executor.StepOutcome) bool { return executor.IsInterrupted(s.Err) })
 }
 
-// whole returns how an apply ends that went well: with -detailed-exitcode as unreachable
-// where something was left alone because it could not be observed.
+// whole returns how a successful apply ends: with -detailed-exitcode as unreachable if a target
+// was skipped because it could not be observed.
 func (s *Apply) whole(err error) error {
 	if err == nil && s.Finer && len(s.Result.Plan.Withheld) > 0 {
 		return console.Exit(console.ExitUnreachable)
@@ -498,7 +497,7 @@ func (s *Apply) whole(err error) error {
 	return err
 }
 
-// events has what an executor reports written down and shown.
+// events logs and shows what an executor reports.
 func (s *Apply) events(shown func(executor.Event)) func(executor.Event) {
 	if s.Log == nil {
 		return shown

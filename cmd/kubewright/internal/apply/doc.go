@@ -1,3 +1,3 @@
-// Package apply shows a plan, has it approved, carries it out, and records what became of
-// it: for apply, destroy, and the commands that look after etcd.
+// Package apply shows a plan, has it approved, carries it out, and records the outcome: for
+// apply, destroy, and the commands that maintain etcd.
 package apply

@@ -27,7 +27,7 @@ const (
 	madeKey   = "c0ffee11c0ffee11c0ffee11c0ffee11"
 )
 
-// telltale is a world in which an API makes secrets and hosts quote them.
+// telltale is a world whose API makes secrets and whose hosts quote them.
 type telltale struct{ hosts.World }
 
 type telltaleHost struct{ providers.Host }
@@ -63,8 +63,8 @@ func (telltaleHost) Perform(context.Context, providers.Batch) ([]providers.Outco
 	return nil, fmt.Errorf("cannot use %s with %s", madeToken, madeKey)
 }
 
-// TestLogHidesWhatTheRunMade: the log hears of a host's error before anything is taken
-// out of it, and so has to know itself of the secrets that this run has made.
+// TestLogHidesWhatTheRunMade checks that the log redacts the secrets that this run made: it
+// gets a host's error before anything is redacted in it.
 func TestLogHidesWhatTheRunMade(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
@@ -81,7 +81,7 @@ func TestLogHidesWhatTheRunMade(t *testing.T) {
 	node := state.NodeKeyTarget("cp", "cp1")
 	step := &planner.Step{Target: node, Via: node, Operations: []planner.Operation{planner.CreateToken{}, planner.UploadCerts{}, planner.EnsureDirectory{Path: "/hunter22"}}}
 	if _, err := p.Perform(t.Context(), step, providers.Run{}, providers.Progress{}); err == nil {
-		t.Fatal("the host has done it")
+		t.Fatal("Perform succeeded")
 	}
 	if text := b.String(); !strings.Contains(text, `error="cannot use (sensitive value) with (sensitive value)"`) || strings.Contains(text, "hunter22") {
 		t.Errorf("the log says\n%s", text)

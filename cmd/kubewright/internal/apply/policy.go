@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/planner/policy"
 )
 
-// permitted refuses to carry out a plan that a policy has something against.
+// permitted refuses to carry out a plan that a policy forbids.
 func (s *Apply) permitted() error {
 	return s.Report(refusals(s.Result.Plan.Policies, "Nothing was changed."))
 }
@@ -19,14 +19,14 @@ func (s *Apply) permitted() error {
 func refusals(findings []planner.PolicyFinding, so string) diag.Diagnostics {
 	var out diag.Diagnostics
 	for _, f := range policy.Refusals(findings) {
-		out = append(out, diag.Errorf(console.PolicyRefuses, "Policy %q, %s: %s. %s If this is an exception, and yours to make, go on against the policy with -override-policy=%s.",
+		out = append(out, diag.Errorf(console.PolicyRefuses, "Policy %q, %s: %s. %s If this is an exception, and yours to make, proceed despite the policy with -override-policy=%s.",
 			f.Policy, f.Rule, strings.TrimSuffix(f.Message, "."), so, f.Policy).At(f.Source))
 	}
 	return out
 }
 
-// holdBack says, right before a step, why no more of the plan may be begun; empty where
-// it may. It is nil where no policy can say another thing than at the beginning.
+// holdBack returns a function that says, right before a step, why no further step of the plan
+// may begin; empty if it may. It is nil if no policy can change its verdict during the run.
 func (s *Apply) holdBack() func() string {
 	judge := s.Judge()
 	changing := judge.Changing()
@@ -43,7 +43,7 @@ func (s *Apply) holdBack() func() string {
 	}
 }
 
-// heldBack are the errors of a run that a policy has stopped.
+// heldBack is the error of a run that a policy has stopped.
 func (s *Apply) heldBack() error {
 	return s.Report(refusals(s.held, "What was begun was finished, nothing else was begun, and the state has what was done."))
 }

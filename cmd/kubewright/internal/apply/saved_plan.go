@@ -24,9 +24,9 @@ import (
 type Approval struct {
 	// Auto approves any plan.
 	Auto bool
-	// Digest approves the plan with this digest, or one that begins so.
+	// Digest approves the plan with this digest or this prefix of it.
 	Digest string
-	// Saved approves the plan in a file, unless that is unauthenticated.
+	// Saved approves the plan in a file, unless the file is unauthenticated.
 	Saved           *planfile.File
 	unauthenticated bool
 }
@@ -36,8 +36,8 @@ func (by Approval) given() bool {
 	return by.Auto || by.Digest != "" || by.Saved != nil && !by.unauthenticated
 }
 
-// digestOf returns the digest that the journal knows a run by: of a saved plan that
-// goes on, the same as in its first run.
+// digestOf returns the digest under which the journal knows a run: a resumed saved plan keeps
+// the digest of its first run.
 func (by Approval) digestOf(p *planner.Plan) string {
 	if by.Saved != nil {
 		p = by.Saved.Plan
@@ -45,8 +45,7 @@ func (by Approval) digestOf(p *planner.Plan) string {
 	return planfile.Digest(p)
 }
 
-// SavePlan writes the plan to a file, unless the path is empty, and says how it
-// is applied.
+// SavePlan writes the plan to a file, unless the path is empty, and prints how to apply it.
 func SavePlan(s *session.Session, path string) error {
 	if path == "" {
 		if s.QuietStdout {
@@ -68,9 +67,9 @@ func SavePlan(s *session.Session, path string) error {
 	return s.Screen().Saved(path, s.Result.Plan)
 }
 
-// SavedOptions returns those of the command line which a saved plan was made with. What
-// permits something that is refused otherwise is not among them: whoever applies the plan
-// gives -allow-unreachable and -override-policy again.
+// SavedOptions returns the options of the command line together with those of the saved plan.
+// Flags that permit what is refused otherwise are not taken from the file: the user who applies
+// the plan gives -allow-unreachable and -override-policy again.
 func SavedOptions(o session.Options, f *planfile.File, path string) (session.Options, error) {
 	switch {
 	case len(o.Targets)+len(o.SkipPhases) > 0 || o.Destroy || o.ChangeOptions.Given():
@@ -89,9 +88,9 @@ func SavedOptions(o session.Options, f *planfile.File, path string) (session.Opt
 	return o, nil
 }
 
-// fits refuses a saved plan that was not made by this program, from this configuration
-// and for this state, and finds out whether it goes on from an apply that was cut
-// short. No host was contacted yet.
+// fits refuses a saved plan that was not made by this program, from this configuration and for
+// this state, and detects whether it resumes an interrupted apply. No host has been contacted
+// yet.
 func (s *Apply) fits(f *planfile.File) error {
 	p := f.Plan
 	serial, digest := int64(0), s.ConfigDigest()
@@ -106,7 +105,7 @@ func (s *Apply) fits(f *planfile.File) error {
 	}
 	last, since := session.LastApply(s.Recorded, p)
 	switch {
-	case last != nil && !last.Unfinished && (since != nil || !s.Leftover): // what is left over is its end
+	case last != nil && !last.Unfinished && (since != nil || !s.Leftover): // a leftover journal is its end
 		return s.appliedAlready(last)
 	case since != nil:
 		return session.StalePlan("It was begun by run %s of %s and interrupted, and run %s of %s, which began at %s, has applied another plan since.",
@@ -121,8 +120,8 @@ func (s *Apply) fits(f *planfile.File) error {
 	return nil
 }
 
-// begun returns the steps of the saved plan that were begun: all of one that came to its
-// end and whose state was not written any more.
+// begun returns the steps of the saved plan that were begun: all of them for a run that
+// completed without its state being written.
 func (s *Apply) begun(p *planner.Plan) []state.Address {
 	var out []state.Address
 	for _, step := range p.Steps {
@@ -138,16 +137,15 @@ func (s *Apply) begun(p *planner.Plan) []state.Address {
 	return out
 }
 
-// resume takes out of what the saved plan was asked for once what the part that was
-// carried out has done.
+// resume drops from the options of the saved plan what its interrupted run has done already.
 func (s *Apply) resume(p *planner.Plan) {
 	s.DropForgotten()
 	s.Opts.Replace = record.Unreplaced(s.Config, s.Opts.Replace, s.begun(p))
 	s.Opts.Accept = slices.DeleteFunc(slices.Clone(s.Opts.Accept), func(a string) bool { return !slices.Contains(s.Opts.Replace, a) })
 }
 
-// unmoved refuses when the plan that was just made is not the saved one, or what is
-// left of it, and says what is not as it was.
+// unmoved refuses if the new plan is not the saved one, or the rest of it, and says what
+// differs.
 func (s *Apply) unmoved(f *planfile.File) error {
 	var progress *planfile.Progress
 	if s.Resumed != nil {
@@ -164,20 +162,20 @@ func (s *Apply) unmoved(f *planfile.File) error {
 	return s.Report(diag.Diagnostics{diag.Errorf(console.PlanIsStale, "%s\n\nNothing was changed. Plan again, and have that plan reviewed.", planview.Differences(differences))})
 }
 
-// appliedAlready refuses a saved plan that came to its end: once more it would replace
-// what it has replaced, and put right what was not reviewed.
+// appliedAlready refuses a saved plan that was applied to its end: a second run would replace
+// again what it has replaced, and change what was not reviewed.
 func (s *Apply) appliedAlready(last *state.Apply) error {
 	return s.Report(diag.Diagnostics{diag.Errorf(console.PlanIsStale, "It was applied already, to its end: by run %s of %s, which began at %s. A plan is carried out once. Nothing was changed. To see whether something is left to do, plan again.",
 		last.Run, cmp.Or(last.Who, "an unknown user"), last.Time.Format(time.RFC3339))})
 }
 
-// leaves reports whether a run which goes on with a saved plan has to leave a part of it for
-// another one: something cannot be observed that could be then.
+// leaves reports whether a run that resumes a saved plan has to leave a part of it to another
+// run: something that was observed when it was saved cannot be observed now.
 func (s *Apply) leaves(by Approval) bool {
 	return by.Saved != nil && planfile.Leaves(by.Saved.Plan, s.Result.Plan)
 }
 
-// resumes returns the run whose plan this one goes on with; empty when it goes on with none.
+// resumes returns the run whose plan this one resumes; empty if there is none.
 func (s *Apply) resumes() string {
 	if s.Resumed == nil {
 		return ""
@@ -185,7 +183,7 @@ func (s *Apply) resumes() string {
 	return s.Resumed.Run
 }
 
-// approves refuses a plan that is not the one which the digest approves.
+// approves refuses a plan that is not the one the digest approves.
 func (by Approval) approves(s *session.Session, p *planner.Plan) error {
 	if by.Digest == "" {
 		return nil
@@ -201,13 +199,13 @@ func (by Approval) approves(s *session.Session, p *planner.Plan) error {
 		"%s, and approve it if it is what you want.", by.Digest, digest[:planfile.ShortDigest], read)})
 }
 
-// approvable refuses a plan that is neither authenticated nor approved, where no question can be
+// approvable refuses a plan that is neither authenticated nor approved if the user cannot be
 // asked.
 func (s *Apply) approvable(by Approval) error {
 	if by.given() || session.CanAsk(s.Session.Workspace, s.Opts) {
 		return nil
 	}
 	file := state.ShellWord(s.SavedPlan)
-	return s.Report(diag.Diagnostics{diag.Errorf(console.NotApproved, "%s was saved before there was a state, whose key authenticates a saved plan: whoever could write to the file could change it. Nothing was changed. "+
+	return s.Report(diag.Diagnostics{diag.Errorf(console.NotApproved, "%s was saved before there was a state, whose key authenticates a saved plan: anyone who could write to the file could change it. Nothing was changed. "+
 		"Give the digest of the plan that was reviewed, which kubewright plan and kubewright show print:\n\n  kubewright apply -approve=DIGEST %s", file, file)})
 }

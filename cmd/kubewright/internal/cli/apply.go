@@ -22,7 +22,7 @@ func applyCommand(a *workspace.Workspace) *cobra.Command {
 			"state needs it, or an answer at the prompt.\n\n" +
 			"Steps run as soon as what they need is done, of etcd's members and of control planes one at a\n" +
 			"time. Ctrl-C lets what runs end and begins nothing more; once more stops at once. After any\n" +
-			"failure, crash or lost connection the remedy is the same command again: it goes on from there.",
+			"failure, crash or lost connection the remedy is the same command again: it continues from there.",
 		Example: "  kubewright apply\n  kubewright apply plan.kwplan\n  kubewright apply -approve=3a2816c5be94cc61\n" +
 			"  kubewright apply -auto-approve -lock-timeout=10m\n  kubewright apply -replace='node.worker[\"w1\"]'",
 	})
@@ -73,7 +73,7 @@ func changing(a *workspace.Workspace, o *session.Options, cmd cobra.Command) *co
 	return &cmd
 }
 
-// runApply is the seven verbs in a row.
+// runApply runs the seven verbs in order.
 func runApply(ctx context.Context, a *workspace.Workspace, o session.Options, by apply.Approval) error {
 	return apply.CarryOut(ctx, a, o, by, apply.Operation(o), nil)
 }

@@ -62,11 +62,11 @@ func bundleCommand(a *workspace.Workspace) *cobra.Command {
 	return cmd
 }
 
-// check refuses flags that would otherwise be found wrong when most is fetched.
+// check refuses invalid flags before anything is fetched.
 func (o *bundleOptions) check() error {
 	for flag, address := range map[string]string{"from-kubernetes": o.sources.Kubernetes, "from-github": o.sources.GitHub} {
 		if u, err := url.Parse(address); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			// Not quoted: it may have a password in it.
+			// Not quoted: it may contain a password.
 			return fmt.Errorf("what -%s names is no address as in https://mirror.example.com", flag)
 		}
 	}
@@ -92,7 +92,7 @@ func (o *bundleOptions) check() error {
 	return nil
 }
 
-// misnamed is a flag that names something else than it should. What has an @ may have a
+// misnamed is the error of a flag with a value of the wrong kind. A value with an @ may have a
 // password before it.
 func misnamed(flag, value, what string) error {
 	if strings.Contains(value, "@") {
@@ -124,11 +124,11 @@ func makeBundle(ctx context.Context, a *workspace.Workspace, o bundleOptions, ar
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return console.Failure(diag.Diagnostics{diag.Errorf("Bundle is not complete", "%s What is there already is right, and the same command goes on.", console.Sentence(err.Error()))})
+		return console.Failure(diag.Diagnostics{diag.Errorf("Bundle is not complete", "%s The files that are there are complete, and the same command continues.", console.Sentence(err.Error()))})
 	}
 	catalog, diags := artifacts.Read(dir, called, state.Source{}, &artifacts.Memory{})
 	if w.Kubernetes != "" && !diags.HasErrors() && len(catalog.OtherVersions(w.Kubernetes)) > 0 {
-		diags.Append(diag.Errorf("Artifacts of another version", "Asked for Kubernetes %s, and got: %s. Look at what -from-kubernetes has.", w.Kubernetes, strings.Join(catalog.OtherVersions(w.Kubernetes), ", ")))
+		diags.Append(diag.Errorf("Artifacts of another version", "Asked for Kubernetes %s, and got: %s. Check what -from-kubernetes has.", w.Kubernetes, strings.Join(catalog.OtherVersions(w.Kubernetes), ", ")))
 	}
 	if err := a.Report(diags); err != nil {
 		return err
@@ -136,7 +136,7 @@ func makeBundle(ctx context.Context, a *workspace.Workspace, o bundleOptions, ar
 	return progress.Complete(called)
 }
 
-// bundled returns the cluster that the folder is for: of the configuration, or one of
+// bundled returns the cluster that the folder is for: one of the configuration, or one with
 // defaults.
 func bundled(ctx context.Context, a *workspace.Workspace, o bundleOptions, args []string) (*config.Cluster, error) {
 	if o.version != "" {
@@ -149,7 +149,7 @@ func bundled(ctx context.Context, a *workspace.Workspace, o bundleOptions, args 
 	}
 	cfg, diags := hclconfig.Load(hclconfig.Options{Dir: a.Folder(), Vars: session.Variables(a, o.Options), Env: a.Environ, ToolVersion: console.Version, Ask: session.Asker(ctx, a, o.Options)})
 	if err := ctx.Err(); err != nil {
-		return nil, err // asked for a variable, and interrupted
+		return nil, err // interrupted while asking for a variable
 	}
 	if !diags.HasErrors() {
 		diags = append(diags, pipeline.Check(cfg)...)
@@ -182,8 +182,8 @@ func chosen(cfg *config.Config, args []string) (*config.Cluster, error) {
 	return nil, fmt.Errorf("there is no cluster %q in the configuration: %s", args[0], strings.Join(labels, ", "))
 }
 
-// imagesOf returns the images of a control plane, which has all that kubeadm knows,
-// and those that were named.
+// imagesOf returns the images of a control plane, which include all that kubeadm knows, and the
+// named ones.
 func imagesOf(c *config.Cluster, o bundleOptions) []bundle.Image {
 	images := func(c *config.Cluster) []string {
 		return kubeadm.Images(kubeadm.Input{Cluster: c, Node: &config.Node{Role: config.ControlPlane}, Facts: &state.Facts{}})

@@ -21,7 +21,7 @@ func certificatesCommand(a *workspace.Workspace) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "certificates", Short: "Show when the certificates and kubeconfigs on all hosts expire", Args: takes(0, 0),
-		Long: "certificates looks at every host of the configuration, over SSH alone, and lists each certificate,\n" +
+		Long: "certificates reads every host of the configuration, over SSH alone, and lists each certificate,\n" +
 			"also those inside kubeconfigs: whose it is, which CA signed it, when it expires, and who renews it.\n" +
 			"Nothing is changed. Those that are due are renewed by the next apply.",
 		Example: "  kubewright certificates\n  kubewright certificates -json | jq -r '.certificates[] | select(.due) | .path'",
@@ -56,11 +56,11 @@ func certificates(ctx context.Context, a *workspace.Workspace, o session.Options
 	if err != nil || len(v.Unobserved) == 0 {
 		return err
 	}
-	return console.Failure(notLookedAt(v.Unobserved))
+	return console.Failure(notObserved(v.Unobserved))
 }
 
-// notLookedAt says of each host why it could not be looked at.
-func notLookedAt(unobserved map[state.Target]state.Unobserved) diag.Diagnostics {
+// notObserved returns, for each host that could not be observed, the reason.
+func notObserved(unobserved map[state.Target]state.Unobserved) diag.Diagnostics {
 	var diags diag.Diagnostics
 	targets := slices.SortedFunc(maps.Keys(unobserved), func(a, b state.Target) int { return cmp.Compare(a.String(), b.String()) })
 	for _, t := range targets {

@@ -1,7 +1,7 @@
 // Package cli is the command line: one file per command, flags into options, help and
-// completion. A run is seven verbs in a row, in apply.CarryOut: load, observe, plan, show,
-// confirm, execute, record; what they work on is a session.Session. What a user sees is
-// printed by package view.
+// completion. A run is seven verbs in order, in apply.CarryOut: load, observe, plan, show,
+// confirm, execute, record; they work on a session.Session. The packages below view print the
+// user's output.
 package cli
 
 import (
@@ -34,7 +34,7 @@ func Main(env *console.Env) int {
 	if args, dashes, ok := completion(env.Args); ok {
 		cmd.SetArgs(args)
 		cmd.SetOut(completionWriter{stdout, dashes})
-	} else { // a shell that asks what could be typed gets nothing else
+	} else { // a shell that asks for completions gets nothing else
 		closing, err := a.OpenLog()
 		if err != nil {
 			return a.Finish(context.Background(), err)
@@ -113,7 +113,8 @@ func addGroup(cmd *cobra.Command, title string, commands ...*cobra.Command) {
 	}
 }
 
-// logBegin tells which command begins. What is given with its flags may be a secret.
+// logBegin logs which command begins. Only the names of its flags are logged: a value may be a
+// secret.
 func logBegin(a *workspace.Workspace, cmd *cobra.Command) {
 	if a.Log == nil {
 		return

@@ -15,8 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// completeParts lets the shell complete what restricts a plan. The flags are
-// those of planFlags.
+// completeParts completes the flags that restrict a plan, those of planFlags.
 func completeParts(a *workspace.Workspace, cmd *cobra.Command) {
 	fixed := func(words func() []string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -30,10 +29,10 @@ func completeParts(a *workspace.Workspace, cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("skip-phase", fixed(pipeline.Names))
 }
 
-// completions returns those of -target, as far as configuration and the state in this folder
-// can be read without asking anybody.
+// completions returns the completions of -target, as far as configuration and the state in this
+// folder can be read without a prompt.
 func completions(a *workspace.Workspace) []string {
-	a.Ask = nil // typing asks no questions
+	a.Ask = nil // completion must not prompt
 	cfg, _ := hclconfig.Load(hclconfig.Options{Dir: a.Folder(), Env: a.Environ, ToolVersion: console.Version})
 	if cfg == nil {
 		cfg = &config.Config{}
@@ -45,10 +44,10 @@ func completions(a *workspace.Workspace) []string {
 	return session.Selectable(session.KnownTargets(cfg, recorded))
 }
 
-// recordedTargets returns what completes an address in the state.
+// recordedTargets completes an address in the state.
 func recordedTargets(a *workspace.Workspace) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		a.Ask = nil // typing asks no questions
+		a.Ask = nil // completion must not prompt
 		recorded, err := completedState(a)
 		if err != nil || recorded == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -61,15 +60,15 @@ func recordedTargets(a *workspace.Workspace) cobra.CompletionFunc {
 	}
 }
 
-// completedState returns the state for completions: that of this folder. Where a backend keeps
-// it there is none: the Tab key makes no connection, and a configuration may come from an
-// untrusted branch.
+// completedState returns the state for completions: the one in this folder. If a backend keeps
+// the state, there is none: the Tab key opens no connection, and a configuration may come from
+// an untrusted branch.
 func completedState(a *workspace.Workspace) (*state.State, error) {
 	settings := a.Settings()
 	if a.StatePath == "" && (settings.Backend != nil || settings.Misplaced.HasErrors()) {
 		return nil, nil
 	}
-	if !settings.Whole && a.StatePath == "" { // the configuration cannot tell
+	if !settings.Whole && a.StatePath == "" { // the configuration does not say
 		last, err := a.LastPlace()
 		if err != nil || last != nil && last.Type != workspace.LocalType {
 			return nil, err

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// shells are those that commands, flags, addresses and phases are completed in,
-// with what prints the script for each.
+// shells are the shells with completion of commands, flags, addresses and phases, and what
+// prints the script for each.
 var shells = []struct {
 	name   string
 	script func(root *cobra.Command, w io.Writer) error
@@ -51,9 +51,9 @@ func completionCommand(a *workspace.Workspace) *cobra.Command {
 	}
 }
 
-// completion reports whether a shell asks how a command line goes on, and returns its
-// arguments. A flag at their end of which one dash is written gets two: then
-// dashes is 1, as many as the shell wants to see.
+// completion reports whether a shell asks for completions of a command line, and returns its
+// arguments. A partial flag at the end with one dash gets two for cobra: then dashes is 1, the
+// number that the shell expects.
 func completion(args []string) (out []string, dashes int, ok bool) {
 	if len(args) < 2 || args[0] != cobra.ShellCompRequestCmd && args[0] != cobra.ShellCompNoDescRequestCmd {
 		return nil, 0, false
@@ -66,8 +66,8 @@ func completion(args []string) (out []string, dashes int, ok bool) {
 	return out, 1, true
 }
 
-// completionWriter gets completions, one at a time, and writes flags with as many
-// dashes as the shell has, and what they mean without the marks of their values.
+// completionWriter gets completions one at a time, and writes flags with as many dashes as the
+// shell expects, and their descriptions without the marks of their values.
 type completionWriter struct {
 	io.Writer
 	dashes int

@@ -23,7 +23,7 @@ func consoleCommand(a *workspace.Workspace) *cobra.Command {
 		Long: "console reads expressions, one per line, and prints their values: with the variables, locals, clusters\n" +
 			"and nodes of the configuration, its functions and its files. A name that a node has from its host is\n" +
 			"that of the state. type(VALUE) says what type a value has.\n\n" +
-			"An expression goes on in the next line while one of its brackets is open. On a terminal there is a\n" +
+			"An expression continues on the next line while one of its brackets is open. On a terminal there is a\n" +
 			"prompt, and exit or Ctrl-D ends it. From a pipe every line is answered, and the exit code is 1 when\n" +
 			"one of them had an error. No host is contacted, nothing is written, and what is sensitive is not shown.",
 		Example: "  kubewright console\n" +
@@ -47,7 +47,7 @@ func evaluate(ctx context.Context, a *workspace.Workspace, o session.Options) er
 		Dir: a.Folder(), Vars: session.Variables(a, o), Env: a.Environ, ToolVersion: console.Version, Ask: session.Asker(ctx, a, o),
 	}, recorded)
 	if err := ctx.Err(); err != nil {
-		return err // asked for a variable, and interrupted
+		return err // interrupted while asking for a variable
 	}
 	if err := a.Report(diags); err != nil {
 		return err
@@ -90,8 +90,8 @@ func endOfConsole(wrong bool) error {
 	return nil
 }
 
-// expression reads lines until they are one. What is not complete at the end of
-// stdin is returned as it is.
+// expression reads lines until they form an expression. An incomplete one at the end of stdin
+// is returned as is.
 func expression(ctx context.Context, a *workspace.Workspace) (string, error) {
 	text := ""
 	for {
@@ -113,7 +113,7 @@ func expression(ctx context.Context, a *workspace.Workspace) (string, error) {
 	}
 }
 
-// recordedNames returns the names of nodes in the state, if there is one.
+// recordedNames returns the node names in the state, if there is one.
 func recordedNames(ctx context.Context, a *workspace.Workspace) (map[state.Target]string, error) {
 	store, err := a.StoreAlone()
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dumpableChild tells a process that this test has started to say whether it may be dumped.
+// dumpableChild makes a child process of this test print whether it may be dumped.
 const dumpableChild = "KUBEWRIGHT_DUMPABLE_CHILD"
 
-// TestNotDumpable: a process with the system's environment is not dumped, whatever its
-// limit is, unless it is asked to be.
+// TestNotDumpable checks that a process with the system's environment is not dumped, whatever
+// its limit, unless it asks to be.
 func TestNotDumpable(t *testing.T) {
 	if os.Getenv(dumpableChild) != "" {
 		console.System(nil)

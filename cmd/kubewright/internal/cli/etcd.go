@@ -39,7 +39,7 @@ func etcdCommand(a *workspace.Workspace) *cobra.Command {
 
 const clusterArg = " [CLUSTER]"
 
-// byArgument is how these commands take a cluster's name.
+// byArgument describes how these commands take a cluster's name.
 const byArgument = "behind the command"
 
 // first returns the first argument, or empty.
@@ -152,25 +152,25 @@ func etcdDefragmentCommand(a *workspace.Workspace) *cobra.Command {
 	return cmd
 }
 
-// careFlags are those of the commands that look after etcd.
+// careFlags adds the flags of the commands that maintain etcd.
 func careFlags(o *session.Options, cmd *cobra.Command) {
 	variableFlags(o, cmd.Flags())
 	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
 	o.Parallelism = 1
 }
 
-// etcdOf is the etcd of a cluster as it can be reached.
+// etcdOf is the reachable etcd of a cluster.
 type etcdOf struct {
 	cluster string
 	// via is a control plane that answers.
 	via       state.Target
 	performer *providers.Performer
-	// quota is how large its database may be, in bytes; 0 where the configuration does not say.
+	// quota is the maximum size of its database in bytes; 0 if the configuration does not say.
 	quota int64
 }
 
-// members returns those of etcd. Where it has lost its quorum they are as those that answer
-// have them, with an error that says so.
+// members returns the members of etcd. Without a quorum they are as the answering members list
+// them, with an error that says so.
 func (e etcdOf) members(ctx context.Context) ([]state.EtcdMember, string, error) {
 	members, id, err := engine.MembersThrough(ctx, e.performer, e.via)
 	if !providers.Silent(err) {
@@ -186,7 +186,7 @@ func (e etcdOf) members(ctx context.Context) ([]state.EtcdMember, string, error)
 	return members, id, console.Failure(diag.Diagnostics{e.withoutQuorum(members)})
 }
 
-// withoutQuorum says what an etcd without a quorum does not do, and the ways out.
+// withoutQuorum says what an etcd without a quorum cannot do, and the ways out.
 func (e etcdOf) withoutQuorum(members []state.EtcdMember) *diag.Diagnostic {
 	voters, answer := 0, 0
 	for _, m := range members {
@@ -196,19 +196,19 @@ func (e etcdOf) withoutQuorum(members []state.EtcdMember) *diag.Diagnostic {
 		}
 	}
 	return diag.Errorf("Etcd has no quorum", "Of the etcd of cluster %q %d of %d voters can be asked, %d have to agree, and there is no leader: nothing is written, and no API server works. "+
-		"Bring the others back with the data that they had, and it goes on by itself.\n\n"+
+		"Bring the others back with the data that they had, and it continues by itself.\n\n"+
 		"If that cannot be, take a snapshot, which is of the newest data above, and rebuild etcd from it:\n\n  kubewright etcd snapshot %s\n  kubewright etcd restore FILE %[5]s",
 		e.cluster, answer, voters, voters/2+1, state.ShellWord(e.cluster))
 }
 
-// localSnapshot warns of what a snapshot of one member may lack.
+// localSnapshot warns about what a snapshot of a single member may lack.
 func (e etcdOf) localSnapshot(s providers.Snapshot) *diag.Diagnostic {
 	return diag.Warningf("Snapshot was taken without a quorum", "The etcd of cluster %q has no leader. What member %s holds is the newest data among the members that answer; "+
 		"it may lack the last writes, which the others have agreed on. Where members come back with their data, theirs is to be preferred. No older snapshot was removed.", e.cluster, s.Member)
 }
 
-// withEtcd looks at the control planes of a cluster, and does something with its
-// etcd through one that answers. The API is not needed.
+// withEtcd observes the control planes of a cluster, and calls do with its etcd through one
+// that answers. It does not need the API.
 func withEtcd(ctx context.Context, a *workspace.Workspace, o session.Options, args []string, do func(context.Context, etcdOf) error) error {
 	asJSON := o.JSON
 	o.JSON, a.QuietStdout = false, asJSON

@@ -16,9 +16,8 @@ import (
 
 // Flags that commands share, and how they are written.
 
-// oneDash lets long flags be written as in Terraform, with one dash: what
-// begins with a single dash and has more than one letter is a long flag. A
-// negative number is none.
+// oneDash accepts long flags with one dash, as Terraform does: an argument with a single dash
+// and more than one letter is a long flag. A negative number is not.
 func oneDash(args []string) []string {
 	out := make([]string, len(args))
 	for i, a := range args {
@@ -34,8 +33,8 @@ func oneDash(args []string) []string {
 	return out
 }
 
-// takesInput gives -input to a command that asks for nothing but the passphrase of
-// a key which decrypts the state.
+// takesInput adds -input to a command that asks only for the passphrase of a key that decrypts
+// the state.
 func takesInput(cmd *cobra.Command) {
 	if cmd.Flags().Lookup("input") == nil {
 		cmd.Flags().Bool("input", true, "ask for passphrases on a terminal")
@@ -84,15 +83,16 @@ func onErrorFlag(e *session.OnError, cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("on-error", cobra.FixedCompletions(session.OnErrorNames(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// approvalFlags adds those that approve a plan.
+// approvalFlags adds the flags that approve a plan.
 func approvalFlags(by *apply.Approval, cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&by.Auto, "auto-approve", false, "do not ask")
 	cmd.Flags().Var((*approvedDigest)(&by.Digest), "approve", "do not ask if the plan has this `digest`, and refuse any other")
 }
 
-// approvedDigest is the value of -approve. An empty one is refused, and does
-// not count as none: it comes from a script whose variable is not set, and beside -auto-approve any plan would be carried out. One that is too short
-// is not taken for another plan's: it may well be the beginning of this one's.
+// approvedDigest is the value of -approve. An empty value is refused, and does not count as
+// none: it comes from a script whose variable is not set, and beside -auto-approve any plan
+// would be carried out. A prefix that is too short is not reported as another plan's digest: it
+// may well be the beginning of this one's.
 type approvedDigest string
 
 // Set implements pflag.Value.

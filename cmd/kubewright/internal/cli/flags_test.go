@@ -15,10 +15,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestEveryFlagIsGivenByATest holds that there is no flag which nobody has ever
-// given: each flag of each command stands in a command line of a script or of a Go
-// test. One that several commands share is looked for with each of them, for it may
-// be wired up in one and forgotten in another.
+// TestEveryFlagIsGivenByATest checks that each flag of each command is in a command line of a
+// script or of a Go test. A flag that several commands share is searched for with each of them,
+// for it may be wired up in one and forgotten in another.
 func TestEveryFlagIsGivenByATest(t *testing.T) {
 	t.Parallel()
 	root := commandLine()
@@ -38,14 +37,14 @@ func TestEveryFlagIsGivenByATest(t *testing.T) {
 		}
 		for _, name := range flagNames(flags) {
 			if flag := cmd.CommandPath() + " -" + name; name != "help" && !given[flag] {
-				t.Errorf("no test gives %s. Show in a script below testdata/script what it does, or in a test of cmd/kubewright", flag)
+				t.Errorf("no test uses %s. Show what it does in a script below testdata/script, or in a test of cmd/kubewright", flag)
 			}
 		}
 	}
 }
 
-// flagsGiven returns the flags in the arguments of a command line, each with its
-// command: those of all commands with kubewright itself.
+// flagsGiven returns the flags in the arguments of a command line, each with its command:
+// global flags with kubewright itself.
 func flagsGiven(root *cobra.Command, args []string) []string {
 	cmd, rest, err := root.Find(oneDash(args))
 	if err != nil || !cmd.HasParent() {
@@ -85,8 +84,8 @@ func scriptedCommands(t *testing.T) [][]string {
 	return out
 }
 
-// testedCommands returns what in Go tests looks like the arguments of a command line: words
-// in a row of which one is a command, or one text that begins with one.
+// testedCommands returns the literals in Go tests that look like the arguments of a command
+// line: consecutive words of which one is a command, or one text that begins with one.
 func testedCommands(t *testing.T, root *cobra.Command) [][]string {
 	t.Helper()
 	var out [][]string
@@ -116,7 +115,8 @@ func testedCommands(t *testing.T, root *cobra.Command) [][]string {
 	return out
 }
 
-// ends returns those of a row of words that begin with a command, or with a flag before it.
+// ends returns the suffixes of a row of words that begin with a command, or with a flag before
+// it.
 func ends(row []ast.Expr, commands map[string]bool) [][]string {
 	var words []string
 	var out [][]string
@@ -131,7 +131,7 @@ func ends(row []ast.Expr, commands map[string]bool) [][]string {
 	return out
 }
 
-// leadingText returns what a text begins with that is put together; empty when that is not known.
+// leadingText returns the constant beginning of a concatenated text; empty if it is not known.
 func leadingText(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.BasicLit:
@@ -143,12 +143,12 @@ func leadingText(x ast.Expr) string {
 	return ""
 }
 
-// files returns those of the tests of package main.
+// files returns the test files of package main.
 func files(t *testing.T, pattern string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join("..", "..", pattern))
 	if err != nil || len(names) == 0 {
-		t.Fatalf("there are no files %s: %v", pattern, err)
+		t.Fatalf("no files match %s: %v", pattern, err)
 	}
 	return names
 }

@@ -59,8 +59,7 @@ func fmtCommand(a *workspace.Workspace) *cobra.Command {
 
 const exitUnreadable = 2
 
-// fmtStdin prints what comes from stdin as it is usual; with -check nothing, and with
-// -diff what changes.
+// fmtStdin prints stdin in canonical format; with -check nothing, and with -diff the changes.
 func fmtStdin(ctx context.Context, a *workspace.Workspace, o fmtOptions) error {
 	src, err := a.ReadAll(ctx)
 	if err != nil {
@@ -139,11 +138,11 @@ func fmtFile(a *workspace.Workspace, path string, o fmtOptions) (changed bool, e
 	return true, replaceFile(path, out, keepOwner)
 }
 
-// replaceFile puts other content into a file that is there, at once: whoever reads it,
-// or finds it after a crash, has the old file or the new one. Mode and owner stay. A link is
-// refused, since what it leads to may be anything.
+// replaceFile replaces the content of an existing file atomically: a reader, also after a
+// crash, has the old content or the new one. Mode and owner stay. A link is refused, since its
+// target may be any file.
 func replaceFile(path string, content []byte, keepOwner func(f *os.File, was fs.FileInfo) error) error {
-	old, err := safefile.Change(path) // a file that is protected is
+	old, err := safefile.Change(path) // fails for a protected file
 	if err != nil {
 		return err
 	}
@@ -166,7 +165,7 @@ func replaceFile(path string, content []byte, keepOwner func(f *os.File, was fs.
 	return f.CloseAtomicallyReplace()
 }
 
-// hclFiles lists the files to format: one file, or those of a folder.
+// hclFiles lists the files to format: one file, or the files of a folder.
 func hclFiles(path string, recursive bool) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -179,7 +178,7 @@ func hclFiles(path string, recursive bool) ([]string, error) {
 	for i, name := range files {
 		files[i] = filepath.Join(path, filepath.FromSlash(name))
 	}
-	// Links come last: what they lead to in the folder is formatted by then.
+	// Links come last: their targets in the folder are formatted by then.
 	slices.SortStableFunc(files, func(x, y string) int { return cmp.Compare(linked(x), linked(y)) })
 	return files, err
 }

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestReplaceFile: the file that was there is never half written, a link stays a
-// link, and mode and owner are those of before.
+// TestReplaceFile checks that the existing file is never half written, a link stays a link, and
+// mode and owner are kept.
 func TestReplaceFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -27,7 +27,7 @@ func TestReplaceFile(t *testing.T) {
 	check(os.WriteFile(path, []byte("old"), 0o600))
 	check(os.Chmod(path, 0o664))
 	check(os.Symlink("main.hcl", link))
-	check(os.Link(path, before)) // what somebody has open
+	check(os.Link(path, before)) // another process's open file
 	owner := func(name string) *syscall.Stat_t {
 		info, err := os.Lstat(name)
 		check(err)
@@ -56,7 +56,7 @@ func TestReplaceFile(t *testing.T) {
 	}
 }
 
-// TestReplaceFileOfAnother: a file whose owner cannot be kept stays as it is.
+// TestReplaceFileOfAnother checks that a file whose owner cannot be kept is left as it is.
 func TestReplaceFileOfAnother(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -75,6 +75,6 @@ func TestReplaceFileOfAnother(t *testing.T) {
 		t.Errorf("the file has %q", got)
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 1 {
-		t.Errorf("the folder holds %v", left)
+		t.Errorf("the folder has %v", left)
 	}
 }

@@ -33,8 +33,7 @@ func (e *explanation) String() string { return "" }
 // Type implements pflag.Value.
 func (e *explanation) Type() string { return "address" }
 
-// planForm is the value of -format: the form in which a plan is printed. Empty
-// stands for text.
+// planForm is the value of -format: the form in which a plan is printed. Empty stands for text.
 type planForm string
 
 // flag adds -format to a command.
@@ -48,14 +47,14 @@ func fullFlag(a *workspace.Workspace, cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&a.Full, "full", false, "show every operation, all of what is new, each node by itself, and when each certificate expires")
 }
 
-// check refuses a form that does not exist, or one beside -json or -explain, and
-// -full with anything but text.
+// check refuses an unknown form, one beside -json or -explain, and -full with a form other than
+// text.
 func (f planForm) check(json, full bool, why explanation) error {
 	if full && (json || why.given || f.programs()) {
 		return errors.New("-full is about the plan as text: give it without -json, -format and -explain")
 	}
 	if why.given && (json || f.programs()) {
-		return errors.New("-explain speaks to people: give it without -json and -format")
+		return errors.New("-explain prints text for people: give it without -json and -format")
 	}
 	if json && f != "" {
 		return errors.New("-json and -format both say how to print: give one of them")

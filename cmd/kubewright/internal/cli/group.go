@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// takes checks the number of arguments; most is negative when there is no bound.
+// takes checks the number of arguments; a negative most is no limit.
 func takes(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -22,7 +22,7 @@ func takes(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// elsewhere says of commands of Terraform's what there is here instead.
+// elsewhere names, for commands of Terraform, what kubewright has instead.
 var elsewhere = map[string]string{
 	"get":       "There are no modules: a folder is one configuration",
 	"providers": "There are no plugins: hosts are reached as connection blocks say",
@@ -32,8 +32,8 @@ var elsewhere = map[string]string{
 	"workspace": "Another state is another folder, or another file with -state=FILE",
 }
 
-// group makes a command of one that only holds others: without one of them it
-// prints its help, with one that does not exist it says so.
+// group makes a command that only holds others: without a subcommand it prints its help, with
+// an unknown one an error.
 func group(cmd *cobra.Command) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {

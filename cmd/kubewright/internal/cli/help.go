@@ -14,8 +14,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// oneDashHelp makes help show long flags as they are written here and in
-// Terraform, with one dash.
+// oneDashHelp makes help show long flags with one dash, as kubewright and Terraform write them.
 func oneDashHelp(cmd *cobra.Command) {
 	setUpCobra()
 	t := cmd.UsageTemplate()
@@ -26,17 +25,17 @@ func oneDashHelp(cmd *cobra.Command) {
 	cmd.SetHelpTemplate(strings.ReplaceAll(cmd.HelpTemplate(), "trimTrailingWhitespaces", "kubewrightProse"))
 }
 
-// setUpCobra sets what cobra keeps for the whole process.
+// setUpCobra sets cobra's process-wide options.
 var setUpCobra = sync.OnceFunc(func() {
-	cobra.EnableCommandSorting = false // the order in which one uses them says more
+	cobra.EnableCommandSorting = false // the order of use says more
 	cobra.AddTemplateFunc("kubewrightFlags", flagHelp)
 	cobra.AddTemplateFunc("kubewrightProse", helpProse)
 })
 
-// helpWidth is how wide help is: as a terminal at least is.
+// helpWidth is the width of help: the usual minimum width of a terminal.
 const helpWidth = 80
 
-// helpProse wraps the paragraphs of a help; what is indented stays as it is.
+// helpProse wraps the paragraphs of a help text and keeps indented lines.
 func helpProse(text string) string {
 	parts := strings.Split(strings.TrimSpace(text), "\n\n")
 	for i, part := range parts {
@@ -64,7 +63,7 @@ func wrapped(text string, width int) []string {
 	return append(lines, line)
 }
 
-// flagHelp is flagText with what does not fit behind a flag on lines of its own.
+// flagHelp is flagText with texts that do not fit after a flag on lines of their own.
 func flagHelp(set *pflag.FlagSet) string {
 	heads, texts, wide := flagsOf(set)
 	for i := range heads {
@@ -74,7 +73,7 @@ func flagHelp(set *pflag.FlagSet) string {
 	return strings.Join(heads, "\n")
 }
 
-// flagText lists flags: -name=VALUE, what it does, and its default where that says something.
+// flagText lists flags: -name=VALUE, the description, and the default if it says something.
 func flagText(set *pflag.FlagSet) string {
 	heads, texts, wide := flagsOf(set)
 	for i := range heads {
@@ -83,7 +82,8 @@ func flagText(set *pflag.FlagSet) string {
 	return strings.Join(heads, "\n")
 }
 
-// flagsOf are flags as they are written, what they do, and how wide the widest is.
+// flagsOf returns the flags as a user writes them, their descriptions, and the width of the
+// widest flag.
 func flagsOf(set *pflag.FlagSet) (heads, texts []string, wide int) {
 	set.VisitAll(func(f *pflag.Flag) {
 		if f.Hidden {
@@ -95,7 +95,7 @@ func flagsOf(set *pflag.FlagSet) (heads, texts []string, wide int) {
 		}
 		head := "  -" + f.Name
 		switch {
-		case f.DefValue == "true": // what it is for is to be turned off
+		case f.DefValue == "true": // the flag is for turning it off
 			head, text = head+"=false", "do not "+text
 		case f.Value.Type() == "bool":
 		default:
@@ -110,7 +110,7 @@ func flagsOf(set *pflag.FlagSet) (heads, texts []string, wide int) {
 	return heads, texts, wide
 }
 
-// badFlag makes an error of pflag's one of the command line's.
+// badFlag turns a pflag error into one of the command line.
 func badFlag(cmd *cobra.Command, err error) error {
 	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
@@ -119,7 +119,7 @@ func badFlag(cmd *cobra.Command, err error) error {
 		cmd.InheritedFlags().VisitAll(collect)
 		hint := console.DidYouMean("-", missing.GetSpecifiedName(), names)
 		if missing.GetSpecifiedName() == "refresh" {
-			hint = " Every plan looks at the hosts. -refresh-only has the state learn what is there, and changes nothing."
+			hint = " Every plan observes the hosts. -refresh-only has the state learn what is there, and changes nothing."
 		}
 		err = fmt.Errorf("there is no flag -%s.%s", missing.GetSpecifiedName(), hint)
 	}
@@ -129,7 +129,7 @@ func badFlag(cmd *cobra.Command, err error) error {
 	return console.Misuse(cmd.CommandPath(), err)
 }
 
-// whatIsTaken says what a flag takes that was given something else.
+// whatIsTaken says which values a flag takes, after an invalid one.
 func whatIsTaken(invalid *pflag.InvalidValueError) string {
 	switch invalid.GetFlag().Value.Type() {
 	case "bool":
@@ -140,7 +140,7 @@ func whatIsTaken(invalid *pflag.InvalidValueError) string {
 	return invalid.Unwrap().Error()
 }
 
-// atLeastOne is the value of a flag that takes a whole number from 1 on.
+// atLeastOne is the value of a flag that takes a positive integer.
 type atLeastOne int
 
 func (n *atLeastOne) String() string { return strconv.Itoa(int(*n)) }
@@ -156,8 +156,8 @@ func (n *atLeastOne) Set(s string) error {
 	return nil
 }
 
-// fileName is a flag that says where to write: an empty one, as an unset variable of a
-// shell makes it, would write nothing and say nothing.
+// fileName is a flag that names a file to write: an empty value, from an unset shell variable,
+// would silently write nothing.
 type fileName string
 
 func (n *fileName) String() string { return string(*n) }

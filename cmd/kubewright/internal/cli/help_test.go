@@ -35,7 +35,7 @@ func everyCommand(cmd *cobra.Command) []*cobra.Command {
 	return out
 }
 
-// TestHelp: every command says at length what it does, and shows it.
+// TestHelp checks that every command has a long description and examples.
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	for _, cmd := range everyCommand(commandLine()) {
@@ -58,15 +58,15 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// checkExamples: there is one at least, and every one is a command line that
-// can be understood.
+// checkExamples checks that there is at least one example, and that each is a valid command
+// line.
 func checkExamples(t *testing.T, cmd *cobra.Command) {
 	t.Helper()
 	shown := false
 	for line := range strings.SplitSeq(cmd.Example, "\n") {
 		runs := commandsIn(line)
 		if !strings.HasPrefix(line, "  ") || len(runs) == 0 {
-			t.Errorf("%s: this is no example: %q", cmd.CommandPath(), line)
+			t.Errorf("%s: not an example: %q", cmd.CommandPath(), line)
 		}
 		for _, args := range runs {
 			of, err := understood(args)
@@ -77,11 +77,11 @@ func checkExamples(t *testing.T, cmd *cobra.Command) {
 		}
 	}
 	if !shown {
-		t.Errorf("%s has no example of itself", cmd.CommandPath())
+		t.Errorf("%s: no example runs the command itself", cmd.CommandPath())
 	}
 }
 
-// understood parses the arguments of a command line and names its command.
+// understood parses the arguments of a command line and returns the name of its command.
 func understood(args []string) (string, error) {
 	cmd, rest, err := commandLine().Find(oneDash(args))
 	if err != nil {
@@ -105,7 +105,7 @@ var (
 	redirect  = regexp.MustCompile(`^(\d?>+|<)$`)
 )
 
-// commandsIn finds the arguments of every kubewright in a line of shell.
+// commandsIn returns the arguments of every kubewright in a shell line.
 func commandsIn(line string) [][]string {
 	var out [][]string
 	inside, skip, glued := false, false, -1
@@ -134,7 +134,7 @@ func commandsIn(line string) [][]string {
 	return out
 }
 
-// TestCommandsIn: the examples are read as a shell reads them.
+// TestCommandsIn checks that the examples are read as a shell reads them.
 func TestCommandsIn(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
@@ -150,19 +150,19 @@ func TestCommandsIn(t *testing.T) {
 		}
 	}
 	if _, err := understood([]string{"plan", "-nonsense"}); err == nil {
-		t.Error("a flag that does not exist is understood")
+		t.Error("an unknown flag is accepted")
 	}
 	if _, err := understood([]string{"etcd", "nonsense"}); err == nil {
-		t.Error("a command that does not exist is understood")
+		t.Error("an unknown command is accepted")
 	}
 }
 
-// TestReference: docs/reference.md is what the schema table and the commands
-// say. UPDATE=1 writes it.
+// TestReference checks that docs/reference.md matches the schema table and the commands.
+// UPDATE=1 writes it.
 func TestReference(t *testing.T) {
 	t.Parallel()
 	got := "<!-- Written from the schema table in config/hclconfig and the commands in cmd/kubewright/internal/cli.\n" +
-		"     UPDATE=1 go test -run TestReference ./cmd/kubewright/internal/cli writes it anew. -->\n\n" +
+		"     UPDATE=1 go test -run TestReference ./cmd/kubewright/internal/cli writes it again. -->\n\n" +
 		"The language of the configuration, and below it the [commands](#commands).\n\n" +
 		strings.TrimRight(hclconfig.Reference(), "\n") + "\n\n" + commandReference()
 	path := filepath.Join("..", "..", "..", "..", "docs", "reference.md")
@@ -179,11 +179,11 @@ func TestReference(t *testing.T) {
 	want := strings.Split(string(b), "\n")
 	for i, line := range strings.Split(got, "\n") {
 		if i >= len(want) || line != want[i] {
-			t.Fatalf("docs/reference.md differs in line %d: it should be\n%s\nUPDATE=1 writes it anew.", i+1, line)
+			t.Fatalf("docs/reference.md differs in line %d, want\n%s\nUPDATE=1 rewrites it.", i+1, line)
 		}
 	}
 	if len(want) > strings.Count(got, "\n")+1 {
-		t.Fatal("docs/reference.md says more than schema and commands. UPDATE=1 writes it anew.")
+		t.Fatal("docs/reference.md has more than schema and commands. UPDATE=1 rewrites it.")
 	}
 }
 
@@ -224,7 +224,7 @@ func flagNames(set *pflag.FlagSet) []string {
 	return out
 }
 
-// markdownProse is help as Markdown: paragraphs, and what is indented as it is.
+// markdownProse is help as Markdown: wrapped paragraphs, and indented lines as code.
 func markdownProse(text string) string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(text, "\n\n") {

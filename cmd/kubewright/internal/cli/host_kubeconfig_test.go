@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// counted is a server that takes connections, says nothing, and counts them.
+// counted is a server that accepts connections, sends nothing, and counts them.
 type counted struct {
 	address string
 	seen    atomic.Int64
@@ -47,8 +47,8 @@ func newCounted(t *testing.T) *counted {
 	return c
 }
 
-// foreignFolder returns a configuration that another person has written: a backend of a type,
-// and hosts, at a server; and a kubeconfig with a program beside it.
+// foreignFolder returns a configuration from another author: a backend of a type, and hosts, at
+// a server; and a kubeconfig that runs a program.
 func foreignFolder(t *testing.T, typ string, server *counted, ran string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -107,7 +107,7 @@ func typed(dir string, stdin string, args ...string) (int, string) {
 	return code, printed.String()
 }
 
-// argumentsOf are what commands want behind them to get as far as the state.
+// argumentsOf are the arguments that commands need to get as far as the state.
 var argumentsOf = map[string][]string{
 	"apply": {"-auto-approve"}, "destroy": {"-auto-approve"}, "force-unlock": {"-force", "42"}, "completion": {"bash"},
 	"state show": {"node.cp"}, "state mv": {"node.cp", "node.dp"}, "state rm": {"node.cp"}, "state push": {"-force", "-"},
@@ -115,14 +115,15 @@ var argumentsOf = map[string][]string{
 	"kubeconfig": {"-user=ann"}, "fmt": {"-check"}, "sim edit": {"127.0.0.1", "power off"}, "bundle": {"-out=artifacts", "1.36.3"},
 }
 
-// asksTheBackend are the commands that look at the state.
+// asksTheBackend are the commands that read the state.
 var asksTheBackend = []string{
 	"apply", "certificates", "console", "destroy", "etcd defragment", "etcd snapshot", "etcd status", "force-unlock", "graph", "init", "kubeconfig", "lock status",
 	"output", "plan", "show", "state decrypt", "state list", "state mv", "state pull", "state push", "state recover", "state rm", "state show",
 }
 
-// TestConfigurationRunsNoProgram: no command runs what a kubeconfig beside the
-// configuration names. Those that look at the state are refused, and named which field.
+// TestConfigurationRunsNoProgram checks that no command runs the program that a kubeconfig
+// beside the configuration names. Commands that read the state are refused, with the field
+// named.
 func TestConfigurationRunsNoProgram(t *testing.T) {
 	t.Parallel()
 	refused, said := map[string]bool{}, map[string]string{}
@@ -144,7 +145,7 @@ func TestConfigurationRunsNoProgram(t *testing.T) {
 				t.Fatalf("%v ran the program of the kubeconfig: %d\n%s", args, code, printed)
 			}
 			if n := server.seen.Load(); n > 0 {
-				t.Errorf("%v has made %d connections:\n%s", args, n, printed)
+				t.Errorf("%v opened %d connections:\n%s", args, n, printed)
 			}
 		}
 	}
@@ -155,12 +156,12 @@ func TestConfigurationRunsNoProgram(t *testing.T) {
 		delete(refused, name)
 	}
 	if len(refused) > 0 {
-		t.Errorf("refused as well: %v", slices.Sorted(maps.Keys(refused)))
+		t.Errorf("unexpectedly refused: %v", slices.Sorted(maps.Keys(refused)))
 	}
 }
 
-// TestRememberedKubeconfig: what a folder remembers of its backend is a file of the folder,
-// which anybody may have put there, as is a file that -backend-config names.
+// TestRememberedKubeconfig checks that the file in which a folder remembers its backend is not
+// trusted: another user may have written it, like a file that -backend-config names.
 func TestRememberedKubeconfig(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
@@ -170,7 +171,7 @@ func TestRememberedKubeconfig(t *testing.T) {
 		dir := foreignFolder(t, "kubernetes", server, ran)
 		remembered := fmt.Sprintf(`{"type": "kubernetes", "place": "secret default/kubewright-state-prod at https://%s", "settings": {"secret_suffix": "prod", "config_path": %q}}`, server.address, filepath.Join(dir, "kc.yaml"))
 		main := map[string]string{
-			"remembered": "cluster {", // from which nothing can be told
+			"remembered": "cluster {", // which says nothing about the backend
 			"migrated":   "", "a file": "kubewright {\n  backend \"kubernetes\" {\n    secret_suffix = \"prod\"\n  }\n}\n",
 		}[name]
 		err := errors.Join(os.Mkdir(filepath.Join(dir, ".kubewright"), 0o700), os.WriteFile(filepath.Join(dir, "main.hcl"), []byte(main), 0o600),
@@ -188,7 +189,8 @@ func TestRememberedKubeconfig(t *testing.T) {
 	}
 }
 
-// TestCompletionContactsNobody: whatever is completed, wherever the state is.
+// TestCompletionContactsNobody checks that completion opens no connection, wherever the state
+// is.
 func TestCompletionContactsNobody(t *testing.T) {
 	t.Parallel()
 	for _, typ := range []string{"http", "kubernetes", "pg", "s3"} {
@@ -206,7 +208,7 @@ func TestCompletionContactsNobody(t *testing.T) {
 			for _, line := range lines {
 				tries++
 				if code, printed := typed(dir, "", append([]string{cobra.ShellCompRequestCmd}, line...)...); server.seen.Load() > 0 {
-					t.Fatalf("%s: %q has made a connection: %d\n%s", typ, line, code, printed)
+					t.Fatalf("%s: %q opened a connection: %d\n%s", typ, line, code, printed)
 				}
 			}
 		}
@@ -214,7 +216,7 @@ func TestCompletionContactsNobody(t *testing.T) {
 			t.Errorf("%s: a program ran", typ)
 		}
 		if _, offered := typed(dir, "", cobra.ShellCompRequestCmd, "plan", "-target="); !strings.Contains(offered, "\nnode.cp\n") || tries < 50 {
-			t.Errorf("%s: of %d tries, the configuration is not completed:\n%s", typ, tries, offered)
+			t.Errorf("%s: after %d attempts, nothing from the configuration is completed:\n%s", typ, tries, offered)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func initialize(ctx context.Context, a *workspace.Workspace, o initOptions) erro
 	diags := settings.Misplaced
 	if !settings.Whole && !diags.HasErrors() {
 		diags = diag.Diagnostics{diag.Errorf("Configuration cannot be parsed", "So it cannot be told whether this is all that it says of where the state is kept. Nothing was changed. "+
-			"What is wrong is said by\n\n  kubewright validate")}
+			"To see what is wrong, run\n\n  kubewright validate")}
 	}
 	if err := a.Report(diags); err != nil {
 		return err
@@ -106,7 +106,7 @@ func described(st *state.State) string {
 	return fmt.Sprintf("Lineage %s, serial %d: %s, %s.", st.Lineage, st.Serial, ui.Plural(len(st.Clusters), "cluster"), ui.Plural(len(st.Nodes), "node"))
 }
 
-// migrate copies the state from the last place to the configuration's.
+// migrate copies the state from the last place to the configured one.
 func migrate(ctx context.Context, a *workspace.Workspace, o initOptions, last, now *workspace.Place, to *statefile.Store) error {
 	before, err := a.Reopen(last)
 	if err != nil {
@@ -143,8 +143,8 @@ func migrate(ctx context.Context, a *workspace.Workspace, o initOptions, last, n
 	return a.Printf("%s", text)
 }
 
-// oldPaths returns those of the place that a state is taken from. It may be from before
-// the encryption block: who moves it says that it is his, as with state encrypt.
+// oldPaths returns the paths of the place that a state is moved from. The state may be older
+// than the encryption block: the user who moves it vouches for it, as with state encrypt.
 func oldPaths(a *workspace.Workspace) statefile.Paths {
 	p := a.Paths()
 	if a.Sealer.Encrypts() {
@@ -153,14 +153,14 @@ func oldPaths(a *workspace.Workspace) statefile.Paths {
 	return p
 }
 
-// lockBoth takes the locks of two places of one folder's state.
+// lockBoth takes the locks of both places of a folder's state.
 func lockBoth(ctx context.Context, a *workspace.Workspace, o initOptions, from, to *statefile.Store) (unlock func() error, err error) {
 	info := backend.LockInfo{ID: a.NewID(), Who: a.Who, Operation: "init -migrate-state", Time: a.Now(), PID: os.Getpid()}
 	if err := from.Lock(ctx, info, o.LockTimeout); err != nil {
 		return nil, err
 	}
 	end := context.WithoutCancel(ctx)
-	if to.Local() { // the folder's lock is its lock
+	if to.Local() { // it is locked by the folder's lock
 		return func() error { return from.Unlock(end) }, nil
 	}
 	other, err := to.LockBackend(ctx, from.Held(), info, o.LockTimeout)
@@ -176,10 +176,10 @@ func lockBoth(ctx context.Context, a *workspace.Workspace, o initOptions, from, 
 	}, nil
 }
 
-// agreed asks, and fails unless the answer is yes. flag is what makes asking needless.
+// agreed asks, and fails unless the answer is yes. flag is the flag that skips the question.
 func agreed(ctx context.Context, a *workspace.Workspace, o session.Options, question, flag string) error {
 	if !session.CanAsk(a, o) {
-		return fmt.Errorf("%w: run with %s when this is what you want.\n\n%s", console.ErrNobody, flag, question)
+		return fmt.Errorf("%w: run with %s when this is what you want.\n\n%s", console.ErrNoTerminal, flag, question)
 	}
 	if err := a.Printf("%s\n\nOnly yes is accepted.\n\n  Enter a value: ", question); err != nil {
 		return err

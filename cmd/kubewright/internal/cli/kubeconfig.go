@@ -49,7 +49,7 @@ func kubeconfigCommand(a *workspace.Workspace) *cobra.Command {
 	return cmd
 }
 
-// check finds flags that do not fit one another.
+// check refuses flags that do not go together.
 func check(o access.Options, cmd *cobra.Command) error {
 	switch {
 	case o.User == "" && len(o.Groups) > 0:
@@ -66,8 +66,8 @@ func check(o access.Options, cmd *cobra.Command) error {
 	return nil
 }
 
-// isAPI reports whether a text is a URL by which clients of Kubernetes call an API server and
-// send it what they prove themselves with.
+// isAPI reports whether a text is a URL at which Kubernetes clients call an API server and send
+// it their credentials.
 func isAPI(server string) bool {
 	u, err := url.Parse(server)
 	return err == nil && u.Scheme == "https" && u.Hostname() != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""

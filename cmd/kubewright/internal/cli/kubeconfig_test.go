@@ -7,7 +7,8 @@ import (
 	"github.com/kubewright/kubewright/config"
 )
 
-// TestChosenCluster: the only cluster is meant without a name, of several one is named.
+// TestChosenCluster checks that the only cluster needs no name, and that one of several has to
+// be named.
 func TestChosenCluster(t *testing.T) {
 	t.Parallel()
 	none, one := &config.Config{}, &config.Config{Clusters: []*config.Cluster{{Label: "blue"}}}
@@ -36,7 +37,8 @@ func TestChosenCluster(t *testing.T) {
 	}
 }
 
-// TestIsAPI: what clients cannot call, or would call without TLS, is no address of an API.
+// TestIsAPI checks that a URL that clients cannot call, or would call without TLS, is no API
+// address.
 func TestIsAPI(t *testing.T) {
 	t.Parallel()
 	for server, want := range map[string]bool{

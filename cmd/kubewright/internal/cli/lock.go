@@ -17,8 +17,8 @@ import (
 
 func lockCommand(a *workspace.Workspace) *cobra.Command {
 	cmd := group(&cobra.Command{
-		Use: "lock", Short: "Look at the state's lock",
-		Long: "lock looks at the lock that keeps two runs from changing one state at once. A run that was killed leaves\n" +
+		Use: "lock", Short: "Show the state's lock",
+		Long: "lock shows the lock that keeps two runs from changing one state at once. A run that was killed leaves\n" +
 			"none that hinders its folder; force-unlock ends one that another user's run left behind.",
 		Example: "  kubewright lock status",
 	})
@@ -40,7 +40,7 @@ type lockJSON struct {
 	Place  string            `json:"place"`
 	Locked bool              `json:"locked"`
 	Holder *backend.LockInfo `json:"holder,omitempty"`
-	// Silent reports whether the holder has shown no sign of life for a while.
+	// Silent reports whether the holder has not renewed the lock for a while.
 	Silent bool `json:"silent,omitempty"`
 }
 
@@ -64,13 +64,13 @@ func lockStatus(ctx context.Context, a *workspace.Workspace, asJSON bool) error 
 	return a.Printf("%s", text)
 }
 
-// silent reports whether a holder that should show signs of life shows none.
+// silent reports whether a holder that should renew its lock does not.
 func silent(a *workspace.Workspace, i *backend.LockInfo) bool {
 	return i != nil && !i.Renewed.IsZero() && a.Now().Sub(i.Renewed) > backend.Silent
 }
 
-// holderText says who holds a lock and what that means. Who holds it has written it,
-// and gets one line.
+// holderText says who holds a lock and what that means. The holder itself wrote that text, so
+// that it gets only one line.
 func holderText(a *workspace.Workspace, store *statefile.Store, i *backend.LockInfo) string {
 	text := ui.Clean(i.String()) + ".\n"
 	switch {

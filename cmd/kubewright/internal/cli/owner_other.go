@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// keepOwner does nothing: a folder says whose its files are.
+// keepOwner does nothing: here the folder determines the owner of its files.
 func keepOwner(*os.File, fs.FileInfo) error { return nil }

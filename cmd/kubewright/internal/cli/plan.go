@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// planning gives a command what plan, apply and destroy share.
+// planning adds the flags that plan, apply and destroy share.
 func planning(a *workspace.Workspace, o *session.Options, cmd *cobra.Command) {
 	cmd.Args = takes(0, 0)
 	f := cmd.Flags()
@@ -37,8 +37,8 @@ func planning(a *workspace.Workspace, o *session.Options, cmd *cobra.Command) {
 	f.BoolVar(&a.Finer, "detailed-exitcode", false, "detailed exit codes: 2 = changes, 3 = drift only, 4 = refused, 5 = locked, 6 = a host does not answer")
 }
 
-// planFlags adds the flags by which one plan differs from another: those of variables,
-// those that restrict it, and those that say what is to be done with single targets.
+// planFlags adds the flags that decide what is planned: variables, restrictions, and the
+// treatment of single targets.
 func planFlags(a *workspace.Workspace, o *session.Options, cmd *cobra.Command) {
 	f := cmd.Flags()
 	variableFlags(o, f)
@@ -46,7 +46,7 @@ func planFlags(a *workspace.Workspace, o *session.Options, cmd *cobra.Command) {
 	f.StringArrayVar(&o.SkipPhases, "skip-phase", nil, "leave out this `phase` (repeatable)")
 	o.ChangeFlags(f)
 	f.BoolVar(&o.AllowUnreachable, topology.AllowUnreachableFlag, false, "leave out workers and leaving nodes (when destroying: any node) whose hosts do not answer, and workers whose marks are not this state's")
-	f.BoolVar(&o.AllowOlderState, ownership.AllowOlderStateFlag, false, "go on with a state that is older than the last run its hosts have seen")
+	f.BoolVar(&o.AllowOlderState, ownership.AllowOlderStateFlag, false, "proceed with a state that is older than the last run its hosts have seen")
 	completeParts(a, cmd)
 }
 
@@ -139,8 +139,8 @@ func showAs(s *session.Session, form planForm, why explanation) error {
 	return export.PlanAs(s.Stdout, s.Result.Plan, string(form), s.PlanView())
 }
 
-// changesCode returns the exit code of a plan with -detailed-exitcode. Where not everything
-// could be observed, it is unknown whether there is nothing to do.
+// changesCode returns the exit code of a plan with -detailed-exitcode. If not everything could
+// be observed, it is unknown whether there is nothing to do.
 func changesCode(s *session.Session) int {
 	p := s.Result.Plan
 	switch {
@@ -156,16 +156,16 @@ func changesCode(s *session.Session) int {
 	return console.ExitChanges
 }
 
-// onlyDrift reports whether a plan does nothing but deal with what was changed outside.
+// onlyDrift reports whether a plan only deals with changes made outside kubewright.
 func onlyDrift(p *planner.Plan) bool {
 	if p.RefreshOnly {
 		return len(p.Moved) == 0
 	}
 	if _, _, destroy := p.Counts(); destroy > 0 {
-		return false // who leaves has steps and no changes
+		return false // a departure has steps and no changes
 	}
 	if slices.ContainsFunc(p.Steps, rotation.OfRotation) {
-		return false // what brings files that are no items has steps and no changes either
+		return false // files that are no items have steps and no changes either
 	}
 	return len(p.Changes) > 0 && len(p.Moved) == 0 &&
 		!slices.ContainsFunc(p.Changes, func(c planner.Change) bool { return c.Reason != planner.ReasonDrift })

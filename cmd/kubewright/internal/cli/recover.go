@@ -54,7 +54,7 @@ func recoverState(ctx context.Context, a *workspace.Workspace, o session.Options
 		"Run kubewright plan to see what differs from the configuration.\n", st.Lineage, len(st.Nodes), len(st.Items), s.Store.Place())
 }
 
-// recovered returns the state that hosts and configuration amount to. Nothing is written.
+// recovered returns the state derived from hosts and configuration. It writes nothing.
 func recovered(ctx context.Context, s *session.Session) (*state.State, error) {
 	v := s.Hosts.Observe(ctx, s.Config, nil)
 	v.ObservedAt = s.Hosts.World.Clock().Now()

@@ -43,7 +43,7 @@ func etcdRestoreCommand(a *workspace.Workspace) *cobra.Command {
 	careFlags(&o, cmd)
 	lockFlag(&o, cmd.Flags())
 	o.OverrideFlag(cmd.Flags())
-	cmd.Flags().StringArrayVar(&o.Forget, topology.ForgetUnreachableFlag, nil, "go on without the control plane with this `address`, whose block is gone and whose host is gone for good (repeatable)")
+	cmd.Flags().StringArrayVar(&o.Forget, topology.ForgetUnreachableFlag, nil, "proceed without the control plane with this `address`, whose block is gone and whose host is gone for good (repeatable)")
 	approvalFlags(&by, cmd)
 	return cmd
 }
@@ -64,7 +64,7 @@ func restoring(ctx context.Context, s *session.Session, r maintenance.EtcdRestor
 		var err error
 		if r.Answers, err = apply.PlanRun(s).EtcdAnswers(ctx, r); err != nil {
 			return topology.Result{}, diag.Diagnostics{diag.Errorf("Cannot tell whether etcd answers",
-				"Nothing is restored over a cluster that may work: %v. Nothing was changed. Put right what keeps etcd from being asked there, and run the same command again.", err)}
+				"Nothing is restored over a cluster that may work: %v. Nothing was changed. Fix what keeps etcd from being asked there, and run the same command again.", err)}
 		}
 		s.Restores = r
 		result, diags := maintenance.Restore(v, header, r)
@@ -72,9 +72,8 @@ func restoring(ctx context.Context, s *session.Session, r maintenance.EtcdRestor
 	}
 }
 
-// otherSnapshot refuses a snapshot that was taken of another cluster, as its name tells:
-// everything of that one would stand in this one's place. Of one whose name tells
-// nothing nobody knows.
+// otherSnapshot refuses a snapshot of another cluster, judged by its file name: the content of
+// that cluster would replace this one's. A file name without that information is accepted.
 func otherSnapshot(s *session.Session, r maintenance.EtcdRestore) diag.Diagnostics {
 	name, told := snapshots.ParseName(r.Artifact)
 	its := ""
@@ -93,7 +92,7 @@ func otherSnapshot(s *session.Session, r maintenance.EtcdRestore) diag.Diagnosti
 		r.Artifact, name.Cluster, name.EtcdID, r.Cluster, snapshotsOf(s, r.Cluster), r.Cluster)}
 }
 
-// snapshotsOf says which snapshots of a cluster are here.
+// snapshotsOf lists the local snapshots of a cluster.
 func snapshotsOf(s *session.Session, cluster string) string {
 	files, err := snapshots.List(s.Store.Snapshots, cluster)
 	folder := filepath.Base(s.Store.Snapshots)

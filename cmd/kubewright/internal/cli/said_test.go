@@ -14,22 +14,22 @@ import (
 	"testing"
 )
 
-// unsaid are errors that no test shows, by words of theirs, and when they are said.
+// unsaid are errors that no test shows, by words in them, with the occasion of each.
 var unsaid = map[string]string{
-	"the question was interrupted":                        "the command ends as interrupted, and it is that which is said",
-	"it is neither in the configuration nor in the state": "a step of a node that nobody knows, which no plan has",
-	"the node has no address of the type internalip":      "a Node without addresses, which no kubelet of the simulation makes",
-	"cannot read the cluster":                             "a cluster whose objects cannot be read, of which the package adopt has tests",
-	"the host holds another cluster than the state":       "another cluster is made on a host between an apply and this command",
+	"the question was interrupted":                        "the command ends as interrupted, and prints only that",
+	"it is neither in the configuration nor in the state": "a step of an unknown node, which no plan has",
+	"the node has no address of the type internalip":      "a Node without addresses, which no simulated kubelet makes",
+	"cannot read the cluster":                             "a cluster whose objects cannot be read: tested in package adopt",
+	"the host holds another cluster than the state":       "a host got another cluster between an apply and this command",
 	"cannot ask the external etcd":                        "the connection to a control plane is lost while the external etcd is asked",
-	"logged in too late":                                  "the deadline has passed, and it is that which is said",
-	"cannot tell whether the node is gone":                "no control plane answers any more between the beginning of a run and its step",
-	"cannot tell which workers are down":                  "likewise",
-	"the plan is refused":                                 "it marks findings, and they are what is shown",
+	"logged in too late":                                  "the deadline has passed, and only that is printed",
+	"cannot tell whether its node remains":                "no control plane answers any more between the beginning of a run and its step",
+	"cannot tell which workers are down":                  "as above",
+	"the plan is refused":                                 "it only marks findings, which are shown instead",
 }
 
-// said are the packages whose errors people read, and the folders whose tests show
-// them: those of the scripts show everybody's.
+// said are the packages whose errors users read, with the folder whose tests show them: "."
+// stands for the scripts, which show the errors of all.
 var said = map[string]string{
 	".": ".", "engine": "engine", "engine/hosts": "engine",
 	"cmd/kubewright/internal/console": "cmd/kubewright/internal/console", "cmd/kubewright/internal/workspace": "cmd/kubewright/internal/workspace",
@@ -48,9 +48,8 @@ func inRepository(folder string) string {
 	return filepath.Join("..", "..", "..", "..", folder)
 }
 
-// TestEveryErrorIsShownByATest holds that what these packages say in errors, beside
-// the findings with a summary, stands in a test: of the longest part of each that is
-// always the same a few words in a row.
+// TestEveryErrorIsShownByATest checks that a test shows each error of these packages, beside
+// the findings with a summary: a few consecutive words of the longest constant part of each.
 func TestEveryErrorIsShownByATest(t *testing.T) {
 	t.Parallel()
 	scripts, seen := testTexts(t, filepath.Join("..", "..")), map[string]bool{}
@@ -74,20 +73,19 @@ func TestEveryErrorIsShownByATest(t *testing.T) {
 			case !shown && excepted == "":
 				t.Errorf("%s: no test shows %q. Reach it in a script below testdata/script, or in a test of its package", place, text)
 			case shown && excepted != "":
-				t.Errorf("%s: a test shows %q: take it out of the table of exceptions", place, text)
+				t.Errorf("%s: a test shows %q: remove it from the table of exceptions", place, text)
 			}
 		}
 	}
 	for words := range unsaid {
 		if !seen[words] {
-			t.Errorf("nothing says %q any more: take it out of the table of exceptions", words)
+			t.Errorf("no error contains %q any more: remove it from the table of exceptions", words)
 		}
 	}
 }
 
-// errorTexts returns the errors of a package by where they stand: the longest part of
-// each that is always the same. What only passes another error on is left out, and
-// what refers to a defect.
+// errorTexts returns the errors of a package by position: the longest constant part of each.
+// Errors that only wrap another one, and those that report a defect, are left out.
 func errorTexts(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(inRepository(folder), "*.go"))
@@ -115,8 +113,8 @@ func errorTexts(t *testing.T, folder string) map[string]string {
 	return out
 }
 
-// errorText returns the text of what makes an error, or says in one what is wrong or what
-// to do about it; empty for everything else.
+// errorText returns the text of an expression that makes an error, or that says what is wrong
+// or what to do; empty for all others.
 func errorText(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.CallExpr:
@@ -137,7 +135,7 @@ func errorText(n ast.Node) string {
 	return ""
 }
 
-// isAdvice tells the fields of the errors of state.
+// isAdvice reports whether a field is a text of state's errors.
 func isAdvice(field ast.Expr) bool {
 	name, ok := field.(*ast.Ident)
 	return ok && (name.Name == "Problem" || name.Name == "Remedy")
@@ -152,7 +150,7 @@ func makesError(fn ast.Expr) bool {
 	return ok && (x.Name == "fmt" && sel.Sel.Name == "Errorf" || x.Name == "errors" && sel.Sel.Name == "New")
 }
 
-// wholeText returns a text that is put together of constants, or what it is formatted with.
+// wholeText returns a concatenated constant text, or the format string.
 func wholeText(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.CallExpr:
@@ -180,14 +178,15 @@ func longestPart(format string) string {
 	return plain(longest)
 }
 
-// plain returns a text without what scripts, patterns and Go write otherwise, its words
-// apart by one space.
+// plain returns a text without the escapes of scripts, patterns and Go, with single spaces
+// between words.
 func plain(text string) string {
 	text = strings.NewReplacer(`''`, `'`, `\s+`, " ", `\"`, `"`, `\`, "").Replace(text)
 	return strings.ToLower(strings.Join(strings.Fields(text), " "))
 }
 
-// shows reports whether four words in a row of a text, or all that it has, are in tests.
+// shows reports whether tests contain four consecutive words of a text, or the whole of a
+// shorter one.
 func shows(tests, text string) bool {
 	words := strings.Fields(text)
 	n := min(4, len(words))
@@ -199,7 +198,7 @@ func shows(tests, text string) bool {
 	return false
 }
 
-// testTexts returns the scripts and tests below a folder, but for this one.
+// testTexts returns the scripts and tests below a folder, except this file.
 func testTexts(t *testing.T, below string) string {
 	t.Helper()
 	var text strings.Builder

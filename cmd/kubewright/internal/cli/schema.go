@@ -21,7 +21,7 @@ func schemaCommand(a *workspace.Workspace) *cobra.Command {
 			"its type, its default, and what a change of it costs a cluster that runs. PATH is cluster.network or\n" +
 			"cluster.network.pod_subnet. Nothing is read or contacted.\n\n" +
 			"-json prints all of it, with the functions of expressions, for programs. -json-schema prints a JSON\n" +
-			"Schema of *.hcl.json files, for editors and for whoever writes such files by program.",
+			"Schema of *.hcl.json files, for editors and for programs that write such files.",
 		Example: "  kubewright schema\n  kubewright schema cluster.network\n  kubewright schema node.address\n" +
 			"  kubewright schema -json | jq -r '.blocks[].name'\n  kubewright schema -json-schema > config.schema.json",
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -46,8 +46,8 @@ func schemaCommand(a *workspace.Workspace) *cobra.Command {
 	return cmd
 }
 
-// schema prints the row of the schema table at a path; that of the whole
-// language where it is empty.
+// schema prints the row of the schema table at a path, or the whole schema if the path is
+// empty.
 func schema(a *workspace.Workspace, cmd *cobra.Command, path string) error {
 	row, rest := hclconfig.Schema(), path
 	for rest != "" {

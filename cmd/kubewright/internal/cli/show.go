@@ -77,7 +77,7 @@ func showCommand(a *workspace.Workspace) *cobra.Command {
 	return cmd
 }
 
-// noAddress refuses the address of something in the state in the place of a plan's file.
+// noAddress refuses an address of something in the state where a plan file is expected.
 func noAddress(a *workspace.Workspace, name string) error {
 	_, err := state.ParseAddress(name)
 	if _, missing := os.Stat(a.Named(name)); err != nil || !errors.Is(missing, fs.ErrNotExist) {
@@ -86,8 +86,8 @@ func noAddress(a *workspace.Workspace, name string) error {
 	return fmt.Errorf("%q is an address and no file of a plan: what the state has of it is shown by kubewright state show %s", name, state.ShellWord(name))
 }
 
-// showPlan prints a saved plan, with a warning on stderr where the state's key does not
-// authenticate it. No host is contacted.
+// showPlan prints a saved plan, with a warning on stderr if the state's key does not
+// authenticate it. It contacts no host.
 func showPlan(ctx context.Context, a *workspace.Workspace, path string, form planForm, why explanation) error {
 	f, err := a.ReadPlan(path)
 	if err != nil {
@@ -161,7 +161,7 @@ func stateCommand(a *workspace.Workspace) *cobra.Command {
 			}
 			targets := stateview.Targets(st)
 			if len(args) > 0 {
-				wanted, err := spokenOf(st, args)
+				wanted, err := addressed(st, args)
 				if err != nil {
 					return err
 				}
@@ -198,7 +198,7 @@ func stateCommand(a *workspace.Workspace) *cobra.Command {
 	return cmd
 }
 
-// notRecorded refuses an address at which a state has nothing.
+// notRecorded refuses an address that the state does not have.
 func notRecorded(st *state.State, a state.Address) error {
 	if _, err := recordedTarget(st, a.Target.String()); err != nil {
 		return err
@@ -255,11 +255,11 @@ func reason(err error) string {
 	return strings.TrimSuffix(console.WithoutPath(err).Error(), ".")
 }
 
-// verifyTime bounds how long showing a saved plan waits for the state.
+// verifyTime limits how long showing a saved plan waits for the state.
 const verifyTime = 10 * time.Second
 
-// verified warns of a saved plan that is shown where the state's key does not authenticate
-// it. No host is contacted.
+// verified warns about a saved plan that the state's key does not authenticate. It contacts no
+// host.
 func verified(ctx context.Context, a *workspace.Workspace, f planfile.File) {
 	warn := func(format string, args ...any) {
 		a.Print(diag.Diagnostics{diag.Warningf(session.NotVerified, format, args...)})
@@ -277,13 +277,13 @@ func verified(ctx context.Context, a *workspace.Workspace, f planfile.File) {
 	switch cause := f.Authenticate(key); {
 	case cause == nil:
 	case errors.Is(cause, planfile.ErrEarlierFormat):
-		warn("It was saved by an earlier version of kubewright, which did not authenticate plans: whoever could write to the file could change it. Apply refuses it.")
+		warn("It was saved by an earlier version of kubewright, which did not authenticate plans: anyone who could write to the file could change it. Apply refuses it.")
 	case err != nil:
-		warn("The state, whose key authenticates it, could not be read: %v. Whoever could write to the file could change it.", reason(err))
+		warn("The state, whose key authenticates it, could not be read: %v. Anyone who could write to the file could change it.", reason(err))
 	case errors.Is(cause, planfile.ErrNoMAC) && key.IsZero():
 		warn("It was saved before there was a state, whose key authenticates a saved plan. Apply carries it out only with -approve=DIGEST, or with a yes at the prompt.")
 	case key.IsZero():
-		warn("There is no state at %s, whose key would authenticate it. Whoever could write to the file could change it.", store.Place())
+		warn("There is no state at %s, whose key would authenticate it. Anyone who could write to the file could change it.", store.Place())
 	default:
 		warn("It does not count as a plan of the state at %s: it was saved with the key of another state, or changed since it was saved. Apply refuses it.", store.Place())
 	}

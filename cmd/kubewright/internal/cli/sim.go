@@ -68,15 +68,15 @@ func simEditCommand(a *workspace.Workspace) *cobra.Command {
 			return w.Save()
 		},
 	}
-	// What comes behind HOST is the change's own, a negative number included.
+	// Arguments after HOST belong to the change, a negative number included.
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
 
-// holdSim keeps others from the simulated hosts, by the lock of the state beside
-// them, until they are let in again. A run that is under way has read the hosts and
-// writes all of them with each step: what is edited meanwhile would be lost. Where
-// there is no lock nobody has begun anything here yet.
+// holdSim keeps other runs from the simulated hosts, by the lock of the state beside them,
+// until end is called. A run reads all simulated hosts at its beginning and writes all of them
+// with each step: an edit in between would be lost. Without a lock file no run has begun here
+// yet.
 func holdSim(ctx context.Context, a *workspace.Workspace) (end func(), err error) {
 	path := a.Paths().Lock
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
@@ -94,10 +94,10 @@ func holdSim(ctx context.Context, a *workspace.Workspace) (end func(), err error
 	return func() { _ = lock.Return() }, nil
 }
 
-// simHost returns the simulated world, and the address of one of its hosts, which may be
-// given by the name of a node of the configuration. One that neither the world nor
-// the configuration has is refused: the world would make it up, and what is changed
-// on it would be seen by nobody. Without a configuration every address is a host's.
+// simHost returns the simulated world, and the address of one of its hosts; a node name of the
+// configuration is accepted, too. A host that neither the world nor the configuration has is
+// refused: the world would make it up, and the edit would have no effect. Without a
+// configuration every address is accepted.
 func simHost(a *workspace.Workspace, given string) (*sim.World, string, error) {
 	opened, err := hosts.OpenSimulated(session.HostOptions(a, nil))
 	if err != nil {

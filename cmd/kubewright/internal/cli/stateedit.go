@@ -20,8 +20,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// recordedTarget returns an address of the command line that the state has to have. A
-// node block's name alone is each of its nodes.
+// recordedTarget returns the targets of an address of the command line, which the state has to
+// have. The name of a node block alone refers to all of its nodes.
 func recordedTarget(st *state.State, text string) ([]state.Target, error) {
 	t, err := state.ParseTarget(text)
 	if err != nil {
@@ -52,7 +52,7 @@ func stateMoveCommand(a *workspace.Workspace) *cobra.Command {
 		Use: "mv SOURCE DESTINATION", Short: "Give a cluster, node or addon in the state another name", Args: takes(2, 2),
 		Long: "mv is for when a block or a key has another name by now: what the state has under SOURCE it has under\n" +
 			"DESTINATION from then on. Nothing is changed on any host; the next plan brings their marks up to date.\n" +
-			"A moved block in the configuration does the same, for everybody who has it, and is shown in the plan.",
+			"A moved block in the configuration does the same, for every user of the configuration, and is shown in the plan.",
 		Example:           "  kubewright state mv 'node.worker[\"w2\"]' 'node.batch[\"w2\"]'\n  kubewright state mv -dry-run node.worker node.batch\n  kubewright state mv cluster.prod cluster.live",
 		ValidArgsFunction: recordedTargets(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -81,8 +81,7 @@ func stateMoveCommand(a *workspace.Workspace) *cobra.Command {
 	return cmd
 }
 
-// renamings returns the renamings from one address to another: those that a moved block
-// would make.
+// renamings returns the renamings that a moved block from one address to the other would make.
 func renamings(s *session.Session, source, destination string) ([]state.Moved, error) {
 	const summary = "Cannot be moved"
 	from, err := recordedTarget(s.Recorded, source)
@@ -138,7 +137,7 @@ func stateRemoveCommand(a *workspace.Workspace) *cobra.Command {
 			if err := s.RequireState(); err != nil {
 				return err
 			}
-			left, err := spokenOf(s.Recorded, args)
+			left, err := addressed(s.Recorded, args)
 			if err != nil {
 				return err
 			}
@@ -164,9 +163,9 @@ func stateRemoveCommand(a *workspace.Workspace) *cobra.Command {
 	return cmd
 }
 
-// spokenOf returns the targets that the addresses refer to; a cluster is meant with its
-// nodes and addons.
-func spokenOf(st *state.State, addresses []string) ([]state.Target, error) {
+// addressed returns the targets that the addresses refer to; a cluster includes its nodes and
+// addons.
+func addressed(st *state.State, addresses []string) ([]state.Target, error) {
 	var out []state.Target
 	for _, text := range addresses {
 		targets, err := recordedTarget(st, text)
@@ -189,7 +188,7 @@ func spokenOf(st *state.State, addresses []string) ([]state.Target, error) {
 	return slices.Compact(out), nil
 }
 
-// forgets tells what is forgotten, and which of it was protected.
+// forgets returns the targets that the state forgets, and which of them are protected.
 func forgets(s *session.Session, targets []state.Target) []stateview.Forgotten {
 	var out []stateview.Forgotten
 	for _, t := range targets {
@@ -205,10 +204,10 @@ func forgets(s *session.Session, targets []state.Target) []stateview.Forgotten {
 	return out
 }
 
-// agree asks; only yes goes on.
+// agree asks; only yes approves.
 func agree(ctx context.Context, s *session.Session, command string) error {
 	if !session.CanAsk(s.Workspace, s.Opts) {
-		return fmt.Errorf("%w: run kubewright %s with -auto-approve when the above is what you want", console.ErrNobody, command)
+		return fmt.Errorf("%w: run kubewright %s with -auto-approve when the above is what you want", console.ErrNoTerminal, command)
 	}
 	ui.Ask(s.Stdout, "yes", s.Options())
 	line, err := s.ReadLine(ctx)
@@ -239,8 +238,8 @@ func stateEncryptCommand(a *workspace.Workspace) *cobra.Command {
 
 func stateDecryptCommand(a *workspace.Workspace) *cobra.Command {
 	return resealing(a, "decrypt", "Keep a state without encryption from here on",
-		"decrypt writes the state, and the older states beside it, so that everybody can read them who can read\n"+
-			"the files. Take the encryption block out of the configuration first.",
+		"decrypt writes the state, and the older states beside it, in plain text: anyone who can read the files can\n"+
+			"read them. Take the encryption block out of the configuration first.",
 		func(block *config.Encryption) *diag.Diagnostic {
 			if block == nil {
 				return nil
@@ -249,7 +248,7 @@ func stateDecryptCommand(a *workspace.Workspace) *cobra.Command {
 		})
 }
 
-// resealing makes the two commands that write all that is kept again.
+// resealing makes the two commands that rewrite everything that is kept.
 func resealing(a *workspace.Workspace, name, short, long string, refuse func(*config.Encryption) *diag.Diagnostic) *cobra.Command {
 	var o session.Options
 	cmd := &cobra.Command{
@@ -296,7 +295,7 @@ func resealing(a *workspace.Workspace, name, short, long string, refuse func(*co
 	return cmd
 }
 
-// unreadable says which older states are as they were.
+// unreadable lists the older states that were left as they are.
 func unreadable(refused []*statefile.Error) error {
 	var files []string
 	for _, e := range refused {

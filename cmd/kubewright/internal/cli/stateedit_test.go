@@ -11,17 +11,17 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// findings returns the findings that a command ends with.
+// findings returns the findings in the error of a command.
 func findings(t *testing.T, err error) diag.Diagnostics {
 	t.Helper()
 	var d *console.FindingsError
 	if !errors.As(err, &d) {
-		t.Fatalf("%v is no finding", err)
+		t.Fatalf("%v is not a finding", err)
 	}
 	return d.List
 }
 
-// TestMovesRefused: what state mv does not do, and why.
+// TestMovesRefused checks which moves state mv refuses, and why.
 func TestMovesRefused(t *testing.T) {
 	t.Parallel()
 	node := func(address string) *state.RecordedNode {
@@ -57,7 +57,7 @@ func TestMovesRefused(t *testing.T) {
 	}
 }
 
-// TestPushRefused: which states do not replace the present one unasked.
+// TestPushRefused checks which states replace the present one only if forced.
 func TestPushRefused(t *testing.T) {
 	t.Parallel()
 	make := func(lineage string, serial int64, version string) *state.State {

@@ -24,7 +24,7 @@ func statePullCommand(a *workspace.Workspace) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "pull", Short: "Print the state, for state push and for programs", Args: takes(0, 0),
 		Long: "pull prints the state as one JSON document, with what the journal has and the file not yet. Where the\n" +
-			"state is encrypted it is printed so; with -decrypt it is printed as it is, for everybody to read\n" +
+			"state is encrypted it is printed so; with -decrypt it is printed as it is, in plain text\n" +
 			"who sees the output. state push takes both.",
 		Example: "  kubewright state pull > state.json\n  kubewright state pull -decrypt | jq .serial",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -53,14 +53,14 @@ func statePullCommand(a *workspace.Workspace) *cobra.Command {
 	return cmd
 }
 
-// printable returns a state as it is kept: one that was encrypted is not printed plain because
-// nobody says any more to whom.
+// printable returns a state as it is kept: an encrypted state is not printed as plain text just
+// because its recipients are no longer configured.
 func printable(s *session.Session, b []byte) ([]byte, error) {
 	kept, err := s.Codec().Seal(b)
 	if refused := (*state.CodecError)(nil); errors.As(err, &refused) {
 		return nil, &statefile.Error{
 			Op: "print state", Path: s.Store.Place(), Kind: refused.Kind, Problem: refused.Problem,
-			Remedy: "give -decrypt to have it printed for everybody to read, " + refused.Remedy,
+			Remedy: "give -decrypt to have it printed in plain text, " + refused.Remedy,
 		}
 	}
 	return kept, err
@@ -94,7 +94,7 @@ func push(ctx context.Context, a *workspace.Workspace, o session.Options, file s
 		return err
 	}
 	defer s.Close()
-	// What is pushed may be plain: to say so by hand is to say so.
+	// A pushed state may be plain: the user who pushes it says so.
 	plain := s.Store.Paths
 	plain.Codec = a.NewCodec(nil, true)
 	pushed, err := statefile.Decode(plain, file, b)
@@ -110,7 +110,7 @@ func push(ctx context.Context, a *workspace.Workspace, o session.Options, file s
 		return err
 	}
 	if s.Recorded != nil && pushed.Lineage == s.Recorded.Lineage {
-		// Hosts refuse a run with a lower token than they have seen.
+		// Hosts refuse a run whose token is lower than one they have seen.
 		pushed.RunToken = state.LaterRun(pushed.RunToken, s.Recorded.RunToken)
 	}
 	if err := replace(ctx, s, pushed); err != nil {
@@ -120,7 +120,7 @@ func push(ctx context.Context, a *workspace.Workspace, o session.Options, file s
 		pushed.Lineage, len(pushed.Nodes), len(pushed.Items), pushed.Serial)
 }
 
-// readPushed reads the file of push, or stdin.
+// readPushed reads the file that push names, or stdin.
 func readPushed(ctx context.Context, a *workspace.Workspace, file string) ([]byte, error) {
 	if file == "-" {
 		return a.ReadAll(ctx)
@@ -132,8 +132,8 @@ func readPushed(ctx context.Context, a *workspace.Workspace, file string) ([]byt
 	return b, err
 }
 
-// pushable refuses a state that the present one should not give way to; same reports
-// whether it is the present one.
+// pushable refuses a state that must not replace the present one; same reports whether they are
+// equal.
 func pushable(s *session.Session, pushed *state.State, file string, force bool) (same bool, err error) {
 	now := s.Recorded
 	if now == nil {
@@ -168,8 +168,8 @@ func pushable(s *session.Session, pushed *state.State, file string, force bool) 
 	return false, nil
 }
 
-// replace writes a state over the present one. What the journal has is written first,
-// so that the backup has it.
+// replace writes a state over the present one. It writes the entries of the journal first, so
+// that the backup has them.
 func replace(ctx context.Context, s *session.Session, st *state.State) error {
 	if s.Leftover {
 		if err := s.Save(ctx, s.Recorded); err != nil {

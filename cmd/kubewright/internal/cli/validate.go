@@ -22,7 +22,7 @@ func validateCommand(a *workspace.Workspace) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, diags := hclconfig.Load(hclconfig.Options{Dir: a.Folder(), Vars: session.Variables(a, o), Env: a.Environ, ToolVersion: console.Version, Ask: session.Asker(cmd.Context(), a, o)})
 			if err := cmd.Context().Err(); err != nil {
-				return err // asked for a variable, and interrupted
+				return err // interrupted while asking for a variable
 			}
 			diags = append(diags, a.CheckConfig(cfg, diags, true)...)
 			a.Sources = a.SourceText

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// AbortGrace is how long a process goes on after a second interrupt: a run that stops at
-// once has written its state by then. What hangs, such as a read of a pipe or a write to
-// one that is not read, heeds no interrupt.
+// AbortGrace is the time that a process has after a second interrupt: a run that stops at once
+// has written its state by then. A blocked call, such as a read from a pipe or a write to one
+// that is not read, ignores interrupts.
 const AbortGrace = 800 * time.Millisecond
 
-// lastWord is how long the last message may take to be written.
+// lastWord is the time that writing the last message may take.
 const lastWord = 100 * time.Millisecond
 
-// aborted is said when a process is ended that did not end by itself.
+// aborted is printed when a process that did not end by itself is ended.
 const aborted = "\nEnded at once, as it was interrupted again and something did not end. If steps were running, the journal\n" +
-	"in this folder has what they did, and the same command goes on from there.\n"
+	"in this folder has what they did, and the same command continues from there.\n"
 
-// AbortAtSecond ends the process a grace after the second interrupt, whatever it waits
-// for: it shares nothing with what deals with interrupts otherwise.
+// AbortAtSecond ends the process a grace period after the second interrupt, whatever it waits
+// for: it shares nothing with the other handling of interrupts.
 func AbortAtSecond(interrupts <-chan os.Signal, grace time.Duration, stderr io.Writer, exit func(code int)) {
 	for range 2 {
 		<-interrupts

@@ -13,10 +13,10 @@ import (
 	"golang.org/x/term"
 )
 
-// ErrNobody is why a question was not answered.
-var ErrNobody = errors.New("there is no terminal to ask on")
+// ErrNoTerminal is why a question was not answered.
+var ErrNoTerminal = errors.New("there is no terminal to ask on")
 
-// ReadLine reads one line from stdin, or ends with the command.
+// ReadLine reads one line from stdin; it returns early if ctx is cancelled.
 func (c *Console) ReadLine(ctx context.Context) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -44,8 +44,8 @@ func (c *Console) ReadLine(ctx context.Context) (string, error) {
 	}
 }
 
-// ReadAll reads all of stdin, or ends with the command: an interrupt is heeded also
-// where it is never closed.
+// ReadAll reads all of stdin; it returns early if ctx is cancelled, even if stdin is never
+// closed.
 func (c *Console) ReadAll(ctx context.Context) ([]byte, error) {
 	type answer struct {
 		text []byte
@@ -64,7 +64,7 @@ func (c *Console) ReadAll(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// bounded reads what is not larger than a state may be.
+// bounded reads at most the size limit of a state, and fails for more.
 func bounded(r io.Reader) ([]byte, error) {
 	b, err := backend.ReadAll(r, -1)
 	if backend.IsLarge(err) {
@@ -81,8 +81,8 @@ func NoAnswer(err error) error {
 	return errors.New("the question was not answered")
 }
 
-// terminalSecret reads a line from the terminal without showing it. It is nil
-// when the process has no terminal.
+// terminalSecret reads a line from the terminal without echo. It is nil if the process has no
+// terminal.
 func terminalSecret() func(ctx context.Context, prompt string) ([]byte, error) {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
@@ -115,7 +115,7 @@ func readSecret(ctx context.Context, prompt string) ([]byte, error) {
 		read <- answer{secret, err}
 	}()
 	select {
-	case <-ctx.Done(): // the reader is left behind, and what is typed is shown again
+	case <-ctx.Done(): // the reader is abandoned, and echo is on again
 		_ = term.Restore(int(tty.Fd()), before)
 		_, _ = tty.WriteString("\n")
 		return nil, ctx.Err()

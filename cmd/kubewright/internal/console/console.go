@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Exit is an error that carries nothing but an exit code: all is said already.
+// Exit is an error that carries only an exit code: everything is printed already.
 type Exit int
 
 func (e Exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
@@ -26,32 +26,32 @@ type Console struct {
 	NoColor bool
 	// Sources reads files for excerpts in diagnostics.
 	Sources func(string) []byte
-	// Lines is where everything goes with -json; nil without it.
+	// Lines is where all output goes with -json; nil without it.
 	Lines *jsonlines.Stream
-	// Into is where the same lines go beside, with -json-into; nil without it.
+	// Into is the file that the same lines also go to, with -json-into; nil without it.
 	Into *LinesFile
 	// Finer selects an exit code for each kind of error, with -detailed-exitcode.
 	Finer bool
-	// Full shows a plan with all that is otherwise left out or said once, with -full;
+	// Full prints everything that a plan otherwise leaves out or says only once, with -full;
 	// CompactWarnings prints only the summaries of warnings, with -compact-warnings.
 	Full, CompactWarnings bool
-	// QuietStdout keeps stdout for a result that programs read: warnings go to stderr.
+	// QuietStdout reserves stdout for a result that programs read: warnings go to stderr.
 	QuietStdout bool
-	// stdin is Env.Stdin, once something was read from it.
+	// stdin is Env.Stdin, once something is read from it.
 	stdin      *bufio.Reader
 	Interrupts *interruptions
 	// Looking is shown while hosts are observed; nil before.
 	Looking *progress.Observation
-	// Ask is Env.Secret as long as the command runs; nil when questions are not answered.
+	// Ask is Env.Secret while the command runs; nil if no question can be answered.
 	Ask func(prompt string) ([]byte, error)
-	// AllowsUnreachable and GivenAgain are what the same command has to be given
-	// again to plan the same.
+	// AllowsUnreachable and GivenAgain are the flags that the same command needs again to make
+	// the same plan.
 	AllowsUnreachable bool
 	GivenAgain        []string
 	// SavedPlan is the file of the plan that is carried out.
 	SavedPlan string
-	// SavedDigest approves the saved plan where nothing authenticates its file; empty where
-	// it needs no approval.
+	// SavedDigest approves the saved plan if its file is unauthenticated; empty if it needs no
+	// approval.
 	SavedDigest string
 	// secrets are redacted from everything that is printed about a failure.
 	secrets *state.Redactor
@@ -61,17 +61,17 @@ type Console struct {
 	LogsToScreen bool
 }
 
-// Finish says what is left to be said of how a command has ended, and is its exit code.
+// Finish prints what is left to print about the end of a command, and returns its exit code.
 func (c *Console) Finish(ctx context.Context, err error) int {
 	var code Exit
 	var diags *FindingsError
 	if errors.As(err, new(*outputError)) {
-		c.Lines = nil // stderr can be written, perhaps
+		c.Lines = nil // stderr may still be writable
 	}
 	switch {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		if c.terminal() && c.Lines == nil {
-			fmt.Fprintln(c.Stdout) // behind the ^C that the terminal shows
+			fmt.Fprintln(c.Stdout) // after the ^C that the terminal shows
 		}
 		c.Print(diag.Diagnostics{diag.Errorf("Interrupted", "Nothing was changed on any host.")})
 		return ExitInterrupted
@@ -101,7 +101,7 @@ func Failure(list diag.Diagnostics) error { return &FindingsError{list} }
 
 func (e *FindingsError) Error() string { return "diagnostics" }
 
-// ErrRefused is joined to the findings of a plan that is refused before any step of it.
+// ErrRefused is joined to the findings of a plan that is refused before its first step.
 var ErrRefused = errors.New("the plan is refused")
 
 // Report turns diagnostics with errors into an error; warnings are printed.
@@ -124,20 +124,20 @@ func (c *Console) Print(diags diag.Diagnostics) {
 	}
 }
 
-// Printf prints text for people. What comes from elsewhere in it, out of a lock, a state
-// or the marks on a host, is made fit for a terminal.
+// Printf prints text for people. Parts that come from outside, such as a lock, a state or the
+// marker on a host, are made safe for a terminal.
 func (c *Console) Printf(format string, args ...any) error {
 	_, err := fmt.Fprint(c.Stdout, ui.CleanText(fmt.Sprintf(format, args...)))
 	return err
 }
 
-// Redact has secrets taken out of everything that is said of a failure from here on.
+// Redact redacts secrets in everything that is printed about a failure from here on.
 func (c *Console) Redact(secrets *state.Redactor) {
 	c.secrets = c.secrets.And(secrets)
 	c.Log.Hide(c.secrets)
 }
 
-// Options returns how to print to stdout.
+// Options returns the options for printing to stdout.
 func (c *Console) Options() ui.Options {
 	width, height := c.Size()
 	return ui.Options{
@@ -146,8 +146,8 @@ func (c *Console) Options() ui.Options {
 	}
 }
 
-// ErrorOptions are options for what goes to stderr, which may be another terminal
-// than stdout, or a file.
+// ErrorOptions returns the options for printing to stderr, which may be another terminal than
+// stdout, or a file.
 func (c *Console) ErrorOptions() ui.Options {
 	o := c.Options()
 	o.Width, o.Height, o.Size = 0, 0, nil
@@ -158,7 +158,7 @@ func (c *Console) ErrorOptions() ui.Options {
 	return o
 }
 
-// logFindings writes down what is shown to the user.
+// logFindings logs the findings that the user sees.
 func (c *Console) logFindings(diags diag.Diagnostics) {
 	for _, d := range diags {
 		write := c.Log.Warn
@@ -169,8 +169,8 @@ func (c *Console) logFindings(diags diag.Diagnostics) {
 	}
 }
 
-// Redraws reports whether a part of the screen can be redrawn: stdout is a terminal
-// that moves its cursor, and no log is written in between.
+// Redraws reports whether a part of the screen can be redrawn: stdout is a terminal that can
+// move its cursor, and no log is written in between.
 func (c *Console) Redraws() bool {
 	return c.terminal() && c.Getenv("TERM") != "dumb" && !c.LogsToScreen
 }

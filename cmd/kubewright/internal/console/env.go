@@ -17,11 +17,10 @@ import (
 	"golang.org/x/term"
 )
 
-// Version is the tool's version, set when a release is linked.
+// Version is the tool's version; the linker sets it for a release.
 var Version = "0.1.0-dev"
 
-// Env is everything that the command takes from the machine it runs on. Tests
-// make their own.
+// Env is everything that the command takes from the machine it runs on. Tests make their own.
 type Env struct {
 	Args   []string
 	Stdin  io.Reader
@@ -31,13 +30,13 @@ type Env struct {
 	// Environ is the whole environment, for KUBEWRIGHT_VAR_name.
 	Environ []string
 	Dir     string
-	// Size is the terminal's in columns and rows, 0 when stdout is no terminal.
+	// Size is the terminal's size in columns and rows, 0 if stdout is no terminal.
 	Size func() (width, height int)
-	// ErrorWidth is stderr's in columns, 0 when that is no terminal; nil stands for 0.
+	// ErrorWidth is the width of stderr in columns, 0 if it is no terminal; nil stands for 0.
 	ErrorWidth func() int
 	// Interactive reports whether questions can be asked on stdin and stdout.
 	Interactive bool
-	// Secret asks on the terminal, without showing what is typed; nil without one.
+	// Secret asks on the terminal without echo; nil without a terminal.
 	Secret func(ctx context.Context, prompt string) ([]byte, error)
 	Now    func() time.Time
 	// NewID makes a random identifier.
@@ -46,16 +45,16 @@ type Env struct {
 	Who string
 	// Interrupts delivers interrupts.
 	Interrupts <-chan os.Signal
-	// Aborting delivers the same interrupts to what ends the process at the second one,
-	// AbortGrace after it; 0 is AbortGrace. Without it no interrupt does.
+	// Aborting delivers the same interrupts to AbortAtSecond, which ends the process AbortGrace
+	// after the second one; 0 is AbortGrace. Without it no interrupt does.
 	Aborting   <-chan os.Signal
 	AbortGrace time.Duration
-	// Heeded, where there is one, is called when an interrupt has taken effect, before
-	// anything is said of it.
+	// Heeded, if not nil, is called when an interrupt has taken effect, before anything is
+	// printed about it.
 	Heeded func()
-	// TermGrace is how long what runs may go on after a SIGTERM; 0 is TermGrace.
+	// TermGrace is how long running steps may continue after a SIGTERM; 0 is TermGrace.
 	TermGrace time.Duration
-	// Files is where state and journal are kept; nil stands for this machine's.
+	// Files is where state and journal are kept; nil stands for the local file system.
 	Files statefile.FS
 	// OpenWorld opens a simulated world that is kept at a path; nil stands for sim.Open.
 	OpenWorld func(path string) (*sim.World, error)
@@ -74,7 +73,7 @@ func System(args []string) *Env {
 	interrupts, aborting := make(chan os.Signal, 2), make(chan os.Signal, 2)
 	for _, c := range []chan os.Signal{interrupts, aborting} {
 		signal.Notify(c, os.Interrupt, syscall.SIGTERM)
-		if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		if !signal.Ignored(syscall.SIGHUP) { // as under nohup
 			signal.Notify(c, syscall.SIGHUP)
 		}
 	}
@@ -97,7 +96,7 @@ func terminalSize(f *os.File) (width, height int) {
 	return width, height
 }
 
-// terminal reports whether stdout is one.
+// terminal reports whether stdout is a terminal.
 func (e *Env) terminal() bool {
 	width, _ := e.Size()
 	return width > 0
@@ -121,8 +120,8 @@ func who() string {
 	return name + "@" + host
 }
 
-// color decides whether to colour what goes to a stream: as -no-color, NO_COLOR,
-// CLICOLOR_FORCE and TERM say, and otherwise when it is a terminal.
+// color reports whether a stream is coloured: as -no-color, NO_COLOR, CLICOLOR_FORCE and TERM
+// say, and otherwise if it is a terminal.
 func (e *Env) color(never, terminal bool) bool {
 	switch {
 	case never, e.Getenv("NO_COLOR") != "":

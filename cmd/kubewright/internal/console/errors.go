@@ -18,11 +18,11 @@ import (
 	klog "k8s.io/klog/v2"
 )
 
-// SilenceClientGo keeps what client-go logs of its own from the terminal: what matters of
-// it comes back as an error, and is told once, in the place where it belongs.
+// SilenceClientGo keeps client-go's own log from the terminal: its relevant messages are
+// returned as errors, and reported once, where they belong.
 var SilenceClientGo = sync.OnceFunc(func() { klog.SetSlogLogger(slog.New(slog.DiscardHandler)) })
 
-// UsageError is a command line that cannot be understood.
+// UsageError is an invalid command line.
 type UsageError struct {
 	command string
 	err     error
@@ -32,20 +32,19 @@ func (e *UsageError) Error() string { return e.err.Error() }
 
 func (e *UsageError) Unwrap() error { return e.err }
 
-// Misuse returns the error of a command line that cannot be understood.
+// Misuse returns the error of an invalid command line.
 func Misuse(command string, err error) error { return &UsageError{command, err} }
 
-// defectRemedy is what to do about a fault of ours.
-const defectRemedy = "This is no mistake of yours. What was done before is recorded: the same command goes on from there. " +
+// defectRemedy is what to do about a defect of kubewright.
+const defectRemedy = "This is no mistake of yours. What was done before is recorded: the same command continues from there. " +
 	"If it ends so again, report it with the command, the configuration without its secrets, and this text."
 
-// Finding turns an error into a finding whose heading says what kind of
-// failure it is.
+// Finding turns an error into a finding with a summary for its kind of failure.
 func Finding(err error) *diag.Diagnostic {
 	detail := Sentence(ui.CleanText(err.Error()))
 	var usage *UsageError
 	if errors.As(err, &usage) {
-		// Flags are written here with one dash, as in Terraform.
+		// Flags are written with one dash, as in Terraform.
 		detail = strings.ReplaceAll(detail, "--", "-")
 		return diag.Errorf("Command line not understood", "%s", detail+"\n\nSee "+usage.command+" -help.")
 	}
@@ -77,7 +76,7 @@ func Finding(err error) *diag.Diagnostic {
 		return diag.Errorf("Etcd does not answer", "%s", detail+" A member that was started without a quorum does not answer until there is one.")
 	case errors.As(err, new(*outputError)):
 		return diag.Errorf("Output cannot be written", "%s", detail)
-	case errors.Is(err, ErrNobody):
+	case errors.Is(err, ErrNoTerminal):
 		return diag.Errorf("Approval is missing", "%s", detail)
 	case errors.As(err, new(*executor.PanicError)):
 		return diag.Errorf("Defect of kubewright", "%s %s", detail, defectRemedy)
@@ -85,8 +84,8 @@ func Finding(err error) *diag.Diagnostic {
 	return diag.Errorf("Command failed", "%s", detail)
 }
 
-// Sentence begins with a capital and ends with a full stop, unless the text
-// ends with something to copy.
+// Sentence capitalizes a text and ends it with a full stop, unless the text ends with something
+// to copy.
 func Sentence(s string) string {
 	if s = strings.TrimSpace(s); s == "" {
 		return ""
@@ -101,7 +100,7 @@ func Sentence(s string) string {
 	return s + "."
 }
 
-// etcdError is why etcd was asked in vain.
+// etcdError is why an etcd request failed.
 type etcdError struct{ error }
 
 // EtcdSilent returns the error of an etcd that does not answer.

@@ -53,10 +53,10 @@ func TestErrorsAreExplained(t *testing.T) {
 		{&statefile.Error{Op: "write state", Path: "x", Kind: statefile.ErrMoved}, "State has changed meanwhile", "Cannot write state x."},
 		{&state.CodecError{Kind: state.ErrPlain, Problem: "it is plain", Remedy: "encrypt it"}, "State is not encrypted", "It is plain; encrypt it."},
 		{&state.CodecError{Kind: state.ErrSealed, Problem: "it is sealed", Remedy: "name a key"}, "State is encrypted", "It is sealed; name a key."},
-		{fmt.Errorf("cannot go on: %w", backend.ErrLost), "The lock was lost", ""},
+		{fmt.Errorf("cannot continue: %w", backend.ErrLost), "The lock was lost", ""},
 		{fmt.Errorf("cannot write: %w", backend.ErrTooLarge), "State is too large for its backend", ""},
 		{fmt.Errorf("cannot begin: %w", providers.ErrHeld), "Cluster is being changed by another run", ""},
-		{fmt.Errorf("cannot go on: %w", providers.ErrSuperseded), "Another run has taken over", ""},
+		{fmt.Errorf("cannot continue: %w", providers.ErrSuperseded), "Another run has taken over", ""},
 		{fmt.Errorf("step certs: %w", &executor.PanicError{Value: "index out of range", Stack: []byte("goroutine 1")}), "Defect of kubewright", "Step certs: internal error: panic: index out of range. " + defectRemedy},
 		{Misuse("kubewright plan", errors.New("unknown flag: --x")), "Command line not understood", "Unknown flag: -x.\n\nSee kubewright plan -help."},
 	} {

@@ -14,16 +14,16 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// Exit codes. Those from 2 to 6 are used with -detailed-exitcode alone, and 3 by
-// fmt -check as well, as Terraform has it.
+// Exit codes. 2 to 6 are used only with -detailed-exitcode, and 3 also by fmt -check, as in
+// Terraform.
 const (
 	ExitOK      = 0
 	ExitError   = 1
 	ExitChanges = 2
-	// ExitDrift: all that the plan changes was changed outside.
+	// ExitDrift: the plan changes only what was changed outside.
 	ExitDrift = 3
-	// exitRefused: a plan or a step was refused, by a policy, by a gate, or because
-	// something has changed since the plan was made.
+	// exitRefused: a policy or a gate refused the plan or a step, or something has changed
+	// since the plan was made.
 	exitRefused = 4
 	// exitLocked: another run holds the state or the cluster.
 	exitLocked = 5
@@ -33,8 +33,8 @@ const (
 	ExitInterrupted = 130
 )
 
-// finerCode returns the exit code of an error that wants another reaction: to wait, to look
-// at a host, or to think.
+// finerCode returns the exit code of an error that needs another reaction: wait, check a host,
+// or think.
 func finerCode(err error) int {
 	var diags *FindingsError
 	switch {
@@ -50,8 +50,8 @@ func finerCode(err error) int {
 	return ExitError
 }
 
-// findingsCode returns that of a plan which was not made: a host that does not answer
-// counts when there is nothing else to be put right.
+// findingsCode returns the exit code of a plan that was not made: the code for an unreachable
+// host counts if nothing else has to be corrected.
 func findingsCode(list diag.Diagnostics) int {
 	not := func(is func(*diag.Diagnostic) bool) func(*diag.Diagnostic) bool {
 		return func(d *diag.Diagnostic) bool { return !is(d) }
@@ -67,14 +67,14 @@ func findingsCode(list diag.Diagnostics) int {
 	return ExitError
 }
 
-// refused reports whether a gate or a policy refuses a plan, or that it is not the one
-// which was approved or saved, because something has changed since.
+// refused reports whether a gate or a policy refuses a plan, or whether it is not the one that
+// was approved or saved, because something has changed since.
 func refused(d *diag.Diagnostic) bool {
 	return etcd.Refused(d) || slices.Contains([]string{PolicyRefuses, PlanIsStale, AnotherPlan, NotAuthentic, NotApproved}, d.Summary)
 }
 
-// OutcomeCode returns the exit code of a run of which something is left to do: that
-// of the first failure which has one of its own.
+// OutcomeCode returns the exit code of an incomplete run: the code of the first failure that
+// has one of its own.
 func (c *Console) OutcomeCode(outcome *executor.Outcome) int {
 	if !c.Finer {
 		return ExitError

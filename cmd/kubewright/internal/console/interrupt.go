@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// TermGrace is how long what runs may go on after a SIGTERM: whoever sends one
-// sends SIGKILL later, a container runtime after ten seconds, and a run that stops
-// by itself before that has written its state. It looks at no host for that.
+// TermGrace is how long running steps may continue after a SIGTERM: a SIGKILL follows, from a
+// container runtime after ten seconds, and a run that stops by itself before that has written
+// its state. It observes no host at the end.
 const TermGrace = 8 * time.Second
 
-// interruptions hands each interrupt to whoever deals with them at the moment:
-// at first the command as a whole, which ends, and while steps run, the run.
+// interruptions hands each interrupt to the current handler: at first the command as a whole,
+// which ends, and while steps run, the run.
 type interruptions struct {
 	mu     sync.Mutex
 	handle func(os.Signal)
@@ -25,7 +25,7 @@ type interruptions struct {
 	ended  chan struct{}
 }
 
-// Listen begins to hand signals to handle.
+// Listen starts handing signals to handle.
 func Listen(signals <-chan os.Signal, handle func(os.Signal), heeded func()) *interruptions {
 	i := &interruptions{handle: handle, heeded: heeded, quit: make(chan struct{}), ended: make(chan struct{})}
 	go func() {
@@ -48,9 +48,8 @@ func (i *interruptions) deliver(s os.Signal) {
 	i.handle(s)
 }
 
-// take hands interrupts to another handler, which may pass them on to the one before,
-// until the function that it returns is called; that handler is not at work any more
-// when it has returned.
+// take installs another handler, which may pass interrupts on to the previous one, until the
+// returned function is called; once that has returned, the handler is no longer running.
 func (i *interruptions) take(handle func(s os.Signal, before func(os.Signal))) (giveBack func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -63,17 +62,16 @@ func (i *interruptions) take(handle func(s os.Signal, before func(os.Signal))) (
 	}
 }
 
-// Close ends listening.
+// Close stops listening.
 func (i *interruptions) Close() {
 	close(i.quit)
 	<-i.ended
 }
 
-// Stopper turns the first interrupt into a closed channel (finish what runs,
-// start nothing) and the second into a cancelled context, and so does a SIGTERM
-// when its grace is over. The function that it returns ends this, and tells whether
-// there is a hurry, by a second one or a SIGTERM; nothing is said any more when it has
-// returned.
+// Stopper turns the first interrupt into a closed channel (finish running steps, start nothing)
+// and the second into a cancelled context, as does a SIGTERM after its grace period. The
+// returned function ends this, and reports whether there is a hurry: a second interrupt or a
+// SIGTERM. It says nothing more once that has returned.
 func (i *interruptions) Stopper(ctx context.Context, grace time.Duration, say func(string)) (context.Context, <-chan struct{}, func() (hurry bool)) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := make(chan struct{})
@@ -82,7 +80,7 @@ func (i *interruptions) Stopper(ctx context.Context, grace time.Duration, say fu
 	atOnce := func(why string) {
 		if n < 2 && !ended {
 			n, hurry = 2, true
-			say(why + " Stopping at once; the next run looks at what was under way.")
+			say(why + " Stopping at once; the next run checks what was under way.")
 			cancel()
 		}
 	}
@@ -120,9 +118,9 @@ func (i *interruptions) Stopper(ctx context.Context, grace time.Duration, say fu
 	}
 }
 
-// Patience returns a context for what need not be waited for: the first interrupt ends
-// it and nothing else, until the function that it returns is called. Within what is
-// waited for in the same way, one more interrupt, or a SIGTERM, ends that as well.
+// Patience returns a context for optional waiting: the first interrupt ends only that, until
+// the returned function is called. With within set, the wait is inside of another one: a
+// further interrupt, or a SIGTERM, also goes to the previous handler.
 func (i *interruptions) Patience(ctx context.Context, within bool) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	n := 0
@@ -139,16 +137,16 @@ func (i *interruptions) Patience(ctx context.Context, within bool) (context.Cont
 	}
 }
 
-// IgnoreBrokenPipe keeps this process alive when its output is not read any more, until
-// the function that it returns is called: while steps run that would end one in
-// the middle. It is not ignored, which programs that this one starts would inherit.
+// IgnoreBrokenPipe keeps this process alive if its output is no longer read, until the returned
+// function is called: the signal would end it in the middle of a step. The signal is caught
+// instead of ignored, since child processes inherit an ignored one.
 func IgnoreBrokenPipe() func() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGPIPE)
 	return func() { signal.Stop(signals) }
 }
 
-// IsClosed reports whether a channel was closed.
+// IsClosed reports whether a channel is closed.
 func IsClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:

@@ -6,19 +6,19 @@ import (
 	"sync/atomic"
 )
 
-// Output is stdout. It remembers that something could not be written, for those who
-// print help, findings or progress and heed no error: a command whose output was lost,
-// on a full disk say, has not succeeded.
+// Output is stdout. It remembers a write error on behalf of printers of help, findings or
+// progress that check none: a command whose output is lost, for example on a full disk, has not
+// succeeded.
 type Output struct {
 	io.Writer
 	lost atomic.Pointer[outputError]
 }
 
-// outputError is what could not be written to stdout.
+// outputError is a failed write to stdout.
 type outputError struct{ err error }
 
 func (e *outputError) Error() string {
-	return "standard output ends too early: " + e.err.Error() + ". What the command has done is done, and is not all told above"
+	return "standard output ends too early: " + e.err.Error() + ". What the command has done is done, and is not all printed above"
 }
 
 func (e *outputError) Unwrap() error { return e.err }
@@ -34,8 +34,8 @@ func (o *Output) Write(b []byte) (int, error) {
 	return n, lost
 }
 
-// ErrorOr is how a command has ended: with err, or, if it believes to have said
-// everything, with what was lost of that.
+// ErrorOr returns err; or the write error of stdout, if err is nil or only the exit code of a
+// plan with changes.
 func (o *Output) ErrorOr(err error) error {
 	var code Exit
 	told := err == nil || errors.As(err, &code) && (code == ExitChanges || code == ExitDrift)
@@ -45,8 +45,7 @@ func (o *Output) ErrorOr(err error) error {
 	return err
 }
 
-// QuietOutput is output for a printer that would say on stderr itself what it could not
-// write, in words of its own.
+// QuietOutput is output for a printer that would itself report a write error on stderr.
 type QuietOutput struct{ *Output }
 
 // Write implements io.Writer, and never fails.

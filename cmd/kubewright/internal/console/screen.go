@@ -15,28 +15,27 @@ import (
 	"github.com/kubewright/kubewright/planner/executor"
 )
 
-// screen is what a run shows: text for people, or with -json lines for programs.
+// screen shows a run: text for people, or with -json lines for programs.
 type screen interface {
 	// Diagnostics shows findings.
 	Diagnostics(diag.Diagnostics)
-	// Plan shows a plan; the options have what the state knows.
+	// Plan shows a plan; the options have the recorded values.
 	Plan(p *planner.Plan, o ui.Options) error
-	// Saved shows where a plan was saved; path is empty when it was not.
+	// Saved shows where a plan was saved; path is empty if it was not.
 	Saved(path string, p *planner.Plan) error
-	// Progress shows a run of the plan while it goes on.
+	// Progress shows a run of the plan in progress.
 	Progress(*planner.Plan, ui.Options) progress.Display
-	// Complete ends an apply of which nothing is left to do; the outcome is nil
-	// when no step ran.
+	// Complete ends a complete apply; the outcome is nil if no step ran.
 	Complete(*planner.Plan, *executor.Outcome) error
 	// Incomplete ends an apply that failed or was stopped.
 	Incomplete(*planner.Plan, *executor.Outcome) error
-	// Note shows what goes on while nothing else is shown.
+	// Note shows what happens while nothing else is shown.
 	Note(text string)
 	// NotConverged warns that a plan right after an apply still finds differences.
 	NotConverged(*planner.Plan) error
 }
 
-// Screen is chosen by -json; with -json-into the lines go to a file as well.
+// Screen returns the screen that -json selects; with -json-into the lines also go to a file.
 func (c *Console) Screen() screen {
 	var shown screen = textScreen{c}
 	if c.Lines != nil {
@@ -66,7 +65,7 @@ func (s textScreen) Saved(path string, p *planner.Plan) error {
 }
 
 func (s textScreen) Progress(p *planner.Plan, o ui.Options) progress.Display {
-	fmt.Fprintln(s.Stdout) // apart from the plan, or the answer, above
+	fmt.Fprintln(s.Stdout) // an empty line below the plan, or the answer
 	return progress.New(s.Stdout, schedule.WithForecast(p, o), s.Redraws())
 }
 

@@ -6,10 +6,10 @@ const (
 	NotApproved  = "Saved plan is not approved"
 )
 
-// PolicyRefuses is the summary of a plan that policies do not let through.
+// PolicyRefuses is the summary of a plan that policies refuse.
 const PolicyRefuses = "Refused by a policy"
 
-// Summaries of plans that are not carried out because they are not what was approved.
+// Summaries of plans that are not carried out because they are not the approved ones.
 const (
 	PlanIsStale = "Saved plan is stale"
 	AnotherPlan = "Another plan was approved"

@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 )
 
-// WithoutPath is an error without the path that is named beside it.
+// WithoutPath returns an error without its path, for a message that names the path already.
 func WithoutPath(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -19,8 +19,8 @@ func WithoutPath(err error) error {
 	return err
 }
 
-// DidYouMean returns the sentence behind a name that does not exist; empty when no
-// other is near. prefix goes before the name.
+// DidYouMean returns a sentence to follow a name that does not exist; empty if no other name is
+// similar. prefix goes before the name.
 func DidYouMean(prefix, given string, names []string) string {
 	near := config.Nearest(given, names)
 	if near == "" {
@@ -29,7 +29,7 @@ func DidYouMean(prefix, given string, names []string) string {
 	return fmt.Sprintf(" Did you mean %s%s?", prefix, near)
 }
 
-// ListOf are names for a sentence.
+// ListOf joins names for a sentence.
 func ListOf(names []string) string {
 	if len(names) == 0 {
 		return "none"
@@ -37,7 +37,7 @@ func ListOf(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// PrintJSON prints JSON that was just encoded, unless that failed.
+// PrintJSON prints encoded JSON, unless err is set.
 func (c *Console) PrintJSON(b []byte, err error) error {
 	if err == nil {
 		_, err = c.Stdout.Write(append(b, '\n'))

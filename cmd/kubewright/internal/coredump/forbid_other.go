@@ -2,5 +2,5 @@
 
 package coredump
 
-// Forbid keeps memory, in which there are keys and passwords, out of core dumps.
+// Forbid keeps memory, which holds keys and passwords, out of core dumps.
 func Forbid() { limitCore() }

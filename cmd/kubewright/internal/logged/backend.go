@@ -6,8 +6,8 @@ import (
 	"github.com/kubewright/kubewright/state/backend"
 )
 
-// Backend returns a place of a state of which the log tells what it is asked; nil, which
-// stands for the file beside the configuration, stays so.
+// Backend returns a state backend that logs its requests; nil, which stands for the file beside
+// the configuration, stays nil.
 func (l *Log) Backend(b backend.Backend) backend.Backend {
 	if l == nil || b == nil {
 		return b
@@ -20,7 +20,7 @@ type place struct {
 	log *Log
 }
 
-// asking is Log.asking, which also tells of each try of a question.
+// asking is Log.asking that also logs each try of a request.
 func (p *place) asking(ctx context.Context, what string, about ...any) (context.Context, func(error, ...any)) {
 	ctx = backend.OnTry(ctx, func(t backend.Try) {
 		if t.Number > 0 {

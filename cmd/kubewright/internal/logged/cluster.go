@@ -9,7 +9,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Access opens APIs and etcds of which the log tells what they are asked.
+// Access opens APIs and etcds that log their requests.
 func (l *Log) Access(a providers.Access) providers.Access {
 	if l == nil {
 		return a
@@ -52,7 +52,7 @@ func (a access) ExternalEtcd(ctx context.Context, via providers.Host, endpoints 
 	return r, err
 }
 
-// api is an API of which the log tells what it is asked.
+// api is an API that logs its requests.
 type api struct {
 	providers.API
 	log      *Log
@@ -77,7 +77,7 @@ func (a *api) Apply(ctx context.Context, object state.Value, createOnly bool) er
 	return a.ask("apply", func() error { return a.API.Apply(ctx, object, createOnly) }, "object", reference(object), "create_only", createOnly)
 }
 
-// reference names an object: nothing else of it is written.
+// reference names an object: nothing else of it is logged.
 func reference(o state.Value) state.ObjectRef {
 	meta := o.Get("metadata")
 	return state.ObjectRef{
@@ -167,7 +167,7 @@ func (a *api) Ready(ctx context.Context) error {
 	return a.ask("readiness", func() error { return a.API.Ready(ctx) })
 }
 
-// etcd is an etcd of which the log tells what it is asked.
+// etcd is an etcd that logs its requests.
 type etcd struct {
 	providers.Etcd
 	log *Log
@@ -240,8 +240,8 @@ func (e *etcd) LocalSnapshot(ctx context.Context) (s *providers.EtcdSnapshot, er
 	return s, err
 }
 
-// Clock returns one of which the log tells for how long is waited before something is
-// looked at or tried again.
+// Clock returns a clock that logs how long the run waits before it observes or tries something
+// again.
 func (l *Log) Clock(c providers.Clock) providers.Clock {
 	if l == nil {
 		return c

@@ -6,7 +6,7 @@ import (
 	"github.com/kubewright/kubewright/planner/executor"
 )
 
-// Event writes what an executor reports.
+// Event logs an event of the executor.
 func (l *Log) Event(e executor.Event) {
 	if l == nil {
 		return
@@ -27,7 +27,7 @@ func (l *Log) Event(e executor.Event) {
 	case executor.KindOutput:
 		l.Debug("command says", "step", step, "number", e.Op+1, "of", e.Ops, "text", e.Summary)
 	case executor.KindHeartbeat:
-		l.Debug("step goes on", "step", step, "duration", after)
+		l.Debug("step continues", "step", step, "duration", after)
 	case executor.KindDone:
 		l.Info("step ended", "step", step, "duration", after)
 	case executor.KindFailed:

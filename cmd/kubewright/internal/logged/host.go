@@ -9,14 +9,14 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// host is a host of which the log tells what it is asked.
+// host is a host that logs its requests.
 type host struct {
 	providers.Host
 	log  *Log
 	name string
 }
 
-// Open connects to a host, which is known in the log by its address.
+// Open connects to a host, which the log names by its address.
 func (l *Log) Open(address string, open func() (providers.Host, error)) (providers.Host, error) {
 	if l == nil {
 		return open()
@@ -30,7 +30,7 @@ func (l *Log) Open(address string, open func() (providers.Host, error)) (provide
 	return &host{h, l, address}, nil
 }
 
-// Unwrap returns the host itself.
+// Unwrap returns the wrapped host.
 func (h *host) Unwrap() providers.Host { return h.Host }
 
 func (h *host) asking(what string, about ...any) func(error, ...any) {
@@ -102,7 +102,7 @@ func (h *host) Close() error {
 	return h.Host.Close()
 }
 
-// name returns how the log knows a host.
+// name returns the name of a host in the log.
 func name(h providers.Host) string {
 	for h != nil {
 		if own, ok := h.(*host); ok {

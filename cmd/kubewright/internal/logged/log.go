@@ -1,12 +1,11 @@
-// Package logged writes the log of a run, for whoever has to find out what it
-// does: what is asked of which host, API, etcd and backend, what came of it and
-// how long it took, and which steps and operations begin and end. It wraps
-// those that are asked, so that none of them knows of the log; without a log
+// Package logged writes the log of a run, for debugging: the requests to each host, API, etcd
+// and backend with their result and duration, and the beginning and end of steps and
+// operations. It wraps the providers, so that none of them knows about the log; without a log
 // nothing is wrapped.
 //
-// What goes into it is chosen by type: names, paths, addresses and errors, never
-// what a file, an object or an answer holds. All of it loses the secrets that the
-// run knows of, and what is no text becomes visible, as on the terminal.
+// Its content is chosen by type: names, paths, addresses and errors, never the content of a
+// file, an object or an answer. The secrets that the run knows are redacted, and control
+// characters become visible escapes, as on the terminal.
 package logged
 
 import (
@@ -24,10 +23,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// LevelTrace is below slog's own levels: what is about to be asked, too.
+// LevelTrace is below slog's own levels: it also logs a request before it is sent.
 const LevelTrace = slog.LevelDebug - 4
 
-// levels are the names of levels.
+// levels are the levels by name.
 var levels = []struct {
 	name  string
 	level slog.Level
@@ -42,7 +41,7 @@ func Levels() []string {
 	return out
 }
 
-// Level returns the level with this name, in small letters or capitals.
+// Level returns the level with this name, in any case.
 func Level(name string) (slog.Level, bool) {
 	for _, l := range levels {
 		if strings.EqualFold(l.name, name) {
@@ -52,19 +51,19 @@ func Level(name string) (slog.Level, bool) {
 	return 0, false
 }
 
-// Log is one that is written. Nil is none: its methods do nothing and wrap nothing.
+// Log is a log; nil is no log: its methods do nothing and wrap nothing.
 type Log struct {
 	lines   *slog.Logger
 	now     func() time.Time
 	secrets atomic.Pointer[state.Redactor]
-	// clean reports whether the handler leaves characters in values that are no text.
+	// clean reports whether the handler does not escape control characters in values.
 	clean bool
 }
 
-// Options say what is written and how.
+// Options are the level and the form of a log.
 type Options struct {
 	Level slog.Level
-	// JSON writes an object per line, for programs.
+	// JSON writes one object per line, for programs.
 	JSON bool
 	Now  func() time.Time
 }
@@ -83,8 +82,8 @@ func New(w io.Writer, o Options) *Log {
 	return l
 }
 
-// Hide takes secrets out of everything that is written from here on, besides those
-// of calls before. Steps that make secrets call it at the same time.
+// Hide redacts secrets in everything that is logged from here on, besides the secrets of
+// earlier calls. Steps that make secrets call it concurrently.
 func (l *Log) Hide(secrets *state.Redactor) {
 	if l == nil {
 		return
@@ -97,19 +96,19 @@ func (l *Log) Hide(secrets *state.Redactor) {
 	}
 }
 
-// Trace writes a line that matters to whoever looks for a defect.
+// Trace writes a line for debugging kubewright itself.
 func (l *Log) Trace(text string, about ...any) { l.write(LevelTrace, text, about) }
 
-// Debug writes a line about what was asked, and what came of it.
+// Debug writes a line about a request and its result.
 func (l *Log) Debug(text string, about ...any) { l.write(slog.LevelDebug, text, about) }
 
-// Info writes a line about how far the run is.
+// Info writes a line about the progress of the run.
 func (l *Log) Info(text string, about ...any) { l.write(slog.LevelInfo, text, about) }
 
-// Warn writes a line about what has failed and may be made good.
+// Warn writes a line about a failure that may be recovered from.
 func (l *Log) Warn(text string, about ...any) { l.write(slog.LevelWarn, text, about) }
 
-// Error writes a line about what has failed.
+// Error writes a line about a failure.
 func (l *Log) Error(text string, about ...any) { l.write(slog.LevelError, text, about) }
 
 func (l *Log) write(level slog.Level, text string, about []any) {
@@ -118,8 +117,8 @@ func (l *Log) write(level slog.Level, text string, about []any) {
 	}
 }
 
-// asking reports whether something is about to be asked, and with the function that it
-// returns what came of it. What fails is a warning: it may be tried again.
+// asking logs that a request is about to be sent; the returned function logs its result. A
+// failed request is a warning: it may be retried.
 func (l *Log) asking(what string, about ...any) func(error, ...any) {
 	l.Trace("asking "+what, about...)
 	began := l.now()
@@ -136,7 +135,7 @@ func (l *Log) asking(what string, about ...any) func(error, ...any) {
 	}
 }
 
-// attribute makes a value fit to be written.
+// attribute makes a value fit to be logged.
 func (l *Log) attribute(_ []string, a slog.Attr) slog.Attr {
 	v := a.Value.Resolve()
 	switch {
@@ -166,8 +165,8 @@ func levelName(v slog.Value) string {
 	return v.String()
 }
 
-// text is without secrets, and of what the handler does not quote without what a
-// terminal or a CI runner takes for a command.
+// text redacts secrets, and escapes, if the handler does not, control characters and CI runner
+// commands.
 func (l *Log) text(s string) string {
 	s = state.WithoutPasswords(l.secrets.Load().Text(s))
 	if l.clean {
@@ -176,9 +175,8 @@ func (l *Log) text(s string) string {
 	return s
 }
 
-// lines writes whole lines. Quoting may have made a secret of two words, or a
-// command for a CI runner of a name and its value: what is written is looked at
-// once more.
+// lines writes whole lines. Quoting may have joined two values into a secret, or a name and its
+// value into a CI runner command: each line is redacted and escaped once more.
 type lines struct {
 	mu    sync.Mutex
 	w     io.Writer

@@ -28,7 +28,7 @@ func newLog(level slog.Level, asJSON bool) (*logged.Log, *bytes.Buffer) {
 	return logged.New(&b, logged.Options{Level: level, JSON: asJSON, Now: noon}), &b
 }
 
-// TestLevels: a level has its own lines and those of the ones that matter more.
+// TestLevels checks that a level has its own lines and those of the more severe levels.
 func TestLevels(t *testing.T) {
 	t.Parallel()
 	for i, name := range logged.Levels() {
@@ -44,12 +44,12 @@ func TestLevels(t *testing.T) {
 		}
 	}
 	if _, ok := logged.Level("verbose"); ok {
-		t.Error("there is a level that is none")
+		t.Error("an unknown level is accepted")
 	}
 }
 
-// TestWithoutSecrets: what is secret by its type is not written, and neither is
-// what the run knows to be secret, in whatever it is quoted.
+// TestWithoutSecrets checks that neither values of a secret type nor secrets known to the run
+// are logged, wherever they are quoted.
 func TestWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	const canary = `canary-"b4ck" \ <tab>` + "\tend"
@@ -62,17 +62,17 @@ func TestWithoutSecrets(t *testing.T) {
 		l.Info("proxy", "url", "http://ann:pa55word@proxy.example.com:3128")
 		for _, part := range []string{"canary", "b4ck", "pa55word"} {
 			if strings.Contains(b.String(), part) {
-				t.Errorf("%q shows (JSON: %v):\n%s", part, asJSON, b)
+				t.Errorf("%q is shown (JSON: %v):\n%s", part, asJSON, b)
 			}
 		}
 		if n := strings.Count(b.String(), "(sensitive value)"); n < 6 {
-			t.Errorf("it is said %d times that something is sensitive:\n%s", n, b)
+			t.Errorf("%d values are marked as sensitive:\n%s", n, b)
 		}
 	}
 }
 
-// TestVisible: what is no text reaches no terminal, no line looks like two, and no
-// CI runner finds a command.
+// TestVisible checks that no control character reaches the terminal, no line looks like two,
+// and no CI runner finds a command.
 func TestVisible(t *testing.T) {
 	t.Parallel()
 	const hostile = "a\x1b[31mred\x07\r\nlevel=ERROR msg=forged\u202egnp.\u009b1m\x7f\xff ##[error]no ::error::no"
@@ -82,7 +82,7 @@ func TestVisible(t *testing.T) {
 		t.Errorf("%q", b)
 	}
 	if !strings.Contains(b.String(), `text="a\x1b[31mred\a\r\nlevel=ERROR msg=forged\u202egnp.`) {
-		t.Errorf("what is no text cannot be read: %s", b)
+		t.Errorf("control characters are not visible: %s", b)
 	}
 	l, b = newLog(logged.LevelTrace, true)
 	l.Error(hostile, "text", hostile, "error", errors.New(hostile))
@@ -92,7 +92,7 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-// TestWithout: no log wraps nothing, and writes nothing.
+// TestWithout checks that without a log nothing is wrapped or written.
 func TestWithout(t *testing.T) {
 	t.Parallel()
 	var l *logged.Log
@@ -118,13 +118,13 @@ func newWorld(t *testing.T) *sim.World {
 	return w
 }
 
-// inside is a host that is wrapped once more.
+// inside is a host that wraps another one once more.
 type inside struct{ providers.Host }
 
 func (h inside) Unwrap() providers.Host { return h.Host }
 
-// TestHost: each question is told before and behind, with the host, and what fails
-// with its cause; whoever needs the host itself finds it.
+// TestHost checks that each request is logged before and after, with the host, and a failure
+// with its cause; and that Unwrap returns the host itself.
 func TestHost(t *testing.T) {
 	t.Parallel()
 	l, b := newLog(logged.LevelTrace, false)
@@ -138,10 +138,10 @@ func TestHost(t *testing.T) {
 	}
 	_, err = h.DialContext(context.Background(), "tcp", "10.0.0.1:6443")
 	if err == nil {
-		t.Fatal("a simulated host lets through")
+		t.Fatal("a simulated host forwards connections")
 	}
 	if _, err := l.Access(sim.Access{}).API(context.Background(), inside{h}, "10.0.0.1:6443"); err != nil {
-		t.Errorf("the host is not found behind the log: %v", err)
+		t.Errorf("Unwrap does not return the host: %v", err)
 	}
 	for _, want := range []string{
 		`level=TRACE msg="asking host" host=10.0.0.1 for=observation`, `level=DEBUG msg="asked host" host=10.0.0.1 for=observation`, "duration=0s",
@@ -154,7 +154,7 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// TestBackend: locks, reads and writes are told, and each try of a request.
+// TestBackend checks that locks, reads and writes are logged, and each try of a request.
 func TestBackend(t *testing.T) {
 	t.Parallel()
 	s := httptestserver.New(t)
@@ -187,11 +187,11 @@ func TestBackend(t *testing.T) {
 		}
 	}
 	if strings.Contains(b.String(), s.Password) || strings.Contains(b.String(), "in the state") {
-		t.Errorf("a secret shows:\n%s", b)
+		t.Errorf("a secret is shown:\n%s", b)
 	}
 }
 
-// TestEvents: how far a run is.
+// TestEvents checks the lines about the progress of a run.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	l, b := newLog(slog.LevelInfo, false)

@@ -14,15 +14,15 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// addresses resolves addresses of the command line: against what configuration and state
-// have, and what has left.
+// addresses resolves addresses of the command line against configuration, state and removed
+// targets.
 type addresses struct {
 	config   *config.Config
 	recorded *state.State
-	// had are the targets that an address may refer to although neither configuration nor
-	// state have them any more.
+	// had are the targets that an address may refer to although they are gone from
+	// configuration and state.
 	had []state.Target
-	// destroy reports whether everything is taken apart.
+	// destroy reports whether everything is destroyed.
 	destroy bool
 }
 
@@ -33,11 +33,11 @@ func (s *Session) addresses() addresses {
 // known returns the targets of this run.
 func (x addresses) known() []state.Target { return KnownTargets(x.config, x.recorded) }
 
-// exists reports whether a selector's target is one of this run's. Every target
-// exists for a selector without one.
+// exists reports whether a selector's target belongs to this run. A selector without a target
+// matches every target.
 func (x addresses) exists(t state.Target) bool { return t.IsZero() || matchesAny(t, x.known()) }
 
-// names returns those of known, as many as can be read at a glance.
+// names lists the known targets, as many as can be read at a glance.
 func (x addresses) names() []string {
 	const most = 20
 	var out []string
@@ -50,7 +50,7 @@ func (x addresses) names() []string {
 	return out
 }
 
-// nodes parses the addresses of a flag, which have to be known.
+// nodes parses the node addresses of a flag, which have to be known.
 func (x addresses) nodes(flag string, addresses []string, diags *diag.Diagnostics) []state.Target {
 	var out []state.Target
 	for _, a := range addresses {
@@ -78,7 +78,7 @@ func (x addresses) nodes(flag string, addresses []string, diags *diag.Diagnostic
 	return out
 }
 
-// rotated says of a cluster that is to be replaced which parts of it can be.
+// rotated says which parts of a cluster that -replace names can be replaced.
 func rotated(flag string, t state.Target) string {
 	if flag != topology.ReplaceFlag || t.Type != state.TypeCluster {
 		return ""
@@ -86,7 +86,7 @@ func rotated(flag string, t state.Target) string {
 	return fmt.Sprintf(" Of a cluster a CA can be replaced, as in -%s=%s/ca.", flag, t)
 }
 
-// departed says of a flag that takes nodes out why a node may be unknown.
+// departed says why a node may be unknown, for a flag that removes nodes.
 func departed(flag string) string {
 	if flag != topology.ForgetUnreachableFlag {
 		return ""
@@ -114,7 +114,7 @@ func (x addresses) selectors(flag string, addresses []string, diags *diag.Diagno
 	return out
 }
 
-// goingWith returns the nodes of a cluster that is taken apart: they are meant with it.
+// goingWith returns the nodes of a cluster that is destroyed: its address includes them.
 func (x addresses) goingWith(t state.Target) []state.Target {
 	if t.Type != state.TypeCluster || !x.destroy && x.config.Cluster(t.Name) != nil || x.recorded == nil {
 		return nil
@@ -128,7 +128,7 @@ func (x addresses) goingWith(t state.Target) []state.Target {
 	return out
 }
 
-// ChosenCluster returns the cluster of that label, or the only one; how says how a command
+// ChosenCluster returns the cluster with that label, or the only one; how says how a command
 // takes a label.
 func ChosenCluster(cfg *config.Config, label, how string) (*config.Cluster, *diag.Diagnostic) {
 	var labels []string
@@ -148,8 +148,8 @@ func ChosenCluster(cfg *config.Config, label, how string) (*config.Cluster, *dia
 	return nil, diag.Errorf("Which cluster?", "The configuration has %d clusters: %s. Name one %s.", len(labels), console.ListOf(labels), how)
 }
 
-// Selectable returns all that -target takes alone: phases, clusters, addons, nodes,
-// and blocks of nodes.
+// Selectable returns all addresses that -target takes: phases, clusters, addons, nodes, and
+// blocks of nodes.
 func Selectable(targets []state.Target) []string {
 	out := pipeline.Names()
 	for _, t := range targets {

@@ -6,7 +6,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// ArtifactsOf returns where the performer finds the artifacts for a node.
+// ArtifactsOf returns the folder in which the performer finds the artifacts for a node.
 func (s *Session) ArtifactsOf(t state.Target) (string, error) {
 	if s.Sending != "" {
 		return s.Sending, nil

@@ -10,11 +10,11 @@ import (
 	"github.com/kubewright/kubewright/config/hclconfig"
 )
 
-// CanAsk reports whether questions are answered: on a terminal, without -input=false
-// and -json.
+// CanAsk reports whether the user can answer questions: on a terminal, without -input=false and
+// -json.
 func CanAsk(a *workspace.Workspace, o Options) bool { return o.Input && !o.JSON && a.Interactive }
 
-// Asker asks for variables without a value; nil when there is no terminal.
+// Asker asks for variables without a value; nil if there is no terminal.
 func Asker(ctx context.Context, a *workspace.Workspace, o Options) func(hclconfig.Missing) (string, error) {
 	if !CanAsk(a, o) {
 		return nil
@@ -37,7 +37,7 @@ func Asker(ctx context.Context, a *workspace.Workspace, o Options) func(hclconfi
 			return text, nil
 		}
 		if a.Secret == nil {
-			return "", console.ErrNobody
+			return "", console.ErrNoTerminal
 		}
 		secret, err := a.Secret(ctx, "")
 		if err != nil {
@@ -47,8 +47,8 @@ func Asker(ctx context.Context, a *workspace.Workspace, o Options) func(hclconfi
 	}
 }
 
-// Passphrase asks for that of a private key; nil when there is no terminal. It
-// goes to the terminal itself, so that it also works when stdout is a pipe.
+// Passphrase asks for the passphrase of a private key; nil if there is no terminal. It uses the
+// terminal itself, so that it also works if stdout is a pipe.
 func Passphrase(ctx context.Context, a *workspace.Workspace, o Options) func(keyFile string) ([]byte, error) {
 	if !o.Input || a.Secret == nil {
 		return nil

@@ -1,5 +1,5 @@
 // Package session is one run over one configuration folder and its state: it loads both,
-// observes the hosts, plans, and asks the policies about the plan.
+// observes the hosts, plans, and evaluates the policies.
 //
-// It changes no host; of the state it takes the lock, and writes what a command hands it.
+// It changes no host. It takes the state's lock, and writes the state that a command hands it.
 package session

@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// LoggedWorld is a world whose requests are written to the log.
+// LoggedWorld is a world that logs its requests.
 type LoggedWorld struct {
 	hosts.World
 	Log *logged.Log
@@ -40,7 +40,7 @@ func withLog(a *workspace.Workspace, w hosts.World) hosts.World {
 	return LoggedWorld{w, a.Log}
 }
 
-// logState logs what a run that writes does to the state's lock.
+// logState logs what a run that writes does with the state's lock.
 func logState(s *Session, what string) {
 	if s.Log != nil && s.RunID != "" {
 		s.Log.Info(what, "state", s.Store.Place(), "run", s.RunID)

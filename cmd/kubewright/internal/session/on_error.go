@@ -11,7 +11,7 @@ import (
 // OnError is the value of -on-error. Empty stands for continue.
 type OnError string
 
-// onErrors are its values, and what each means for the executor.
+// onErrors are the values of -on-error, and what each means for the executor.
 var onErrors = []struct {
 	name    OnError
 	meaning executor.OnError

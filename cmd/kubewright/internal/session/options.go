@@ -14,30 +14,30 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ChangeOptions are the flags by which a plan treats single targets otherwise
-// than configuration and state alone would have it.
+// ChangeOptions are the flags that make a plan treat single targets differently than
+// configuration and state alone would.
 type ChangeOptions struct {
 	Excludes []string
-	// Replace has addresses of nodes and CAs, Accept and Forget of nodes.
+	// Replace has addresses of nodes and CAs, Accept and Forget addresses of nodes.
 	Replace, Accept, Forget []string
-	// RefreshOnly plans for the state alone.
+	// RefreshOnly makes a plan that updates only the state.
 	RefreshOnly bool
 }
 
-// Given reports whether any of the flags is.
+// Given reports whether any of the flags is given.
 func (o *ChangeOptions) Given() bool {
 	return o.RefreshOnly || len(o.Excludes)+len(o.Replace)+len(o.Accept)+len(o.Forget) > 0
 }
 
-// ChangeFlags adds the flags of changeOptions that refer to targets.
+// ChangeFlags adds the flags of ChangeOptions that refer to targets.
 func (o *ChangeOptions) ChangeFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.Excludes, "exclude", nil, "leave out this `address`, a node, a phase, or a phase of a node, and what needs it (repeatable)")
 	f.StringArrayVar(&o.Replace, topology.ReplaceFlag, nil, "take out and join again the node with this `address`, or rotate cluster.NAME/CA, where CA is ca, front-proxy-ca, etcd-ca or service-account (repeatable)")
-	f.StringArrayVar(&o.Accept, topology.AcceptNewHostFlag, nil, "with -replace: the host of the node with this `address` is meant to be another machine, or a reinstalled one (repeatable)")
+	f.StringArrayVar(&o.Accept, topology.AcceptNewHostFlag, nil, "with -replace: the host of the node with this `address` is expected to be another machine, or a reinstalled one (repeatable)")
 	f.StringArrayVar(&o.Forget, topology.ForgetUnreachableFlag, nil, "take the node with this `address`, whose block is gone and whose host is gone for good, out of its cluster through the others (repeatable)")
 }
 
-// replaced sorts out what is to be replaced: addresses of nodes, and CAs.
+// replaced splits the addresses to replace into nodes and CAs.
 func (o *ChangeOptions) replaced() (nodes []string, cas []topology.Rotation) {
 	for _, a := range o.Replace {
 		if r, ok := rotation.ParseRotation(a); ok {
@@ -49,7 +49,7 @@ func (o *ChangeOptions) replaced() (nodes []string, cas []topology.Rotation) {
 	return nodes, cas
 }
 
-// DropForgotten leaves of the nodes to forget those that the state still has.
+// DropForgotten keeps in Forget only the nodes that the state still has.
 func (s *Session) DropForgotten() {
 	s.Opts.Forget = slices.DeleteFunc(slices.Clone(s.Opts.Forget), func(a string) bool {
 		t, err := state.ParseTarget(a)
@@ -57,8 +57,8 @@ func (s *Session) DropForgotten() {
 	})
 }
 
-// passOver warns of addresses whose targets have left in an apply that did not come to
-// its end: the command that goes on is the same, and there is nothing to do for them.
+// passOver warns about addresses whose targets an interrupted apply has removed: the user
+// repeats the same command, and nothing is left to do for them.
 func (s *Session) passOver() diag.Diagnostics {
 	var gone []string
 	left := func(flag, address string, t state.Target) bool {
@@ -72,7 +72,7 @@ func (s *Session) passOver() diag.Diagnostics {
 		t, err := state.ParseTarget(a)
 		return err == nil && left(topology.ForgetUnreachableFlag, a, t)
 	})
-	for flag, addresses := range map[string][]string{"target": s.Opts.Targets, "exclude": s.Opts.Excludes} { // of which only one is given
+	for flag, addresses := range map[string][]string{"target": s.Opts.Targets, "exclude": s.Opts.Excludes} { // only one of them is given
 		for _, a := range addresses {
 			if sel, err := planner.ParseSelector(a, pipeline.Names()); err == nil {
 				left(flag, a, sel.Target)
@@ -85,7 +85,7 @@ func (s *Session) passOver() diag.Diagnostics {
 	return diag.Diagnostics{diag.Warningf("Target was removed already", "The last apply was interrupted, and these targets were removed by it or by an earlier one. They are ignored:\n\n%s", strings.Join(gone, "\n"))}
 }
 
-// change puts what the flags say of single nodes into an observation.
+// change applies the flags for single nodes to an observation.
 func (s *Session) change(v *topology.Fleet) error {
 	var diags diag.Diagnostics
 	nodes, cas := s.Opts.replaced()
@@ -115,5 +115,5 @@ func (o Options) fits() error {
 	return nil
 }
 
-// GenerateFlag has plan write the blocks of clusters that import blocks refer to.
+// GenerateFlag makes plan write the blocks of clusters that import blocks refer to.
 const GenerateFlag = "generate-config-out"

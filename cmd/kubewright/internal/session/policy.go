@@ -18,9 +18,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// OverrideFlag adds the flag that goes on against a policy.
+// OverrideFlag adds the flag that continues against a policy.
 func (o *Options) OverrideFlag(f *pflag.FlagSet) {
-	f.StringArrayVar(&o.overridden, "override-policy", nil, "go on against the policy with this `name`; the plan shows it (repeatable)")
+	f.StringArrayVar(&o.overridden, "override-policy", nil, "proceed despite the policy with this `name`; the plan shows it (repeatable)")
 }
 
 // overrides returns the names given with -override-policy.
@@ -30,7 +30,7 @@ func (o *Options) overrides() []string {
 	return slices.Compact(out)
 }
 
-// unknownPolicies returns the names given with -override-policy that no policy has.
+// unknownPolicies reports the names given with -override-policy that no policy has.
 func (s *Session) unknownPolicies() diag.Diagnostics {
 	var names []string
 	for _, p := range s.Config.Policies {
@@ -45,8 +45,7 @@ func (s *Session) unknownPolicies() diag.Diagnostics {
 	return diags
 }
 
-// idlePatterns warns of patterns of protected that nothing matches: what they were to
-// protect is not protected.
+// idlePatterns warns about patterns of protected that match nothing: they protect nothing.
 func (s *Session) idlePatterns() diag.Diagnostics {
 	var diags diag.Diagnostics
 	known := s.addresses().known()
@@ -61,23 +60,23 @@ func (s *Session) idlePatterns() diag.Diagnostics {
 	return diags
 }
 
-// Judge asks the policies of a configuration about a plan.
+// Judge evaluates the policies of a configuration for a plan.
 type Judge struct {
 	config   *config.Config
 	recorded *state.State
 	// approved reports whether the plan is approved by its digest, or by having been saved.
 	approved bool
 	now      func() time.Time
-	// folder is the configuration's, which has the files of approvals.
+	// folder is the configuration's folder, which has the approval files.
 	folder string
 }
 
-// Judge returns what evaluates the policies for this run.
+// Judge returns the Judge of this run.
 func (s *Session) Judge() Judge {
 	return Judge{s.Config, s.Recorded, s.Approved, s.Now, s.Folder()}
 }
 
-// evaluate asks the policies about a plan that was just made.
+// evaluate asks the policies about a new plan.
 func (j Judge) evaluate(p *planner.Plan) error {
 	if len(j.config.Policies) == 0 {
 		return nil
@@ -103,11 +102,11 @@ func (j Judge) input(policies []config.Policy, p *planner.Plan) policy.Input {
 	}
 }
 
-// maxApprovals bounds in bytes what is read of a file of approvals.
+// maxApprovals limits, in bytes, how much is read of an approval file.
 const maxApprovals = 1 << 20
 
-// approvals reads a file of approvals. One that is not there has none. It is no part of
-// the configuration's digest: to approve a plan does not make it another one.
+// approvals reads an approval file. A missing file has no approvals. The file is not part of
+// the configuration's digest: approving a plan must not change its digest.
 func (j Judge) approvals(file string) ([]policy.Approval, error) {
 	b, err := safefile.ReadBelow(j.folder, file, maxApprovals)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,14 +118,13 @@ func (j Judge) approvals(file string) ([]policy.Approval, error) {
 	return policy.ParseApprovals(string(b))
 }
 
-// Changing returns the policies that may change their verdict while a plan is carried out.
+// Changing returns the policies whose verdict may change while a plan is carried out.
 func (j Judge) Changing() []config.Policy {
 	return slices.DeleteFunc(slices.Clone(j.config.Policies), func(p config.Policy) bool { return !policy.MayChange(p) })
 }
 
-// Recheck returns what policies have against going on with a plan now, by the files of
-// approvals as they are now. One that cannot be read any more approves nothing, and the
-// finding says why.
+// Recheck returns the policy findings against continuing a plan now, with the current approval
+// files. A file that can no longer be read approves nothing, and the finding says why.
 func (j Judge) Recheck(policies []config.Policy, plan *planner.Plan) []planner.PolicyFinding {
 	in := j.input(policies, plan)
 	var unread []planner.PolicyFinding

@@ -13,13 +13,13 @@ import (
 
 const NotVerified = "Saved plan was not verified"
 
-// authenticate refuses a saved plan that the state's key does not authenticate, as soon as
-// the state was read and before any host is contacted.
+// authenticate refuses a saved plan that the state's key does not authenticate, as soon as the
+// state is read and before any host is contacted.
 //
-// The key is made by the first apply, and a plan writes no state: a plan of a cluster that
-// has none cannot be authenticated. Such a file counts only where its plan is approved on
-// the command line or at the prompt (approvable), and where the state has no key yet or
-// says that its first run has begun this very plan.
+// The first apply makes the key, and a plan writes no state: a plan for a cluster without a
+// state cannot be authenticated. Such a file counts only if its plan is approved on the command
+// line or at the prompt (approvable), and if the state has no key yet or records that its first
+// run began this very plan.
 func (s *Session) authenticate() error {
 	f := s.Opts.Saved
 	if f == nil {
@@ -34,7 +34,7 @@ func (s *Session) authenticate() error {
 		s.SavedDigest = planfile.Digest(f.Plan)[:planfile.ShortDigest]
 		return nil
 	}
-	if err := CheckOrigin(s.Recorded, f.Plan, s.Unauthenticated); err != nil { // which says more of an honest mistake
+	if err := CheckOrigin(s.Recorded, f.Plan, s.Unauthenticated); err != nil { // it says more about an honest mistake
 		return err
 	}
 	file := state.ShellWord(s.SavedPlan)
@@ -49,7 +49,7 @@ func (s *Session) authenticate() error {
 		file, s.Store.Place(), why, file)})
 }
 
-// LastingKey returns the key of the state as it is kept; zero before an apply has written one.
+// LastingKey returns the stored key of the state; zero before an apply has written one.
 func (s *Session) LastingKey() state.Key {
 	if s.firstKey != "" {
 		return state.Key{}
@@ -57,8 +57,8 @@ func (s *Session) LastingKey() state.Key {
 	return s.Key()
 }
 
-// hasBegun reports whether the state knows a run that has begun the plan of a file, which
-// was made before there was a state.
+// hasBegun reports whether the state has a run that began the plan of a file made before there
+// was a state.
 func hasBegun(recorded *state.State, f *planfile.File) bool {
 	last, _ := LastApply(recorded, f.Plan)
 	return last != nil && f.Plan.Serial == 0
@@ -69,8 +69,8 @@ func StalePlan(format string, args ...any) error {
 	return console.Failure(diag.Diagnostics{diag.Errorf(console.PlanIsStale, format+" Nothing was changed. Plan again, and have that plan reviewed.", args...)})
 }
 
-// CheckOrigin refuses a saved plan of another version of this program, or of another state
-// than the recorded one.
+// CheckOrigin refuses a saved plan of another version of this program, or of another state than
+// the recorded one.
 func CheckOrigin(recorded *state.State, p *planner.Plan, unauthenticated bool) error {
 	lineage := ""
 	if recorded != nil {
@@ -80,7 +80,7 @@ func CheckOrigin(recorded *state.State, p *planner.Plan, unauthenticated bool) e
 	switch {
 	case p.ToolVersion != console.Version:
 		return StalePlan("It was made by kubewright %s, and this is %s.", p.ToolVersion, console.Version)
-	case p.Lineage != lineage && (last == nil || !unauthenticated): // one that was made before there was a state knows no lineage
+	case p.Lineage != lineage && (last == nil || !unauthenticated): // a plan made before there was a state has no lineage
 		return StalePlan("It was made for the state of lineage %s, and this one's is %s.", orNone(p.Lineage), orNone(lineage))
 	}
 	return nil
@@ -93,9 +93,9 @@ func orNone(s string) string {
 	return s
 }
 
-// LastApply returns the last apply of a saved plan, and the last one of another plan behind
-// it; nil when there is none. A plan is known by its digest and by the state that it was
-// made for: who has one recreated later may want the same once more.
+// LastApply returns the last apply of a saved plan, and the last apply of another plan after
+// it; nil if there is none. A plan is identified by its digest and the state that it was made
+// for: a user who recreates a cluster may want the same plan again.
 func LastApply(recorded *state.State, p *planner.Plan) (last, since *state.Apply) {
 	if recorded == nil {
 		return nil, nil

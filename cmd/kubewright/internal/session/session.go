@@ -44,24 +44,24 @@ type Options struct {
 	ChangeOptions
 	// AllowUnreachable continues without hosts that could not be observed.
 	AllowUnreachable bool
-	// AllowOlderState goes on with a state that lacks runs which its hosts have seen.
+	// AllowOlderState continues with a state that lacks runs its hosts have seen.
 	AllowOlderState bool
 	JSON            bool
-	// JSONInto is the file that JSON lines go to as well.
+	// JSONInto is the file that JSON lines also go to.
 	JSONInto string
 	Input    bool
-	// overridden are the names of policies to go on against.
+	// overridden are the names of policies to continue against.
 	overridden []string
-	// OnError says what a failed step means for others.
+	// OnError says what a failed step means for other steps.
 	OnError OnError
-	// Saved is the plan in a file that is to be carried out; nil without one.
+	// Saved is the plan from a file to carry out; nil without one.
 	Saved *planfile.File
-	// BeforeLoad is called before the configuration is read, to write a part of it; nil for
-	// nothing.
+	// BeforeLoad, if not nil, is called before the configuration is read, to write a part of
+	// it.
 	BeforeLoad func(context.Context, *Session) error
 }
 
-// restricted reports whether what is planned is a part of everything.
+// restricted reports whether only a part of everything is planned.
 func (o *Options) restricted() bool { return len(o.Targets)+len(o.Excludes)+len(o.SkipPhases) > 0 }
 
 // Session is one run over one configuration folder and its state.
@@ -70,65 +70,65 @@ type Session struct {
 	Opts   Options
 	Store  *statefile.Store
 	Config *config.Config
-	// Recorded is nil when there is no state yet.
+	// Recorded is nil if there is no state yet.
 	Recorded *state.State
-	// Moved are the renamings that recorded has behind it and the file not.
+	// Moved are the renamings that Recorded already has and the state file has not.
 	Moved []state.Moved
-	// firstKey is the key of a state that has none yet; an apply writes it, and any other
-	// run makes another one. That what is there equals a secret is seen by it, and no
-	// plan has its fingerprints: a plan is the same in each run.
+	// firstKey is the key of a state that has none yet: an apply writes it, and every other run
+	// makes a new one. Observed values are compared with secrets by it, but its fingerprints
+	// are left out of the plan: a plan is the same in each run.
 	firstKey string
-	// departed are the targets that an address of the command line may refer to although neither
-	// configuration nor state have them any more: this run may take them out, or those that
-	// it goes on from have.
+	// departed are the targets that an address of the command line may refer to although they
+	// are gone from configuration and state: removed by this run, or by the runs that it
+	// resumes.
 	departed []state.Target
-	// Leftover reports whether the journal holds what the state file has not got yet.
+	// Leftover reports whether the journal holds entries that the state file lacks.
 	Leftover bool
 	Hosts    *hosts.Hosts
 	Observed *topology.Fleet
 	Result   topology.Result
-	// warnings are those that were shown of the configuration and of the plan, which keeps
-	// them. What was said of this run alone, such as of its lock, is not among them.
+	// warnings are those shown about the configuration and the plan, which the plan keeps.
+	// Warnings about this run alone, such as about its lock, are not among them.
 	warnings []diag.JSON
-	// Typed is what has to be typed to approve; empty stands for yes.
+	// Typed is what the user has to type to approve; empty stands for yes.
 	Typed string
-	// Sending is the folder that this command sends files from; empty stands for
-	// the configuration's artifacts.
+	// Sending is the folder that this command sends files from; empty stands for the
+	// configuration's artifacts.
 	Sending string
-	// Command is how this command is run again, where that is neither apply nor destroy.
+	// Command is the command line to repeat, if it is neither apply nor destroy.
 	Command string
-	// Restores is the snapshot that etcd is rebuilt from, in a restore.
+	// Restores is the snapshot that a restore rebuilds etcd from.
 	Restores maintenance.EtcdRestore
-	// Leaseless leaves the clusters' leases alone: they are in the etcd that is made
-	// again. Hosts accept one run all the same.
+	// Leaseless skips the clusters' leases: they are in the etcd that is rebuilt. Hosts still
+	// accept only one run.
 	Leaseless bool
-	// Resumed is the apply that this one goes on from, of a saved plan that was begun
-	// before; nil otherwise.
+	// Resumed is the apply that this one resumes, of a saved plan that was begun before; nil
+	// otherwise.
 	Resumed *state.Apply
-	// Unauthenticated reports whether nothing authenticates the saved plan: it was made before
+	// Unauthenticated reports whether the saved plan is unauthenticated: it was made before
 	// there was a state. See authenticate.
 	Unauthenticated bool
-	// Approved reports whether this very plan is approved: by its digest, or by
-	// having saved it.
+	// Approved reports whether this very plan is approved: by its digest, or by having been
+	// saved.
 	Approved bool
 	// Planner makes the plan of this command; nil stands for pipeline.Plan.
 	Planner PlanFunc
-	// RunID names the run of a command that writes, which holds the lock; ended is
-	// the run that held the lock before and ended without giving it back.
+	// RunID names the run of a command that writes, which holds the lock; Ended is the run that
+	// held the lock before and ended without releasing it.
 	RunID string
 	Ended statefile.LockInfo
-	// Buried reports whether what that run left in the clusters was given back.
+	// Buried reports whether the claims that the ended run left in the clusters are released.
 	Buried bool
-	// answers are those of whoever was asked for variables.
+	// answers are the user's answers for variables.
 	answers map[string]state.Secret
 }
 
 // PlanFunc makes a plan of what was observed.
 type PlanFunc func(*topology.Fleet, planner.Plan, planner.Options) (topology.Result, diag.Diagnostics)
 
-// Open loads configuration and state: the first of the verbs. A command that is
-// going to write names its operation; no other run writes until Close, so that
-// the state which it plans with is the one that it changes.
+// Open loads configuration and state: the first of the verbs. A command that is going to write
+// names its operation; no other run writes until Close, so that the state in the plan is the
+// one that changes.
 func Open(ctx context.Context, a *workspace.Workspace, opts Options, operation string) (*Session, error) {
 	if opts.JSON {
 		a.Lines = jsonlines.New(a.Stdout, a.Now)
@@ -159,7 +159,7 @@ func Open(ctx context.Context, a *workspace.Workspace, opts Options, operation s
 	return s, nil
 }
 
-// HostOptions returns what the hosts of a run are reached with.
+// HostOptions returns the options by which a run reaches hosts.
 func HostOptions(a *workspace.Workspace, passphrase func(string) ([]byte, error), accepted ...string) hosts.Options {
 	return hosts.Options{
 		Folder: a.Folder(), SimFile: filepath.Join(filepath.Dir(a.Paths().State), workspace.SimFile), OpenSim: a.OpenWorld,
@@ -181,8 +181,8 @@ func (s *Session) recall(ctx context.Context) error {
 		s.firstKey = NewFingerprintKey()
 	}
 	if s.Recorded != nil && s.firstKey != "" {
-		// An apply that was killed in the first run leaves a journal alone, and
-		// nothing in it has a fingerprint.
+		// An apply that was killed in the first run leaves only a journal, which has no
+		// fingerprints.
 		s.Recorded.FingerprintKey = s.firstKey
 	}
 	if err := s.authenticate(); err != nil {
@@ -198,14 +198,14 @@ func (s *Session) recall(ctx context.Context) error {
 	if s.Hosts, err = hosts.Open(s.Config, s.Recorded, HostOptions(s.Workspace, Passphrase(ctx, s.Workspace, s.Opts), s.Opts.Accept...)); err != nil {
 		return err
 	}
-	var diags diag.Diagnostics // said when it is planned
+	var diags diag.Diagnostics // reported when planning
 	nodes, rotate := s.Opts.replaced()
 	s.Hosts.Replace, s.Hosts.Rotate = s.addresses().nodes(topology.ReplaceFlag, nodes, &diags), rotate
 	return err
 }
 
-// rename gives what is recorded the names that moved blocks say it has by now.
-// The state file learns them with the apply.
+// rename applies moved blocks to the recorded state. The apply writes the new names to the
+// state file.
 func (s *Session) rename() error {
 	moves, diags := ownership.Moves(s.Config, s.Recorded)
 	if err := s.report(diags); err != nil || len(moves) == 0 {
@@ -219,8 +219,8 @@ func (s *Session) rename() error {
 	return nil
 }
 
-// LoadFolder reads the configuration; with generate it may lack blocks of clusters
-// that are imported.
+// LoadFolder reads the configuration; with generate, blocks of imported clusters may be
+// missing.
 func (s *Session) LoadFolder(ctx context.Context, generate bool) (*config.Config, diag.Diagnostics) {
 	s.Sources = s.SourceText
 	cfg, diags := hclconfig.Load(hclconfig.Options{
@@ -262,9 +262,9 @@ func (s *Session) load(ctx context.Context) error {
 	}
 	cfg, diags := s.LoadFolder(ctx, false)
 	if err := ctx.Err(); err != nil {
-		return err // asked for a variable, and interrupted
+		return err // interrupted while asking for a variable
 	}
-	diags = append(diags, s.CheckConfig(cfg, diags, !s.Opts.Destroy)...) // what goes needs no artifacts, which may be gone themselves
+	diags = append(diags, s.CheckConfig(cfg, diags, !s.Opts.Destroy)...) // a destroy needs no artifacts, which may be gone
 	if err := s.report(diags); err != nil {
 		return err
 	}
@@ -272,8 +272,8 @@ func (s *Session) load(ctx context.Context) error {
 	return nil
 }
 
-// Variables returns the variables of the command line; files are named from the
-// folder of -chdir, as the state is.
+// Variables returns the variables of the command line; file names are relative to the folder of
+// -chdir, like the state's.
 func Variables(a *workspace.Workspace, o Options) []hclconfig.VarArg {
 	out := slices.Clone(o.Vars)
 	for i, v := range out {
@@ -310,8 +310,8 @@ func (s *Session) Hold(ctx context.Context, operation string) error {
 	return s.RememberPlace(s.Place)
 }
 
-// Plan observes everything and plans: nothing is written anywhere. Warnings are
-// printed, and kept with the plan.
+// Plan observes everything and plans without writing anything. It prints warnings and keeps
+// them with the plan.
 func (s *Session) Plan(ctx context.Context) error {
 	make := s.Planner
 	if make == nil {
@@ -328,8 +328,8 @@ func (s *Session) Plan(ctx context.Context) error {
 	return nil
 }
 
-// report is failed for findings about the configuration or the plan, whose warnings the
-// plan keeps as they were shown: without secrets.
+// report prints findings about the configuration or the plan and fails if there are errors. The
+// plan keeps the warnings as they are shown: without secrets.
 func (s *Session) report(diags diag.Diagnostics) error {
 	if err := s.Report(diags); err != nil {
 		return err
@@ -338,13 +338,13 @@ func (s *Session) report(diags diag.Diagnostics) error {
 	return nil
 }
 
-// Replan plans what the configuration asks for, once more.
+// Replan plans once more what the configuration asks for.
 func (s *Session) Replan(ctx context.Context) (diag.Diagnostics, error) {
 	return s.planBy(ctx, pipeline.Plan)
 }
 
-// planBy is plan that returns its findings, for who has printed them before. With errors
-// among the diagnostics there is no new plan.
+// planBy plans like Plan but returns the findings, for callers that have printed them before.
+// If there are errors among them, there is no new plan.
 func (s *Session) planBy(ctx context.Context, make PlanFunc) (diag.Diagnostics, error) {
 	options, err := s.plannerOptions()
 	if err != nil {
@@ -352,7 +352,7 @@ func (s *Session) planBy(ctx context.Context, make PlanFunc) (diag.Diagnostics, 
 	}
 	v := s.Observe(ctx)
 	if err := ctx.Err(); err != nil {
-		return nil, err // what was not seen then says nothing
+		return nil, err // an incomplete observation proves nothing
 	}
 	v.Destroy, v.AllowUnreachable, v.AllowOlderState = s.Opts.Destroy, s.Opts.AllowUnreachable, s.Opts.AllowOlderState
 	v.Moved = s.Moved
@@ -375,8 +375,8 @@ func (s *Session) planBy(ctx context.Context, make PlanFunc) (diag.Diagnostics, 
 	return diags, s.Judge().evaluate(result.Plan)
 }
 
-// takeOver lets a view know the clusters of import blocks as recorded. The state
-// file learns them with the apply.
+// takeOver makes a fleet treat the clusters of import blocks as recorded. The apply writes them
+// to the state file.
 func (s *Session) takeOver(v *topology.Fleet) (diag.Diagnostics, error) {
 	learned, diags := record.Imports(v)
 	if diags.HasErrors() || learned.IsZero() {
@@ -390,7 +390,7 @@ func (s *Session) takeOver(v *topology.Fleet) (diag.Diagnostics, error) {
 	return nil, nil
 }
 
-// Observe observes every host, and shows meanwhile which have not answered yet.
+// Observe observes every host, and shows which have not answered yet.
 func (s *Session) Observe(ctx context.Context) *topology.Fleet {
 	if s.Lines != nil || s.QuietStdout {
 		return logLooked(s, s.Hosts.Observe(ctx, s.Config, s.Recorded))
@@ -405,7 +405,7 @@ func (s *Session) Observe(ctx context.Context) *topology.Fleet {
 	return logLooked(s, s.Hosts.Observe(ctx, s.Config, s.Recorded))
 }
 
-// Header returns what a plan of this run says besides its changes and steps.
+// Header returns the parts of a plan of this run other than changes and steps.
 func (s *Session) Header() planner.Plan {
 	p := planner.Plan{FormatVersion: 1, ToolVersion: console.Version, ConfigDigest: s.ConfigDigest(), Outputs: s.Outputs(), Command: s.Command, OverriddenPolicies: s.Opts.overrides()}
 	if s.Recorded != nil {
@@ -414,9 +414,9 @@ func (s *Session) Header() planner.Plan {
 	return p
 }
 
-// Outputs returns the configuration's outputs as plan and state hold them: of a
-// sensitive one only a keyed fingerprint. A destroy of a part leaves those that there
-// are, as long as the state has anything.
+// Outputs returns the configuration's outputs as plan and state hold them: a sensitive one only
+// as a keyed fingerprint. A partial destroy keeps the recorded outputs as long as the state has
+// anything.
 func (s *Session) Outputs() map[string]state.Value {
 	out := map[string]state.Value{}
 	if s.Opts.Destroy {
@@ -463,8 +463,8 @@ func (s *Session) ConfigDigest() string {
 	return FirstConfigDigest(s.Config)
 }
 
-// FirstConfigDigest is configDigest before there is a state. A digest without a key that
-// lasts would tell whether a short secret was guessed: then there is none.
+// FirstConfigDigest is ConfigDigest before there is a state. It is empty if there are secrets:
+// without a lasting key, the digest would confirm a guessed short secret.
 func FirstConfigDigest(cfg *config.Config) string {
 	if cfg.Secrets.IsZero() {
 		return cfg.Digest
@@ -487,7 +487,7 @@ func (s *Session) plannerOptions() (planner.Options, error) {
 	return o, s.Report(append(diags, s.unknownPolicies()...))
 }
 
-// matchesAny reports whether an address means one of the targets.
+// matchesAny reports whether an address refers to one of the targets.
 func matchesAny(t state.Target, targets []state.Target) bool {
 	return slices.ContainsFunc(targets, func(one state.Target) bool {
 		return planner.Selector{Target: t}.Matches(state.Address{Target: one})
@@ -523,7 +523,7 @@ func KnownTargets(cfg *config.Config, recorded *state.State) []state.Target {
 	return slices.Compact(out)
 }
 
-// Close lets go of all connections and of the lock.
+// Close closes all connections and releases the lock.
 func (s *Session) Close() {
 	if s.Hosts != nil {
 		s.Hosts.Close()
@@ -533,7 +533,7 @@ func (s *Session) Close() {
 	}
 }
 
-// EnsureState returns the recorded state, or a new one with a lineage of its own.
+// EnsureState returns the recorded state, or a new one with its own lineage.
 func (s *Session) EnsureState() *state.State {
 	if s.Recorded == nil {
 		id := s.NewID()
@@ -546,7 +546,7 @@ func (s *Session) EnsureState() *state.State {
 	return s.Recorded
 }
 
-// NodeNames returns the names of the nodes of a state; there may be none.
+// NodeNames returns the node names in a state, which may be nil.
 func NodeNames(recorded *state.State) map[state.Target]string {
 	if recorded == nil {
 		return nil

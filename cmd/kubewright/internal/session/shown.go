@@ -10,9 +10,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// flagsToRepeat are NAME=VALUE of the flags that no plan holds, and without which
-// the same command would read something else. The value of a variable may be a
-// secret: its name has to do.
+// flagsToRepeat are NAME=VALUE of the flags that a plan does not hold, and without which the
+// same command would read something else. The value of a variable may be a secret: only its
+// name is given.
 func flagsToRepeat(a *workspace.Workspace, o Options) []string {
 	var out []string
 	if a.Chdir != "" {
@@ -38,14 +38,14 @@ func flagsToRepeat(a *workspace.Workspace, o Options) []string {
 // Show prints the plan.
 func (s *Session) Show() error { return s.Screen().Plan(s.Result.Plan, s.PlanView()) }
 
-// PlanView returns how a plan is shown: beside what the state knows.
+// PlanView returns the options for showing a plan, with the recorded values.
 func (s *Session) PlanView() ui.Options {
 	o := s.Options()
 	o.Recorded, o.Parallelism = ui.Recorded{Outputs: PriorOutputs(s.Recorded), Durations: Durations(s.Recorded)}, s.Opts.Parallelism
 	return o
 }
 
-// Durations returns those that the state holds.
+// Durations returns the durations in the state.
 func Durations(recorded *state.State) map[string]float64 {
 	if recorded == nil {
 		return nil
@@ -53,7 +53,7 @@ func Durations(recorded *state.State) map[string]float64 {
 	return recorded.Durations
 }
 
-// PriorOutputs returns those that the state holds.
+// PriorOutputs returns the outputs in the state.
 func PriorOutputs(recorded *state.State) map[string]state.Value {
 	if recorded == nil {
 		return nil
@@ -61,7 +61,7 @@ func PriorOutputs(recorded *state.State) map[string]state.Value {
 	return recorded.Outputs
 }
 
-// OutputsChange reports whether the plan's outputs are not those of the state.
+// OutputsChange reports whether the plan's outputs differ from the state's.
 func (s *Session) OutputsChange() bool {
 	return !maps.EqualFunc(PriorOutputs(s.Recorded), s.Result.Plan.Outputs, state.Value.Equal)
 }

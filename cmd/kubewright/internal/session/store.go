@@ -13,8 +13,8 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// writable refuses to begin what writes the state while its file is read-only: who made
-// it so does not want it replaced, which needs nothing but the folder.
+// writable refuses a command that writes the state if its file is read-only: the user who made
+// it so does not want it replaced, and replacing needs only write permission on the folder.
 func (s *Session) writable(operation string) error {
 	info, err := os.Stat(s.Store.State)
 	if err != nil || !s.Store.Local() || operation == PullOperation || info.Mode().Perm()&0o200 != 0 {
@@ -24,9 +24,8 @@ func (s *Session) writable(operation string) error {
 		"To have kubewright write it again:\n\n  chmod u+w %s", s.Store.Place(), info.Mode().Perm(), state.ShellWord(s.Store.Place()))})
 }
 
-// overtaken warns of a run that was interrupted here and after which another one
-// has written the state, or the state is gone. A command that writes moves its journal
-// out of the way.
+// overtaken warns about a run that was interrupted here and after which another run wrote the
+// state, or the state disappeared. A command that writes moves the journal of that run aside.
 func (s *Session) overtaken(loaded statefile.Loaded) error {
 	entries := loaded.Overtaken
 	if len(entries) == 0 {
@@ -48,7 +47,7 @@ func (s *Session) overtaken(loaded statefile.Loaded) error {
 	}
 	why := "was written by another run since then"
 	if loaded.State == nil {
-		why = "is gone, and the journal alone is a part of it. Whoever puts that state back puts the journal back as well"
+		why = "is gone, and the journal alone is a part of it. If you restore that state, restore the journal as well"
 	}
 	s.Print(diag.Diagnostics{diag.Warningf("Journal is obsolete", "The journal of run %s, which was interrupted here at %s, is not used: "+
 		"the state at %s %s. What that run did is found on the hosts. %s",
@@ -56,7 +55,7 @@ func (s *Session) overtaken(loaded statefile.Loaded) error {
 	return nil
 }
 
-// Present says what this folder has of a state; empty when it has nothing.
+// Present says which parts of a state this folder has; empty if it has none.
 func (s *Session) Present(loaded statefile.Loaded) string {
 	switch st := loaded.State; {
 	case st != nil && st.Serial > 0:
@@ -69,10 +68,10 @@ func (s *Session) Present(loaded statefile.Loaded) string {
 	return ""
 }
 
-// unlockTime bounds giving a lock back.
+// unlockTime limits how long releasing a lock may take.
 const unlockTime = 15 * time.Second
 
-// unlock gives the state's lock back.
+// unlock releases the state's lock.
 func (s *Session) unlock() {
 	ctx, cancel := context.WithTimeout(context.Background(), unlockTime)
 	defer cancel()
@@ -86,9 +85,8 @@ func (s *Session) unlock() {
 	}
 }
 
-// OpenState holds the state's lock for a command that has to do with the state alone:
-// no host is observed, and of the configuration only the encryption is read. The
-// caller closes the session.
+// OpenState holds the state's lock for a command that works on the state alone: it observes no
+// host and reads only the encryption block of the configuration. The caller closes the session.
 func OpenState(ctx context.Context, a *workspace.Workspace, o Options, operation string) (*Session, error) {
 	if err := a.Report(a.Settings().Wrong); err != nil {
 		return nil, err
@@ -114,7 +112,7 @@ func OpenState(ctx context.Context, a *workspace.Workspace, o Options, operation
 	return s, nil
 }
 
-// RequireState refuses to go on without a state.
+// RequireState refuses to continue without a state.
 func (s *Session) RequireState() error {
 	if s.Recorded == nil {
 		return workspace.NoState(s.Store.Place())
@@ -122,7 +120,7 @@ func (s *Session) RequireState() error {
 	return nil
 }
 
-// Rewrite writes what the state has learned. The one before is kept as a backup.
+// Rewrite writes what the state has learned. The previous state is kept as a backup.
 func (s *Session) Rewrite(ctx context.Context, learned state.Learned) error {
 	st, err := statefile.Fold(s.Recorded, []state.Entry{{Kind: state.EntryDone, Learned: learned}})
 	if err != nil {
@@ -132,7 +130,7 @@ func (s *Session) Rewrite(ctx context.Context, learned state.Learned) error {
 	return s.Save(ctx, st)
 }
 
-// Save writes a state and empties the journal, which is in it.
+// Save writes a state and empties the journal, which the state includes.
 func (s *Session) Save(ctx context.Context, st *state.State) error {
 	journal, err := s.Store.OpenJournal()
 	if err != nil {
@@ -142,5 +140,5 @@ func (s *Session) Save(ctx context.Context, st *state.State) error {
 	return s.Store.Save(context.WithoutCancel(ctx), st, journal)
 }
 
-// PullOperation holds the lock, and writes nothing.
+// PullOperation holds the lock and writes nothing.
 const PullOperation = "state pull"

@@ -11,9 +11,8 @@ import (
 	"github.com/kubewright/kubewright/planner/pipeline"
 )
 
-// CheckConfig returns what does not fit in a configuration as far as it could be read, whatever
-// else is wrong with it: patches, configurations of components, and artifacts where
-// they are needed.
+// CheckConfig returns what does not fit in a configuration, as far as it could be read and
+// whatever else is wrong with it: patches, component configurations, and artifacts if needed.
 func (a *Workspace) CheckConfig(cfg *config.Config, wrong diag.Diagnostics, needed bool) diag.Diagnostics {
 	if cfg == nil {
 		return nil
@@ -25,8 +24,8 @@ func (a *Workspace) CheckConfig(cfg *config.Config, wrong diag.Diagnostics, need
 	return diags
 }
 
-// readArtifacts reads the folders of artifacts that clusters name. Clusters
-// that name the same folder share what was read.
+// readArtifacts reads the artifact folders that clusters name. Clusters that name the same
+// folder share its content.
 func (a *Workspace) readArtifacts(cfg *config.Config) diag.Diagnostics {
 	var diags diag.Diagnostics
 	read := map[string]*config.Catalog{}
@@ -49,7 +48,7 @@ func (a *Workspace) readArtifacts(cfg *config.Config) diag.Diagnostics {
 	return diags
 }
 
-// checkArtifacts refuses artifacts that do not go with the rest of a cluster's configuration.
+// checkArtifacts refuses artifacts that do not match the rest of a cluster's configuration.
 func checkArtifacts(c *config.Cluster) diag.Diagnostics {
 	var diags diag.Diagnostics
 	catalog, at := c.Install.Catalog, c.Origins["install.artifacts"]
@@ -64,8 +63,8 @@ func checkArtifacts(c *config.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// cacheFile returns a file of ours in the operator's cache folder, as the XDG base
-// directory specification has it; empty when there is none.
+// cacheFile returns a kubewright file in the operator's cache folder (XDG base directory
+// specification); empty if there is no such folder.
 func (a *Workspace) cacheFile(name string) string {
 	if dir := a.Getenv("XDG_CACHE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "kubewright", name)
@@ -76,7 +75,8 @@ func (a *Workspace) cacheFile(name string) string {
 	return ""
 }
 
-// ArtifactsFolder returns a cluster's folder; a relative one begins at the configuration.
+// ArtifactsFolder returns a cluster's artifact folder; a relative path begins at the
+// configuration.
 func (a *Workspace) ArtifactsFolder(c *config.Cluster) string {
 	if filepath.IsAbs(c.Install.Artifacts) {
 		return c.Install.Artifacts

@@ -25,32 +25,32 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// Place is a backend as the folder remembers it: what the last command here kept
-// the state in. It holds no secret.
+// Place is a backend as the folder remembers it: where the last command here kept the state. It
+// holds no secret.
 type Place struct {
 	Type string `json:"type"`
-	// Place is the backend's String; two backends with one place are the same.
+	// Place is the backend's String; two backends with the same place are the same.
 	Place    string            `json:"place"`
 	Settings map[string]string `json:"settings,omitempty"`
 	// Backend is nil for the file beside the configuration.
 	Backend backend.Backend `json:"-"`
 }
 
-// LocalType is the type of the file, which has no block.
+// LocalType is the type of the local file, which has no block.
 const LocalType = "local"
 
 func (u *Place) String() string { return fmt.Sprintf("%s (backend %q)", u.Place, u.Type) }
 
-// usedPath returns where a folder remembers its backend.
+// usedPath returns the file in which a folder remembers its backend.
 func (a *Workspace) usedPath() string { return filepath.Join(filepath.Dir(a.Paths().State), usedName) }
 
 const usedName = ".kubewright/backend.json"
 
-// maxUsed bounds in bytes what is read of it.
+// maxUsed limits, in bytes, how much is read of that file.
 const maxUsed = 1 << 20
 
-// LastPlace returns what the folder remembers; nil when there was never another place
-// than the file.
+// LastPlace returns the place that the folder remembers; nil if the state was only ever in the
+// local file.
 func (a *Workspace) LastPlace() (*Place, error) {
 	b, err := safefile.Read(a.usedPath(), maxUsed)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -66,8 +66,8 @@ func (a *Workspace) LastPlace() (*Place, error) {
 	return u, nil
 }
 
-// RememberPlace keeps where the state is. Of the file beside the configuration
-// nothing is kept: it is what is meant when nothing is.
+// RememberPlace remembers where the state is. For the file beside the configuration it
+// remembers nothing: that file is the default.
 func (a *Workspace) RememberPlace(u *Place) error {
 	path := a.usedPath()
 	if u.Type == LocalType {
@@ -97,7 +97,7 @@ func (a *Workspace) RememberPlace(u *Place) error {
 	return nil
 }
 
-// ConfiguredPlace returns the backend of a block; nil stands for the file.
+// ConfiguredPlace returns the backend of a block; nil stands for the local file.
 func (a *Workspace) ConfiguredPlace(b *config.Backend) (*Place, error) {
 	if b == nil {
 		if len(a.BackendConfig) > 0 {
@@ -134,8 +134,8 @@ func (a *Workspace) ConfiguredPlace(b *config.Backend) (*Place, error) {
 	return u, nil
 }
 
-// confined makes the backend of complete settings. Nothing is contacted. It fails where
-// credentials from elsewhere would go to a server that the settings alone name.
+// confined makes the backend of complete settings without contacting anything. It fails if
+// credentials from another source would go to a server that only the settings name.
 func (a *Workspace) confined(b *config.Backend) (backend.Backend, error) {
 	place, err := a.openBackend(b)
 	if err != nil {
@@ -156,7 +156,7 @@ func (a *Workspace) confined(b *config.Backend) (backend.Backend, error) {
 	return place, nil
 }
 
-// openBackend makes the backend of complete settings. Nothing is contacted.
+// openBackend makes the backend of complete settings without contacting anything.
 func (a *Workspace) openBackend(b *config.Backend) (backend.Backend, error) {
 	settings := backend.Settings(b.Settings)
 	switch b.Type {
@@ -172,8 +172,7 @@ func (a *Workspace) openBackend(b *config.Backend) (backend.Backend, error) {
 	panic("internal error: there is no backend " + b.Type)
 }
 
-// note shows what is to be known of the place of the state, which is no result of the
-// command: it goes to stderr.
+// note prints a backend's note on stderr, since it is not a result of the command.
 func note(c *console.Console, n backend.Note) {
 	list := diag.Diagnostics{diag.Warningf(n.Title, "%s", n.Text)}
 	if c.Lines != nil {
@@ -185,8 +184,8 @@ func note(c *console.Console, n backend.Note) {
 	quiet.Print(list)
 }
 
-// giver returns who has given config_path. A file of -backend-config may come with the
-// configuration, and what the folder remembers is a file of it as any other.
+// giver returns the source of config_path. A file of -backend-config may come with the
+// configuration, and the file in which the folder remembers its backend is one like any other.
 func giver(from config.Given) kubernetes.Giver {
 	switch {
 	case from.File, from.By == "":
@@ -197,8 +196,7 @@ func giver(from config.Given) kubernetes.Giver {
 	return kubernetes.Environment
 }
 
-// Reopen returns a backend that the folder remembers, with its secrets from the
-// environment.
+// Reopen returns the backend that the folder remembers, with its secrets from the environment.
 func (a *Workspace) Reopen(u *Place) (*Place, error) {
 	if u == nil || u.Type == LocalType {
 		return &Place{Type: LocalType, Place: a.Paths().State}, nil
@@ -222,9 +220,8 @@ func (a *Workspace) Reopen(u *Place) (*Place, error) {
 	return &Place{Type: u.Type, Place: u.Place, Settings: u.Settings, Backend: place}, nil
 }
 
-// BackendMoved reports whether the configuration names another place than the one that was
-// used last in this folder. A folder that remembers none used the file, if
-// there is one.
+// BackendMoved reports whether the configuration names another place than the one last used in
+// this folder. A folder that remembers none used the local file, if that exists.
 func (a *Workspace) BackendMoved(last, now *Place) bool {
 	switch {
 	case last != nil:
@@ -248,14 +245,14 @@ func (a *Workspace) BackendChanged(last, now *Place) error {
 		"To use what is at the new place, or to begin there, and leave the other as it is:\n\n  kubewright init -reconfigure", now, from)})
 }
 
-// OpenStore returns the state of this run, where the configuration keeps it.
+// OpenStore returns the state of this run, at the place that the configuration names.
 func (a *Workspace) OpenStore(b *config.Backend) (*statefile.Store, error) {
 	now, err := a.ConfiguredPlace(b)
 	if err != nil {
 		return nil, err
 	}
 	if a.StatePath != "" {
-		return statefile.NewStore(a.Paths(), nil), nil // named: what the folder remembers is about another
+		return statefile.NewStore(a.Paths(), nil), nil // -state names it: the remembered place is another one's
 	}
 	last, err := a.LastPlace()
 	if err != nil {

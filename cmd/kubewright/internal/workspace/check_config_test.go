@@ -10,9 +10,8 @@ import (
 	"github.com/kubewright/kubewright/planner/pipeline"
 )
 
-// TestNothingIsSaidTwice: what cannot be rendered because of a mistake that has been
-// found already is not found again, nor does any wrong configuration stop the search
-// for what else does not fit.
+// TestNothingIsSaidTwice checks that a mistake is reported once, although something then cannot
+// be rendered, and that no mistake stops the search for others.
 func TestNothingIsSaidTwice(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "config", "hclconfig", "testdata", "invalid", "*.hcl"))

@@ -1,6 +1,5 @@
-// Package workspace is the folder that a command works in: its configuration, the place
-// where its state is kept, the keys that encrypt it, and the files that no command may
-// overwrite.
+// Package workspace is the folder that a command works in: its configuration, the place of its
+// state, the keys that encrypt the state, and the files that no command may overwrite.
 //
-// It contacts backends of states, and no host.
+// It contacts state backends, and no host.
 package workspace

@@ -14,11 +14,12 @@ import (
 	"github.com/kubewright/kubewright/state/encryption"
 )
 
-// IdentityVariable names files with private keys in the environment, as -age-identity does.
+// IdentityVariable is the environment variable that names files with private keys, as
+// -age-identity does.
 const IdentityVariable = "KUBEWRIGHT_AGE_IDENTITY"
 
-// Settings returns the kubewright block, read once: it says where the state is and to whom it
-// is encrypted, for commands that load nothing else of the configuration.
+// Settings returns the kubewright block, read once: where the state is and to whom it is
+// encrypted, for commands that load no other part of the configuration.
 func (a *Workspace) Settings() *hclconfig.Settings {
 	if a.read == nil {
 		a.read = hclconfig.ReadSettings(hclconfig.Options{Dir: a.Folder()})
@@ -27,9 +28,9 @@ func (a *Workspace) Settings() *hclconfig.Settings {
 	return a.read
 }
 
-// Codec returns how state, journal and saved plans are read and written here: encrypted
-// as the encryption block of the configuration says. What is wrong with the
-// configuration is no reason not to read; whoever writes has loaded it before.
+// Codec returns how state, journal and saved plans are read and written here: encrypted as the
+// encryption block of the configuration says. A wrong configuration does not prevent reading; a
+// command that writes has loaded the configuration before.
 func (a *Workspace) Codec() state.Codec {
 	if a.Sealer == nil {
 		settings := a.Settings()
@@ -42,7 +43,7 @@ func (a *Workspace) Codec() state.Codec {
 	return a.Sealer
 }
 
-// NewCodec makes a codec; the block may be nil.
+// NewCodec makes a codec; block may be nil.
 func (a *Workspace) NewCodec(block *config.Encryption, migrate bool) *encryption.Codec {
 	o := encryption.Options{Identities: a.identityFiles(), Migrate: migrate}
 	if block != nil {
@@ -59,14 +60,14 @@ func (a *Workspace) NewCodec(block *config.Encryption, migrate bool) *encryption
 	}
 	c, err := encryption.New(o)
 	if err != nil {
-		// Recipients are checked where the block is read.
+		// Recipients are checked when the block is read.
 		panic("internal error: " + err.Error())
 	}
 	return c
 }
 
-// identityFiles returns the files with private keys: of the command line, then of the
-// environment.
+// identityFiles returns the files with private keys: first those of the command line, then
+// those of the environment.
 func (a *Workspace) identityFiles() []string {
 	var out []string
 	fromEnv := filepath.SplitList(a.Getenv(IdentityVariable))

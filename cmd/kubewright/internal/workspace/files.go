@@ -11,8 +11,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Named returns a file of the command line: its name begins in the folder of -chdir, as if
-// the command ran there.
+// Named resolves a file name from the command line: relative to the folder of -chdir, as if the
+// command ran there.
 func (a *Workspace) Named(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -20,8 +20,8 @@ func (a *Workspace) Named(path string) string {
 	return filepath.Join(a.Folder(), path)
 }
 
-// FromHere returns a file that the environment names, as it does for other programs: its
-// name begins where the command runs.
+// FromHere resolves a file name from the environment: relative to the folder where the command
+// runs, as other programs do.
 func (a *Workspace) FromHere(path string) string {
 	if filepath.IsAbs(path) {
 		return path

@@ -11,9 +11,9 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// OpenInto begins to write lines into a file, or a stream. Only its owner may read a
-// file: it has the plan, as a saved plan does. A stream may lead to a file of the state or
-// the configuration as well.
+// OpenInto starts writing JSON lines to a file or a stream. Only the owner may read the file:
+// like a saved plan, it holds the plan. A stream may also lead to a file of the state or the
+// configuration.
 func (a *Workspace) OpenInto(path string) error {
 	if path == "" || a.Into != nil {
 		return nil
@@ -37,7 +37,7 @@ func (a *Workspace) OpenInto(path string) error {
 	return nil
 }
 
-// lines is regular for what lines are written into, and that may be a pipe.
+// lines is regular for the target of JSON lines, which may be a pipe.
 func lines(asks, path string) error {
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == fs.ModeNamedPipe {
 		return nil

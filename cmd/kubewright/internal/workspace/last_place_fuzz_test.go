@@ -10,9 +10,9 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 )
 
-// FuzzLastUsed: whatever the file says in which a folder remembers its backend, there is a
-// place or an error that names the file or the backend; what is understood is read again
-// of what is remembered of it.
+// FuzzLastUsed checks that any content of the file in which a folder remembers its backend
+// gives a place, or an error that names the file or the backend, and that an accepted place
+// survives being remembered and read again.
 func FuzzLastUsed(f *testing.F) {
 	for _, s := range []string{
 		`{"type":"http","place":"https://gitlab.example.com/api/v4/projects/1/terraform/state/prod","settings":{"address":"https://gitlab.example.com/api/v4/projects/1/terraform/state/prod","username":"ann"}}`,
@@ -42,21 +42,21 @@ func FuzzLastUsed(f *testing.F) {
 			}
 			return
 		}
-		if u.Type != "kubernetes" { // which reads the files that it names
+		if u.Type != "kubernetes" { // that one reads the files it names
 			if opened, err := a.Reopen(u); err == nil && u.Type != LocalType && (opened.Place != u.Place || opened.Backend == nil) {
-				t.Errorf("%q is opened as %+v", b, opened)
+				t.Errorf("%q is reopened as %+v", b, opened)
 			} else if err != nil && u.Type == LocalType {
 				t.Errorf("%q: the file beside the configuration cannot be opened: %v", b, err)
 			}
 		}
 		if u.Type == LocalType {
-			return // nothing is kept of it
+			return // the folder remembers nothing for it
 		}
 		if err := a.RememberPlace(u); err != nil {
 			t.Fatal(err)
 		}
 		if again, err := a.LastPlace(); err != nil || again.Type != u.Type || again.Place != u.Place || !maps.Equal(again.Settings, u.Settings) {
-			t.Errorf("%+v is read of %q, and of what that says %+v, %v", u, b, again, err)
+			t.Errorf("%+v is read from %q, and from its remembered form %+v, %v", u, b, again, err)
 		}
 	})
 }

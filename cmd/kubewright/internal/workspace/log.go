@@ -15,14 +15,14 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// The log is asked for as Terraform's is, with TF_LOG and TF_LOG_PATH.
+// The variables turn the log on, as TF_LOG and TF_LOG_PATH do for Terraform.
 const (
 	logVariable     = "KUBEWRIGHT_LOG"
 	logPathVariable = "KUBEWRIGHT_LOG_PATH"
 )
 
-// OpenLog begins the log, if one is asked for. A value that is no level is the file
-// to write to when it looks like one; any other logs everything, and says so.
+// OpenLog opens the log, if one is asked for. A value that is no level names the log file if it
+// contains a path separator; any other value logs everything, with a warning.
 func (a *Workspace) OpenLog() (closing func(), err error) {
 	closing = func() {}
 	level, path := strings.TrimSpace(a.Getenv(logVariable)), a.Getenv(logPathVariable)
@@ -53,8 +53,8 @@ func (a *Workspace) OpenLog() (closing func(), err error) {
 	return closing, nil
 }
 
-// openLogFile goes on with a log. Only its owner may read it. Flags are not read
-// yet: which state is meant, is not known, and none gets a log.
+// openLogFile opens a log to append to. Only its owner may read it. The flags are not parsed
+// yet, so that it is unknown which state the command uses: the log may overwrite none.
 func (a *Workspace) openLogFile(path string) (*os.File, error) {
 	if err := CheckNotOurs("The log "+path, a.Named(path), a.Folder(), statefile.DirPaths(a.Folder())); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (a *Workspace) openLogFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// newBackend returns a confined backend whose requests are logged.
+// newBackend returns a confined backend that logs its requests.
 func (a *Workspace) newBackend(b *config.Backend) (backend.Backend, error) {
 	place, err := a.confined(b)
 	if err != nil {

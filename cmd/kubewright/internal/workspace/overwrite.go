@@ -15,11 +15,11 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// readSuffixes are those of the files that make a configuration.
+// readSuffixes are the suffixes of configuration files.
 var readSuffixes = []string{".hcl", ".hcl.json", ".kwvars", ".kwvars.json"}
 
-// CheckOverwrite refuses to write what a flag asks for over the configuration or the
-// state: a slip of the fingers must not cost them.
+// CheckOverwrite refuses to write the file that a flag names over the configuration or the
+// state: a typo must not cost them.
 func (a *Workspace) CheckOverwrite(flag, name string) error {
 	if name == "" {
 		return nil
@@ -28,8 +28,8 @@ func (a *Workspace) CheckOverwrite(flag, name string) error {
 	return cmp.Or(CheckRegular(asks, path), CheckNotOurs(asks, path, a.Folder(), a.Paths()), checkFolder(asks, name, path))
 }
 
-// checkFolder refuses a file that has no folder to be in. Folders are not made: a slip of the
-// fingers would put what is secret where it is not looked for.
+// checkFolder refuses a file whose folder does not exist. Folders are not created: after a
+// typo, a secret would end up where its owner does not expect it.
 func checkFolder(asks, name, path string) error {
 	if info, err := os.Stat(filepath.Dir(path)); err == nil && info.IsDir() {
 		return nil
@@ -37,7 +37,8 @@ func checkFolder(asks, name, path string) error {
 	return console.Failure(diag.Diagnostics{diag.Errorf("Folder is not there", "%s is to be written into a folder, and %s is none. Nothing was written. Make that folder first (mkdir -p), or correct the name.", asks, filepath.Dir(name))})
 }
 
-// CheckDistinct refuses to write lines over the plan that the same command saves, or carries out.
+// CheckDistinct refuses to write JSON lines over the plan that the same command saves or
+// applies.
 func (a *Workspace) CheckDistinct(lines, plan string) error {
 	if lines == "" || plan == "" || !sameFile(a.Named(lines), a.Named(plan)) {
 		return nil
@@ -45,15 +46,15 @@ func (a *Workspace) CheckDistinct(lines, plan string) error {
 	return console.Failure(diag.Diagnostics{diag.Errorf("File would be written over", "-json-into=%s names the file of the plan as well. Nothing was written. Give another name.", lines)})
 }
 
-// CheckRegular refuses what is there and is no regular file. What is written gets its name
-// when it is whole: it would take the place of a device or a pipe that others use, or of
-// a link, and not go where that leads.
+// CheckRegular refuses an existing file that is not a regular one. A file is written under
+// another name and renamed: that would replace a device or a pipe that others use, or a link
+// instead of its target.
 func CheckRegular(asks, path string) error {
 	err := safefile.Replaceable(path)
 	refused, isNone := errors.AsType[*safefile.NotRegular](err)
 	switch {
 	case err == nil:
-		return nil // what cannot be examined fails when it is written
+		return nil // a file that cannot be examined fails when it is written
 	case !isNone:
 		return console.Failure(diag.Diagnostics{diag.Errorf("File cannot be written", "%s: %s. Nothing was written.", asks, safefile.Cause(err))})
 	}
@@ -71,13 +72,14 @@ func CheckRegular(asks, path string) error {
 	return console.Failure(diag.Diagnostics{diag.Errorf("Not a file", "%s is %s. Nothing was written. %s", asks, what, instead)})
 }
 
-// CheckNotOurs is spares of what asks for a file; folder is that of the configuration. By links
-// a file has other names than its own: it is told by each of them.
+// CheckNotOurs refuses to write over a file of a configuration, of a state, or of the simulated
+// hosts; folder is the configuration's. A file may have several names through links: each of
+// them is checked.
 func CheckNotOurs(asks, path, folder string, p statefile.Paths) error {
 	clean := filepath.Clean(path)
 	for _, name := range append([]string{clean, resolved(path)}, otherNames(path, folder, filepath.Dir(p.State), p.Snapshots)...) {
 		what := belongs(name, p)
-		if what == "" { // to a state of the folder that it is in
+		if what == "" { // is it one of a state in its own folder?
 			what = belongs(name, statefile.DirPaths(filepath.Dir(name)))
 		}
 		if what == "" {
@@ -91,8 +93,8 @@ func CheckNotOurs(asks, path, folder string, p statefile.Paths) error {
 	return nil
 }
 
-// belongs says of what a file is by its name: of a configuration, or of a state; "" of
-// neither.
+// belongs says what a file belongs to by its name: a configuration, a state, the simulated
+// hosts or the snapshots; empty if to none of them.
 func belongs(name string, p statefile.Paths) string {
 	named := func(own string, behind ...string) bool {
 		for _, own := range []string{filepath.Clean(own), settled(own), resolved(own)} {
@@ -117,7 +119,7 @@ func belongs(name string, p statefile.Paths) string {
 	return ""
 }
 
-// resolved returns where a name leads to in the end, be there a file or none yet.
+// resolved returns the final target of a name, whether the file exists or not.
 func resolved(path string) string {
 	for range maxLinks {
 		path = settled(path)
@@ -133,10 +135,10 @@ func resolved(path string) string {
 	return path
 }
 
-// maxLinks is how many links lead to one another at most, as in Linux.
+// maxLinks limits how many links are followed, as Linux does.
 const maxLinks = 40
 
-// settled returns a name in the folder where its own leads to.
+// settled returns a path with the links in its folder resolved.
 func settled(path string) string {
 	dir, base := filepath.Split(path)
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -145,7 +147,7 @@ func settled(path string) string {
 	return filepath.Clean(path)
 }
 
-// sameFile reports whether two names are of one file, or would be.
+// sameFile reports whether two names refer to the same file, or would once it exists.
 func sameFile(a, b string) bool {
 	if resolved(a) == resolved(b) {
 		return true
@@ -155,14 +157,14 @@ func sameFile(a, b string) bool {
 	return err == nil && otherErr == nil && os.SameFile(x, y)
 }
 
-// otherNames returns those that a file which is there has in these folders.
+// otherNames returns the other names of an existing file in these folders.
 func otherNames(path string, folders ...string) []string {
 	if _, err := os.Stat(path); err != nil {
 		return nil
 	}
 	var out []string
 	for _, folder := range folders {
-		entries, _ := os.ReadDir(folder) // one that is not there has none
+		entries, _ := os.ReadDir(folder) // a missing folder has none
 		for _, e := range entries {
 			if name := filepath.Join(folder, e.Name()); sameFile(path, name) {
 				out = append(out, name)

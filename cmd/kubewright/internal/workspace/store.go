@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// StoreAlone returns the state for a command that needs no configuration. Where that
-// cannot be parsed, the state is where it was last.
+// StoreAlone returns the state for a command that needs no configuration. If the configuration
+// cannot be parsed, the last place of the state is used.
 func (a *Workspace) StoreAlone() (*statefile.Store, error) {
 	settings := a.Settings()
 	if err := a.Report(settings.Misplaced); err != nil {
@@ -30,7 +30,7 @@ func (a *Workspace) StoreAlone() (*statefile.Store, error) {
 	return statefile.NewStore(a.Paths(), last.Backend), nil
 }
 
-// ReadState reads the state, and says what to do when there is none.
+// ReadState reads the state; its error says what to do if there is none.
 func (a *Workspace) ReadState(ctx context.Context) (*state.State, error) {
 	store, err := a.StoreAlone()
 	if err != nil {
@@ -46,7 +46,7 @@ func (a *Workspace) ReadState(ctx context.Context) (*state.State, error) {
 	return loaded.State, nil
 }
 
-// NoState returns the error of a command that needs a state where there is none.
+// NoState returns the error for a missing state, for a command that needs one.
 func NoState(path string) error {
 	return console.Failure(diag.Diagnostics{diag.Errorf("No state", "There is none at %s: nothing was applied from here yet. "+
 		"With -chdir or -state another one is read.", path)})

@@ -10,27 +10,27 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// Workspace is the folder that a command works in: its configuration, and the place where
-// its state is kept.
+// Workspace is the folder that a command works in: its configuration, and the place of its
+// state.
 type Workspace struct {
 	*console.Console
 	// Chdir and StatePath are global options.
 	Chdir     string
 	StatePath string
-	// BackendConfig are the settings of the backend that are given with -backend-config.
+	// BackendConfig are the backend settings of -backend-config.
 	BackendConfig []string
-	// Place is where the state is kept, once that was found out.
+	// Place is where the state is kept, once determined.
 	Place *Place
-	// Identities are files with private keys, with -age-identity; Sealer encrypts and
-	// decrypts what is kept, once that was needed.
+	// Identities are the files with private keys of -age-identity; Sealer encrypts and
+	// decrypts, once needed.
 	Identities []string
 	Sealer     *encryption.Codec
-	// read is the kubewright block, once it was needed.
+	// read is the kubewright block, once needed.
 	read *hclconfig.Settings
 }
 
-// SourceText reads a file of the configuration, for excerpts, which do not show
-// the secrets that are written there.
+// SourceText reads a file of the configuration for excerpts, which do not show the secrets in
+// it.
 func (a *Workspace) SourceText(name string) []byte {
 	if !filepath.IsLocal(name) {
 		return nil

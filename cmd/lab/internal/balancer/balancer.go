@@ -1,5 +1,4 @@
-// Package balancer is a TCP balancer in front of API servers, as one would put
-// HAProxy there.
+// Package balancer is a TCP load balancer in front of API servers, in the role of HAProxy.
 package balancer
 
 import (
@@ -15,35 +14,33 @@ import (
 	"time"
 )
 
-// How the balancer finds out about its backends, as a balancer in front of API
-// servers is usually set up: a request for /readyz now and then.
+// The balancer probes its backends as load balancers in front of API servers usually do, with
+// periodic requests for /readyz.
 const (
 	probeEvery  = 500 * time.Millisecond
-	dialTimeout = 5 * time.Second // this process may be slow as well, and the next backend unready
+	dialTimeout = 5 * time.Second // this process may be slow as well, and the next backend not ready
 )
 
 // patience is how long the balancer waits for backends.
 type patience struct {
-	probe time.Duration // until a backend has answered once
-	ready time.Duration // until a backend is ready, where one has been as recently
+	probe time.Duration // for the first answer of a backend
+	ready time.Duration // for a ready backend, if one was ready that recently
 
 	// Until the connections of a backend are closed that
-	unready time.Duration // answers that it is not ready: what it has begun goes on
-	silent  time.Duration // does not answer at all: its host is gone, or stands still
+	unready time.Duration // answers that it is not ready: its open requests continue
+	silent  time.Duration // does not answer at all: its host is gone or frozen
 }
 
-// A member of etcd that is restarted makes its API server unready, for many seconds
-// on a machine that is busy, and the writes that it has taken wait for the member:
-// who cuts them loses them. An API server that starts on such a machine may be silent for
-// ten seconds.
+// A restarting etcd member makes its API server unready, for many seconds on a busy machine, and
+// writes that the API server has accepted wait for the member: closing their connections loses
+// them. On such a machine a starting API server may be silent for ten seconds.
 var usual = patience{probe: 5 * time.Second, ready: 30 * time.Second, unready: time.Minute, silent: 30 * time.Second}
 
-// A Balancer forwards TCP connections to the backends whose /readyz answers well.
-// Where none does at the moment, a connection waits for one; where none has for a while
-// (a cluster being founded), it goes to whichever backend takes it. A backend that stops
-// being ready gets no more connections; those it has are closed when patience
-// with it has ended, so that clients come back and reach another one instead of
-// waiting for a dead host.
+// A Balancer forwards TCP connections to the backends whose /readyz succeeds. If none is ready at
+// the moment, a connection waits for one; if none has been for a while (during a bootstrap), it
+// goes to any backend that accepts it. A backend that stops being ready gets no new connections;
+// its existing ones are closed when its patience has run out, so that clients reconnect to
+// another one instead of waiting for a dead host.
 type Balancer struct {
 	listener net.Listener
 	patience patience
@@ -52,7 +49,7 @@ type Balancer struct {
 	group    sync.WaitGroup
 
 	mu   sync.Mutex
-	next int // backend whose turn it is
+	next int // next backend in turn
 }
 
 // A backend is one API server.
@@ -60,26 +57,26 @@ type backend struct {
 	address string
 
 	mu       sync.Mutex
-	ended    bool      // it has not been ready since it refused, or said that it is not
-	wasReady time.Time // when it was last asked and said that it is
+	ended    bool      // it has refused or reported "not ready", and has not been ready since
+	wasReady time.Time // time of the last probe that found it ready
 	conns    map[net.Conn]struct{}
 }
 
-// state is what a backend is good for, the best last.
+// state is the usability of a backend, in ascending order.
 type state int
 
 const (
-	// unready says so, refuses connections, or has never answered: an API server that
-	// starts takes connections, and keeps requests until it can tell who may ask.
+	// unready reports "not ready", refuses connections, or has never answered: a starting API
+	// server accepts connections, and holds requests until it can authorize them.
 	unready state = iota
-	// silent was ready, and has not said so for a while.
+	// silent was ready, but has not answered for a while.
 	silent
 	ready
 )
 
-// fresh is how long ago a backend may have been asked that is ready. A backend that
-// ends refuses the next request, so another API server in its place is not taken for it,
-// even by a balancer that stood still meanwhile.
+// fresh is the maximum age of the last successful probe of a ready backend. A backend that ends
+// refuses the next request, so another API server in its place is not mistaken for it, even by a
+// balancer that was paused meanwhile.
 const fresh = probeEvery + 2*time.Second
 
 // New listens on an address and serves until Close.
@@ -104,7 +101,7 @@ func start(listen string, backends []string, p patience) (*Balancer, error) {
 	return b, nil
 }
 
-// Address returns where the balancer listens.
+// Address returns the address that the balancer listens on.
 func (b *Balancer) Address() string { return b.listener.Addr().String() }
 
 // Ready returns the addresses of the backends that are ready.
@@ -118,7 +115,7 @@ func (b *Balancer) Ready() []string {
 	return all
 }
 
-// Close ends the balancer and all its connections.
+// Close stops the balancer and closes all its connections.
 func (b *Balancer) Close() error {
 	b.cancel()
 	err := b.listener.Close()
@@ -139,8 +136,8 @@ func (b *Balancer) accept(ctx context.Context) {
 	}
 }
 
-// serve connects a client to the best backend that accepts. A client waits for a ready one
-// where one may be expected: an API server that starts takes its request and refuses it.
+// serve connects a client to the best backend that accepts. If a backend is expected to become
+// ready, the client waits for it: a starting API server would accept its request and refuse it.
 func (b *Balancer) serve(ctx context.Context, client net.Conn) {
 	defer client.Close()
 	for began := time.Now(); ; {
@@ -161,7 +158,7 @@ func (b *Balancer) serve(ctx context.Context, client net.Conn) {
 	}
 }
 
-// dial connects to the best backend that accepts; the connection is nil where none does.
+// dial connects to the best backend that accepts; the connection is nil if none does.
 func (b *Balancer) dial(ctx context.Context) (*backend, net.Conn) {
 	for _, be := range b.order() {
 		dialer := net.Dialer{Timeout: dialTimeout}
@@ -172,7 +169,7 @@ func (b *Balancer) dial(ctx context.Context) (*backend, net.Conn) {
 	return nil, nil
 }
 
-// expectsReady reports whether a client that came at a moment waits for a ready backend.
+// expectsReady reports whether a client that connected at a moment waits for a ready backend.
 func (b *Balancer) expectsReady(came time.Time) bool {
 	return time.Since(came) < b.patience.ready && slices.ContainsFunc(b.backends, func(be *backend) bool {
 		be.mu.Lock()
@@ -181,8 +178,8 @@ func (b *Balancer) expectsReady(came time.Time) bool {
 	})
 }
 
-// order returns the backends in the order to try them: the best ones first, each
-// time starting with another.
+// order returns the backends in the order to try them: the best ones first, starting with a
+// different one each time.
 func (b *Balancer) order() []*backend {
 	b.mu.Lock()
 	first := b.next
@@ -209,7 +206,7 @@ func (be *backend) now() state {
 	return ready
 }
 
-// join copies both ways until both ends have finished or either fails.
+// join copies in both directions until both ends have finished or either fails.
 func (be *backend) join(ctx context.Context, client, server net.Conn) {
 	be.mu.Lock()
 	be.conns[client], be.conns[server] = struct{}{}, struct{}{}
@@ -231,7 +228,7 @@ func (be *backend) join(ctx context.Context, client, server net.Conn) {
 	group.Wait()
 }
 
-// forward copies one direction and passes its end on.
+// forward copies one direction and forwards its end.
 func forward(to, from net.Conn) {
 	if _, err := io.Copy(to, from); err != nil {
 		to.Close()
@@ -251,16 +248,16 @@ func (be *backend) closeConns() {
 	}
 }
 
-// probe asks the backend for its readiness until the end.
+// probe checks the readiness of the backend until ctx ends.
 func (be *backend) probe(ctx context.Context, p patience) {
-	// The certificate is not ours to check: clients check it through us.
-	// Each request has a connection of its own: one that is repeated, because the API
-	// server has ended, is one that the next API server keeps.
+	// The certificate is not verified here: clients verify it through the balancer. Each request
+	// uses a new connection: a request that is repeated because the API server has ended would be
+	// held by the next API server.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
 	client := &http.Client{Transport: transport, Timeout: p.probe}
 	ticker := time.NewTicker(probeEvery)
 	defer ticker.Stop()
-	var wasReady, answered time.Time // when it last was, and did; wasReady is zero when nothing is to be closed
+	var wasReady, answered time.Time // time of the last such probes; wasReady is zero when there is nothing to close
 	for {
 		now := time.Now()
 		isReady, err := be.isReadyNow(ctx, client)
@@ -284,7 +281,7 @@ func (be *backend) probe(ctx context.Context, p patience) {
 	}
 }
 
-// told notes the answer of a backend that was asked at a moment, or that it gave none.
+// told records the answer to a probe that was sent at a moment, or its failure.
 func (be *backend) told(asked time.Time, isReady bool, err error) {
 	be.mu.Lock()
 	defer be.mu.Unlock()
@@ -292,13 +289,13 @@ func (be *backend) told(asked time.Time, isReady bool, err error) {
 	case isReady:
 		be.ended, be.wasReady = false, asked
 	case errors.As(err, &timeout) && timeout.Timeout():
-		// It may be slow, and may have ended before it was asked.
+		// The backend may be slow, or may have ended before the probe.
 	default:
 		be.ended = true
 	}
 }
 
-// isReadyNow asks once. The error means that the backend did not answer.
+// isReadyNow probes once. An error means that the backend did not answer.
 func (be *backend) isReadyNow(ctx context.Context, client *http.Client) (bool, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+be.address+"/readyz", nil)
 	if err != nil {

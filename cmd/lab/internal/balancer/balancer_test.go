@@ -18,7 +18,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
-// An apiServer stands for an API server that can stop being ready.
+// An apiServer is a stand-in for an API server that can stop being ready.
 type apiServer struct {
 	*httptest.Server
 	unready atomic.Bool
@@ -81,7 +81,7 @@ func newPatientBalancer(t *testing.T, p patience, backends ...string) *Balancer 
 	return b
 }
 
-// get asks for a path through the balancer, each time on a new connection.
+// get requests a path through the balancer, each time on a new connection.
 func get(t *testing.T, b *Balancer, path string) (string, error) {
 	t.Helper()
 	client := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
@@ -112,7 +112,7 @@ func waitReady(t *testing.T, b *Balancer, want ...string) {
 func TestRefusedConnectionGoesToAnotherBackend(t *testing.T) {
 	t.Parallel()
 	server := newAPIServer(t, "one")
-	server.unready.Store(true) // as while a cluster is being founded
+	server.unready.Store(true) // as during a bootstrap
 	b := newBalancer(t, refusing(t), server.address(), refusing(t))
 	for range 6 {
 		if got, err := get(t, b, "/"); err != nil || got != "one" {
@@ -121,8 +121,8 @@ func TestRefusedConnectionGoesToAnotherBackend(t *testing.T) {
 	}
 }
 
-// TestSilentBackendGetsNothingNew: one that has been ready and keeps the requests that it
-// gets, as an API server does that starts, is asked when no other one is left.
+// TestSilentBackendGetsNothingNew checks that a backend that was ready and now holds requests, as
+// a starting API server does, is used only if no other one is left.
 func TestSilentBackendGetsNothingNew(t *testing.T) {
 	t.Parallel()
 	servers := []*apiServer{newAPIServer(t, "a"), newAPIServer(t, "b")}
@@ -143,8 +143,8 @@ func TestSilentBackendGetsNothingNew(t *testing.T) {
 	}
 }
 
-// TestClientWaitsForAReadyBackend: where none is ready for a moment, a client waits instead
-// of reaching one that refuses.
+// TestClientWaitsForAReadyBackend checks that a client waits while no backend is ready for a
+// moment, instead of reaching one that refuses.
 func TestClientWaitsForAReadyBackend(t *testing.T) {
 	t.Parallel()
 	servers := []*apiServer{newAPIServer(t, "a"), newAPIServer(t, "b"), newAPIServer(t, "c")}
@@ -175,27 +175,27 @@ func TestClientWaitsForAReadyBackend(t *testing.T) {
 	}
 }
 
-// TestEndedBackendIsNotReady: an API server that ends while it is asked, and whose place
-// is taken by one that keeps requests, gets no new ones.
+// TestEndedBackendIsNotReady checks that an API server that ends during a probe, and whose
+// successor holds requests, gets no new ones.
 func TestEndedBackendIsNotReady(t *testing.T) {
 	t.Parallel()
 	be := &backend{}
 	be.told(time.Now(), true, nil)
 	be.told(time.Now(), false, &url.Error{Op: "Get", Err: io.EOF})
 	if be.now() != unready {
-		t.Errorf("one whose connection has ended is in state %d", be.now())
+		t.Errorf("a backend whose connection has ended is in state %d", be.now())
 	}
 	be.told(time.Now(), false, &url.Error{Op: "Get", Err: context.DeadlineExceeded})
 	if be.now() != unready {
-		t.Errorf("one that has not been ready since, and does not answer, is in state %d", be.now())
+		t.Errorf("a backend that was not ready since and does not answer is in state %d", be.now())
 	}
 	be.told(time.Now(), true, nil)
 	if be.now() != ready {
-		t.Errorf("one that is ready is in state %d", be.now())
+		t.Errorf("a ready backend is in state %d", be.now())
 	}
-	be.told(time.Now().Add(-fresh), true, nil) // the balancer has stood still meanwhile
+	be.told(time.Now().Add(-fresh), true, nil) // the balancer was paused meanwhile
 	if be.now() != silent {
-		t.Errorf("one that was ready some time ago is in state %d", be.now())
+		t.Errorf("a backend that was ready some time ago is in state %d", be.now())
 	}
 }
 
@@ -218,7 +218,8 @@ func TestReadyBackendsArePreferredInTurn(t *testing.T) {
 	}
 }
 
-// A backend that stops, or whose etcd does, answers what it has begun with.
+// TestWhatIsBegunIsAnswered checks that a backend that becomes unready still answers its open
+// requests.
 func TestWhatIsBegunIsAnswered(t *testing.T) {
 	t.Parallel()
 	server := newAPIServer(t, "one")
@@ -238,7 +239,7 @@ func TestWhatIsBegunIsAnswered(t *testing.T) {
 	}
 }
 
-// waitFor waits until something has come so many times.
+// waitFor waits until a counter reaches a number.
 func waitFor(t *testing.T, count *atomic.Int32, want int32) {
 	t.Helper()
 	err := process.Until(t.Context(), 20*time.Second, time.Millisecond, "requests", func(context.Context) error {
@@ -252,7 +253,8 @@ func waitFor(t *testing.T, count *atomic.Int32, want int32) {
 	}
 }
 
-// A client of a backend that is lost is sent away after a while.
+// TestLostBackendLosesItsConnections checks that the connections to a lost backend are closed
+// after a while.
 func TestLostBackendLosesItsConnections(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -277,10 +279,10 @@ func TestLostBackendLosesItsConnections(t *testing.T) {
 			select {
 			case err := <-ended:
 				if err == nil {
-					t.Error("the connection ended well")
+					t.Error("the connection ended without an error")
 				}
 			case <-time.After(15 * time.Second):
-				t.Error("the connection to a lost backend stays")
+				t.Error("the connection to a lost backend stays open")
 			}
 		})
 	}
@@ -310,6 +312,6 @@ func TestCloseEndsConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the connection stays: %v", err)
+		t.Errorf("the connection stays open: %v", err)
 	}
 }

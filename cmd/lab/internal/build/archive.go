@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// An image is one layer of files and how to start them.
+// An image is one layer of files and an entrypoint.
 type image struct {
 	ref        string
 	files      map[string]string // path in the image → file on disk
@@ -25,9 +25,9 @@ type image struct {
 	entrypoint []string
 }
 
-// write writes the image as the archive "docker save" makes and every runtime
-// imports. The same files give the same bytes: there is no time in it, names
-// are sorted, everything belongs to root.
+// write writes the image as an archive in the format of "docker save", which every runtime
+// imports. The same files give the same bytes: it contains no time, names are sorted, and
+// everything belongs to root.
 func (i image) write(w io.Writer) error {
 	layer, diffID, err := i.layer()
 	if err != nil {
@@ -73,8 +73,8 @@ func (i image) config(diffID string) any {
 	}
 }
 
-// layer returns the compressed layer and the digest of the uncompressed one.
-// Fast compression: the archives are read as often as they are written.
+// layer returns the compressed layer and the digest of the uncompressed one. It compresses fast,
+// because the archives are read as often as they are written.
 func (i image) layer() (compressed []byte, diffID string, err error) {
 	var b bytes.Buffer
 	zip, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)

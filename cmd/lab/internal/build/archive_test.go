@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// testImage returns an image of two files made at the given time.
+// testImage returns an image of two files created at the given time.
 func testImage(t *testing.T, made time.Time) image {
 	t.Helper()
 	dir := t.TempDir()

@@ -18,8 +18,8 @@ import (
 //go:embed files/units files/containerd.toml
 var hostFiles embed.FS
 
-// Artifacts is a folder with everything that turns a bare host into one ready
-// for Kubernetes, as an operator would keep it for machines without network:
+// Artifacts is a folder with everything that prepares a bare host for Kubernetes, as an operator
+// keeps it for machines without network:
 //
 //	bin/          kubeadm kubelet kubectl crictl containerd ctr containerd-shim-runc-v2 runc
 //	cni/          the CNI plugins
@@ -35,7 +35,7 @@ type Artifacts struct {
 // Program returns the path of a program in the folder.
 func (a Artifacts) Program(name string) string { return filepath.Join(a.Dir, "bin", name) }
 
-// Kubeadm, Kubectl and Images answer the paths most often asked for.
+// Kubeadm returns the path of kubeadm.
 func (a Artifacts) Kubeadm() string { return a.Program("kubeadm") }
 
 // Kubectl returns the path of kubectl.
@@ -50,21 +50,21 @@ func (a Artifacts) Images() []string {
 	return files
 }
 
-// artifactPrograms returns the programs a host needs, in bin.
+// artifactPrograms returns the programs of a host in bin.
 func artifactPrograms() []string {
 	return []string{"kubeadm", "kubelet", "kubectl", "crictl", "containerd", "ctr", "containerd-shim-runc-v2"}
 }
 
-// Artifacts returns the artifacts of a release, built where missing. Files are
-// hard links into the cache, so the folder costs no space.
+// Artifacts returns the artifacts of a release, and builds missing ones. The files are hard links
+// into the cache, so the folder takes no space.
 func (c *Cache) Artifacts(ctx context.Context, r Release) (Artifacts, error) {
 	var all map[string]string
 	parts, building := errgroup.WithContext(ctx)
-	parts.Go(func() (err error) { // those of the images as well: they are made of the same packages
+	parts.Go(func() (err error) { // including those of the images, which share packages with them
 		all, err = c.Programs(building, r)
 		return err
 	})
-	parts.Go(func() error { // waits for the network where programs wait for the cores
+	parts.Go(func() error { // bound by the network, while the programs are bound by the cores
 		_, err := c.Rootfs(building)
 		return err
 	})

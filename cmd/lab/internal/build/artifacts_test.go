@@ -27,7 +27,7 @@ func TestHostConfigs(t *testing.T) {
 	}
 }
 
-// The list is what "sha256sum -c" checks.
+// TestSums checks that the list has the format of "sha256sum -c".
 func TestSums(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -62,7 +62,7 @@ func TestHoist(t *testing.T) {
 	}
 }
 
-// A store's copy shares content but not databases.
+// TestCloneStore checks that a store's copy shares content but not databases.
 func TestCloneStore(t *testing.T) {
 	t.Parallel()
 	from, to := t.TempDir(), filepath.Join(t.TempDir(), "host")

@@ -16,19 +16,18 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/disk"
 )
 
-// CacheVariable names the environment variable that overrides where the lab
-// keeps what it builds.
+// CacheVariable is the environment variable that overrides the lab's cache folder.
 const CacheVariable = "KUBEWRIGHT_LAB_CACHE"
 
-// A Cache keeps what labs are made of (programs, images, root file systems) and
-// the folders of the labs themselves, outside any repository.
+// A Cache holds the building blocks of labs (programs, images, root file systems) and the folders
+// of the labs themselves, outside any repository.
 type Cache struct {
 	Dir string
 	Log io.Writer // one line per artefact built; nil is silent
 }
 
-// DefaultCache returns the folder in $KUBEWRIGHT_LAB_CACHE, else kubewright-lab in
-// the user's cache folder.
+// DefaultCache returns the cache in $KUBEWRIGHT_LAB_CACHE, otherwise in kubewright-lab in the
+// user's cache folder.
 func DefaultCache() (*Cache, error) {
 	if dir := os.Getenv(CacheVariable); dir != "" {
 		abs, err := filepath.Abs(dir)
@@ -51,7 +50,7 @@ func (c *Cache) logf(format string, args ...any) {
 	}
 }
 
-// Timed logs that something starts, and how long it took.
+// Timed logs the start of an operation, and its duration.
 func (c *Cache) Timed(what string, do func() error) error {
 	c.logf("%s …", what)
 	start := time.Now()
@@ -62,8 +61,8 @@ func (c *Cache) Timed(what string, do func() error) error {
 	return nil
 }
 
-// Lock keeps two builders of one thing apart. The kernel drops the lock of a
-// process that dies.
+// Lock excludes other builders of the same artefact. The kernel drops the lock of a process that
+// ends.
 func (c *Cache) Lock(ctx context.Context, name string) (unlock func(), err error) {
 	if err := os.MkdirAll(c.Path("locks"), 0o755); err != nil {
 		return nil, err
@@ -75,7 +74,7 @@ func (c *Cache) Lock(ctx context.Context, name string) (unlock func(), err error
 	return func() { l.Unlock() }, nil
 }
 
-// TryLock is Lock without waiting: ok tells whether the lock was free.
+// TryLock is Lock without waiting: ok reports whether the lock was free.
 func (c *Cache) TryLock(name string) (unlock func(), ok bool, err error) {
 	if err := os.MkdirAll(c.Path("locks"), 0o755); err != nil {
 		return nil, false, err
@@ -87,9 +86,9 @@ func (c *Cache) TryLock(name string) (unlock func(), ok bool, err error) {
 	return func() { l.Unlock() }, ok, nil
 }
 
-// temp makes a folder for something unfinished, on the file system where the
-// finished thing goes. What killed builders left there is removed by the next
-// builder of the same thing, who holds its lock.
+// temp creates a folder for an unfinished artefact, on the file system of the finished one. The
+// next builder of the same artefact, which holds its lock, removes what killed builders left
+// there.
 func (c *Cache) temp(key string) (string, error) {
 	dir := c.Path("tmp", strings.ReplaceAll(key, "/", "_"))
 	if err := os.RemoveAll(dir); err != nil {
@@ -98,8 +97,8 @@ func (c *Cache) temp(key string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o755)
 }
 
-// artefact returns the path of an artefact and builds it first where it is
-// missing: build fills a folder, which is then renamed into place.
+// artefact returns the path of an artefact, and builds it first if it is missing: build fills a
+// folder, which is then renamed into place.
 func (c *Cache) artefact(ctx context.Context, key string, build func(ctx context.Context, dir string) error) (string, error) {
 	final := c.Path(key)
 	unlock, err := c.Lock(ctx, key)
@@ -124,8 +123,8 @@ func (c *Cache) artefact(ctx context.Context, key string, build func(ctx context
 	return final, os.Rename(tmp, final)
 }
 
-// fingerprint returns a short name for the exact inputs of an artefact, so that
-// changed inputs make another artefact instead of being overlooked.
+// fingerprint returns a short name for the exact inputs of an artefact, so that changed inputs
+// produce another artefact.
 func fingerprint(inputs ...string) string {
 	h := sha256.New()
 	for _, in := range inputs {

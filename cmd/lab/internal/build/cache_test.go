@@ -55,7 +55,7 @@ func TestFailedBuildLeavesNothing(t *testing.T) {
 	}
 }
 
-// What a killed builder left is not taken for part of the next one's work.
+// TestBuildStartsEmpty checks that leftovers of a killed builder are not part of the next build.
 func TestBuildStartsEmpty(t *testing.T) {
 	t.Parallel()
 	c := &Cache{Dir: t.TempDir()}

@@ -1,12 +1,11 @@
-// Package build builds what the lab's hosts are made of, into a cache: programs
-// from Go modules, images of them, a Debian root file system, the layers that a
-// host is stacked from, a container store that already holds the images.
+// Package build builds the parts of the lab's hosts into a cache: programs from Go modules,
+// images of them, a Debian root file system, the layers that a host is stacked from, and a
+// container store that already holds the images.
 //
-// An artefact's place in the cache is named for its version and a fingerprint
-// of what it is made from, so nothing in the cache ever has to be changed or
-// declared stale. It is built in a folder of its own and renamed, so it is whole
-// or absent; a file lock keeps two builders of one artefact apart. Where
-// artefacts hold the same bytes they are hard links to each other.
+// The place of an artefact in the cache has its version and a fingerprint of its inputs in its
+// name, so nothing in the cache has to be changed or invalidated. It is built in a separate
+// folder and renamed, so it is whole or absent; a file lock excludes other builders of the same
+// artefact. Artefacts with the same bytes are hard links to each other.
 //
-// Nothing but a Go toolchain, a Go module proxy and a Debian mirror is needed.
+// It needs only a Go toolchain, a Go module proxy and a Debian mirror.
 package build

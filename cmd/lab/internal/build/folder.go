@@ -13,19 +13,19 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/disk"
 )
 
-// cniVersion is that of Debian's package of the CNI plugins.
+// cniVersion is the version of Debian's package of the CNI plugins.
 const cniVersion = "v1.1.1"
 
-// siteSettings is what the lab has to add to containerd's configuration.
-// Without CAP_SYS_RESOURCE no score below one's own can be set, and runc fails.
+// siteSettings are the lab's additions to containerd's configuration. Without CAP_SYS_RESOURCE a
+// process cannot set an OOM score below its own, and runc fails.
 const siteSettings = `version = 3
 
 [plugins.'io.containerd.cri.v1.runtime']
   restrict_oom_score_adj = true
 `
 
-// WriteFolder makes a folder of artifacts as kubewright's install block takes
-// it: the same programs and images under the names of their projects' releases.
+// WriteFolder writes a folder of artifacts for kubewright's install block: the same programs and
+// images under the names of their projects' releases.
 func (a Artifacts) WriteFolder(dir string) error {
 	if disk.Exists(dir) {
 		return fmt.Errorf("cannot write artifacts to %s: it is there already", dir)
@@ -33,7 +33,7 @@ func (a Artifacts) WriteFolder(dir string) error {
 	if err := writeFiles(dir, map[string]string{"containerd/lab.toml": siteSettings}); err != nil {
 		return err
 	}
-	// Copies, since whoever has the folder may change it.
+	// Copies instead of hard links, because the folder's user may change them.
 	copied := func(string) bool { return true }
 	for from, to := range map[string]string{
 		a.Program("kubelet"): "kubelet", a.Program("kubeadm"): "kubeadm", a.Program("kubectl"): "kubectl",

@@ -13,20 +13,20 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
-// WorkloadImage is the test image for pods: an HTTP server and its clients.
+// WorkloadImage is the test image of pods: an HTTP server and its clients.
 const WorkloadImage = "localhost/kubewright-lab/workload:1"
 
-// registry is where kubeadm takes images from unless told otherwise.
+// registry is the default registry of kubeadm.
 const registry = "registry.k8s.io"
 
 //go:embed files/pause/main.go files/workload/main.go
 var ownPrograms embed.FS
 
-// imagesRecipe changes when the same programs would make other images.
+// imagesRecipe changes when the same programs result in different images.
 const imagesRecipe = "2"
 
-// Images lists the names of a release's images: those "kubeadm config images
-// list" prints, and the workload's.
+// Images returns the names of a release's images: those that "kubeadm config images list" prints,
+// and the workload's.
 func (r Release) Images() []string {
 	return []string{
 		registry + "/kube-apiserver:" + r.Kubernetes,
@@ -47,7 +47,7 @@ func imageFile(ref string) string {
 	return strings.NewReplacer("/", "_", ":", "_").Replace(ref) + ".tar"
 }
 
-// Images returns the folder of a release's image archives, built where missing.
+// Images returns the folder of a release's image archives, and builds missing ones.
 func (c *Cache) Images(ctx context.Context, r Release) (string, error) {
 	programs, err := c.Programs(ctx, r, "kube-apiserver", "kube-controller-manager", "kube-scheduler",
 		"kube-proxy", "coredns", "etcd", "etcdctl", "etcdutl")
@@ -89,8 +89,8 @@ func (i image) writeFile(name string) error {
 	return f.Close()
 }
 
-// ownPrograms builds the lab's own small programs, which need nothing but the
-// standard library, in a module of their own.
+// ownPrograms builds the lab's own small programs, which need only the standard library, in a
+// separate module.
 func (c *Cache) ownPrograms(ctx context.Context) (string, error) {
 	names := []string{"pause", "workload"}
 	var texts []string
@@ -121,15 +121,15 @@ func (c *Cache) ownPrograms(ctx context.Context) (string, error) {
 	})
 }
 
-// images describes the images: one static program each, where the manifests
-// that kubeadm writes look for it.
+// images describes the images: one static program each, at the path that kubeadm's manifests
+// expect.
 func (r Release) images(ctx context.Context, programs map[string]string, own, rootfs string) ([]image, error) {
 	var images []image
 	for _, ref := range r.Images() {
 		name, _, _ := strings.Cut(path.Base(ref), ":")
 		i := image{ref: ref, files: map[string]string{"/usr/local/bin/" + name: programs[name]}}
 		switch name {
-		case "coredns": // its manifest gives arguments only
+		case "coredns": // its manifest has arguments only
 			i.files = map[string]string{"/coredns": programs[name]}
 			i.entrypoint = []string{"/coredns"}
 		case "etcd":
@@ -148,8 +148,8 @@ func (r Release) images(ctx context.Context, programs map[string]string, own, ro
 	return images, nil
 }
 
-// addPacketFilter adds what kube-proxy calls: nft, conntrack, and iptables in
-// both of its kinds, of which the nft one is the default as on Debian.
+// addPacketFilter adds the programs that kube-proxy calls: nft, conntrack, and both kinds of
+// iptables, of which nft is the default as on Debian.
 func (i *image) addPacketFilter(ctx context.Context, rootfs string) error {
 	i.links = map[string]string{}
 	for _, multi := range []struct{ program, suffix string }{
@@ -172,9 +172,9 @@ func (i *image) addPacketFilter(ctx context.Context, rootfs string) error {
 	return i.addDynamic(ctx, rootfs, objects)
 }
 
-// addDynamic adds programs and libraries of the root file system with what
-// their loader wants besides: in lines like
-// "libmnl.so.0 => /lib/…/libmnl.so.0 (0x…)" and "/lib64/ld-linux-x86-64.so.2 (0x…)".
+// addDynamic adds programs and libraries of the root file system with the libraries that their
+// loader needs, from lines like "libmnl.so.0 => /lib/…/libmnl.so.0 (0x…)" and
+// "/lib64/ld-linux-x86-64.so.2 (0x…)".
 func (i *image) addDynamic(ctx context.Context, rootfs string, objects []string) error {
 	out, err := process.Output(exec.CommandContext(ctx, "chroot", append([]string{rootfs, "ldd"}, objects...)...))
 	if err != nil {
@@ -198,8 +198,8 @@ func (i *image) addDynamic(ctx context.Context, rootfs string, objects []string)
 	return nil
 }
 
-// inRoot returns the file that a path names for programs below a root: an
-// absolute link there starts at that root, not at ours.
+// inRoot returns the file that a path denotes for programs below a root: an absolute link starts
+// at that root, not at ours.
 func inRoot(root, name string) (string, error) {
 	for range 8 {
 		file := filepath.Join(root, name)

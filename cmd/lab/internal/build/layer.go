@@ -14,12 +14,12 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
-// sysctlFile is what every guide to kubeadm asks for before it.
+// sysctlFile holds the settings that every guide to kubeadm asks for.
 const sysctlFile = "net.ipv4.ip_forward = 1\nnet.bridge.bridge-nf-call-iptables = 1\n"
 
-// Prepared returns the read-only layer that makes a Debian host one ready
-// for Kubernetes: what the packages of kubelet, kubeadm, kubectl, cri-tools,
-// containerd and the CNI plugins would install, and their usual configuration.
+// Prepared returns the read-only layer that prepares a Debian host for Kubernetes: what the
+// packages of kubelet, kubeadm, kubectl, cri-tools, containerd and the CNI plugins would install,
+// and their usual configuration.
 func (c *Cache) Prepared(ctx context.Context, r Release) (string, error) {
 	artifacts, err := c.Artifacts(ctx, r)
 	if err != nil {
@@ -52,8 +52,8 @@ func (c *Cache) Prepared(ctx context.Context, r Release) (string, error) {
 	})
 }
 
-// linkPrograms puts Kubernetes' programs where its packages do, and the
-// runtime's where its own archive does.
+// linkPrograms puts Kubernetes' programs where its packages do, and the runtime's where its own
+// archive does.
 func linkPrograms(artifacts Artifacts, dir string) error {
 	for _, name := range artifactPrograms() {
 		to := "usr/bin"
@@ -104,7 +104,7 @@ func (c *Cache) Store(ctx context.Context, releases ...Release) (string, error) 
 	})
 }
 
-// storeConfig is a runtime that can import images and nothing else.
+// storeConfig configures a runtime that can only import images.
 const storeConfig = `version = 3
 root = "@DIR@/root"
 state = "@DIR@/state"
@@ -116,8 +116,8 @@ disabled_plugins = ["io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime
   address = "@DIR@/ttrpc"
 `
 
-// fillStore runs a container runtime of its own on dir/root, imports the
-// archives and moves what it made up to dir.
+// fillStore runs a separate container runtime on dir/root, imports the archives, and moves the
+// result up to dir.
 func fillStore(ctx context.Context, programs map[string]string, archives []string, dir string) error {
 	config := filepath.Join(dir, "config.toml")
 	if err := os.WriteFile(config, []byte(strings.ReplaceAll(storeConfig, "@DIR@", dir)), 0o644); err != nil {
@@ -159,7 +159,7 @@ func importAll(ctx context.Context, ctr, socket string, archives []string) error
 	return nil
 }
 
-// hoist replaces a folder's content by that of its folder root.
+// hoist replaces a folder's content with the content of its folder root.
 func hoist(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -185,15 +185,14 @@ func hoist(dir string) error {
 	return os.Remove(filepath.Join(dir, "root"))
 }
 
-// CloneStore gives a host its own copy of a store in no time: image content and
-// unpacked files are hard links, since nobody writes into them (a container
-// writes to a layer of its own); the databases are real copies.
+// CloneStore gives a host its own copy of a store instantly: image content and unpacked files are
+// hard links, because nothing writes to them (a container writes to a layer of its own); the
+// databases are real copies.
 func CloneStore(from, to string) error {
 	return disk.LinkTree(from, to, func(rel string) bool { return strings.HasSuffix(rel, ".db") })
 }
 
-// Prepare builds everything that hosts of a release are made of, and answers
-// the artifacts.
+// Prepare builds everything that hosts of a release need, and returns the artifacts.
 func (c *Cache) Prepare(ctx context.Context, r Release) (Artifacts, error) {
 	if _, err := c.Prepared(ctx, r); err != nil {
 		return Artifacts{}, err

@@ -12,8 +12,8 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
-// builtinModules maps modules that guides to Kubernetes load to a file that is
-// there when the kernel has them, loaded or built in.
+// builtinModules maps modules that guides to Kubernetes load to a file that exists if the kernel
+// has them, loaded or built in.
 func builtinModules() map[string]string {
 	return map[string]string{
 		"kernel/fs/overlayfs/overlay.ko":            "/sys/module/overlay",
@@ -31,10 +31,9 @@ func builtinModules() map[string]string {
 	}
 }
 
-// Modules returns a layer with /lib/modules for a machine without one,
-// whose kernel has everything built in: modprobe then finds what is there, as
-// on any distribution's kernel. A machine with modules shares its own folder,
-// and the answer is empty.
+// Modules returns a layer with /lib/modules for a machine without one, whose kernel has
+// everything built in: modprobe then finds the modules, as on any distribution's kernel. A
+// machine with modules shares its own folder, and the result is empty.
 func (c *Cache) Modules(ctx context.Context) (string, error) {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {

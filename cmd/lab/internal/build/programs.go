@@ -19,8 +19,8 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
-// Programs returns the paths of programs of a release by name, and builds those
-// that are missing. Without names it is all programs.
+// Programs returns the paths of a release's programs by name, and builds missing ones. Without
+// names it returns all programs.
 func (c *Cache) Programs(ctx context.Context, r Release, names ...string) (map[string]string, error) {
 	if len(names) == 0 {
 		names = r.Programs()
@@ -32,7 +32,7 @@ func (c *Cache) Programs(ctx context.Context, r Release, names ...string) (map[s
 	}
 	paths := map[string]string{}
 	builds, ctx := errgroup.WithContext(ctx)
-	builds.SetLimit(2) // one program is linked on one core: the other one compiles meanwhile
+	builds.SetLimit(2) // linking uses one core: the other one compiles meanwhile
 	for _, s := range r.sources() {
 		wanted := s.only(names)
 		for _, p := range wanted {
@@ -46,8 +46,8 @@ func (c *Cache) Programs(ctx context.Context, r Release, names ...string) (map[s
 	return paths, nil
 }
 
-// Fetch downloads the modules that the programs of a release are built of, which are
-// not built yet: it waits for the network where building waits for the cores.
+// Fetch downloads the modules of a release's programs that are not built yet: downloading is
+// bound by the network, building by the cores.
 func (c *Cache) Fetch(ctx context.Context, r Release) error {
 	for _, s := range r.sources() {
 		if !slices.ContainsFunc(s.programs, func(p program) bool { return !disk.Exists(c.programPath(s, p)) }) {
@@ -87,9 +87,9 @@ func (c *Cache) programPath(s source, p program) string {
 	return c.Path("programs", s.name+"-"+s.version, p.name)
 }
 
-// buildSource builds the missing ones of a source's programs. They are built
-// together, because most of their packages are the same, and renamed one by one,
-// so that a later call finds each by itself.
+// buildSource builds the missing programs of a source. They are built together, because they
+// share most of their packages, and renamed one by one, so that a later call finds each
+// separately.
 func (c *Cache) buildSource(ctx context.Context, s source, wanted []program) error {
 	if len(wanted) == 0 {
 		return nil
@@ -128,8 +128,8 @@ func (c *Cache) buildSource(ctx context.Context, s source, wanted []program) err
 	return nil
 }
 
-// build builds programs into dir/out from a module made in dir, which requires
-// the source as anyone's module would. Nothing of the source is checked out.
+// build builds programs into dir/out from a module created in dir, which requires the source as
+// any other module would. It checks out nothing of the source.
 func (s source) build(ctx context.Context, dir string, programs []program) error {
 	info, err := s.writeModule(ctx, dir, programs)
 	if err != nil {
@@ -143,9 +143,9 @@ func (s source) build(ctx context.Context, dir string, programs []program) error
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		ldflags += fmt.Sprintf(" -X %s=%s", name, vars[name])
 	}
-	// What debuggers read is not linked (-w); not to write it saves a tenth of compiling.
+	// Debug information is not linked (-w); not generating it saves a tenth of compile time.
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false", "-tags", s.tags, "-ldflags", ldflags, "-o"}
-	if len(programs) == 1 { // its package may be named differently, as etcd's is
+	if len(programs) == 1 { // its package may have another name, as etcd's has
 		_, err := goCommand(ctx, dir, append(args, filepath.Join("out", programs[0].name), programs[0].pkg)...)
 		return err
 	}
@@ -160,10 +160,10 @@ func (s source) build(ctx context.Context, dir string, programs []program) error
 	return err
 }
 
-// writeModule writes dir/go.mod, and what is ours of the programs. The source's own
-// language version and godebug settings are repeated there, because go heeds those of
-// the main module only, and its replacements by other modules too. Kubernetes replaces
-// its staging libraries by folders, which the proxy serves as modules of their own.
+// writeModule writes dir/go.mod and our own main packages of the programs. It repeats the
+// source's language version, godebug settings and replacements by other modules, because go
+// honors only those of the main module. Kubernetes replaces its staging libraries with folders,
+// which the proxy serves as separate modules.
 func (s source) writeModule(ctx context.Context, dir string, programs []program) (moduleInfo, error) {
 	var info moduleInfo
 	out, err := goCommand(ctx, dir, "mod", "download", "-json", s.module+"@"+s.version)
@@ -197,8 +197,8 @@ func (s source) writeModule(ctx context.Context, dir string, programs []program)
 	return info, os.WriteFile(filepath.Join(dir, "go.mod"), text, 0o644)
 }
 
-// buildModule returns the go.mod of a module that builds the source's programs, made
-// from the source's own go.mod.
+// buildModule returns the go.mod of a module that builds the source's programs, derived from the
+// source's own go.mod.
 func (s source) buildModule(upstream []byte) ([]byte, error) {
 	up, err := modfile.Parse("go.mod", upstream, nil)
 	if err != nil {
@@ -223,15 +223,15 @@ func (s source) buildModule(upstream []byte) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// goCommand runs the installed go. Programs are static (CGO off), so that they
-// run in any image; the toolchain is never fetched behind one's back.
+// goCommand runs the installed go. Programs are static (CGO off), so that they run in any image;
+// the toolchain is never downloaded implicitly.
 func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOTOOLCHAIN=local", "GOFLAGS=-mod=mod", "GOWORK=off",
-		"GOGC=400", "GOMEMLIMIT=2GiB") // compilers leave garbage and keep little
+		"GOGC=400", "GOMEMLIMIT=2GiB") // compilers produce much garbage and keep little
 	if args[0] == "list" {
-		// go downloads as many modules at a time as it may use cores.
+		// go downloads as many modules in parallel as GOMAXPROCS.
 		cmd.Env = append(cmd.Env, "GOMAXPROCS=16")
 	}
 	return process.Output(cmd)

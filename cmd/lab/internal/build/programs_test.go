@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A module that builds someone's programs repeats what go heeds in the main
-// module only, and finds staging libraries as modules.
+// TestBuildModule checks that the building module repeats what go honors in the main module only,
+// and requires staging libraries as modules.
 func TestBuildModule(t *testing.T) {
 	t.Parallel()
 	const upstream = `module k8s.io/kubernetes
@@ -78,8 +78,8 @@ func TestKubernetesVariables(t *testing.T) {
 	}
 }
 
-// A main of ours is a program of Go, in the folder that is built, with every plugin
-// that kubeadm's Corefile names.
+// TestMainOfOurs checks that our own main package is a Go program in the built folder, with every
+// plugin that kubeadm's Corefile names.
 func TestMainOfOurs(t *testing.T) {
 	t.Parallel()
 	r, _ := FindRelease("")
@@ -112,7 +112,8 @@ func TestProgramsOfUnknownName(t *testing.T) {
 	}
 }
 
-// Asking for programs that are there builds nothing, and answers every path.
+// TestProgramsInCache checks that asking for existing programs builds nothing, and returns every
+// path.
 func TestProgramsInCache(t *testing.T) {
 	t.Parallel()
 	c := &Cache{Dir: t.TempDir()}

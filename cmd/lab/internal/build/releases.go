@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// DefaultKubernetes is the release used where none is named.
+// DefaultKubernetes is the release used if none is named.
 const DefaultKubernetes = "v1.36.3"
 
-// Versions that serve every release. Kubernetes of all supported minors speaks
-// CRI v1, so one runtime and one crictl are enough.
+// Versions for every release. Kubernetes of all supported minors uses CRI v1, so one runtime and
+// one crictl are enough.
 const (
 	containerdVersion = "v2.4.2"
 	crictlVersion     = "v1.36.0"
 )
 
-// A Release is a version of Kubernetes and the versions that its kubeadm names
-// as defaults (cmd/kubeadm/app/constants of that version). All start with "v"
-// except Pause, which is an image tag.
+// A Release is a version of Kubernetes and the versions that its kubeadm names as defaults
+// (cmd/kubeadm/app/constants of that version). All start with "v" except Pause, which is an image
+// tag.
 type Release struct {
 	Kubernetes string
 	Etcd       string
@@ -25,7 +25,7 @@ type Release struct {
 	Pause      string
 }
 
-// Releases lists the releases the lab can build, oldest first.
+// Releases returns the releases that the lab can build, oldest first.
 func Releases() []Release {
 	return []Release{
 		{Kubernetes: "v1.34.9", Etcd: "v3.6.5", CoreDNS: "v1.12.1", Pause: "3.10.1"},
@@ -35,8 +35,8 @@ func Releases() []Release {
 	}
 }
 
-// FindRelease returns the release of a Kubernetes version, written with or
-// without the leading "v"; the empty version is the default one.
+// FindRelease returns the release of a Kubernetes version, written with or without the leading
+// "v"; an empty version is the default one.
 func FindRelease(version string) (Release, error) {
 	if version == "" {
 		version = DefaultKubernetes
@@ -52,8 +52,8 @@ func FindRelease(version string) (Release, error) {
 	return Release{}, fmt.Errorf("cannot build Kubernetes %s: known versions are %s", version, strings.Join(known, ", "))
 }
 
-// Staging returns the version of the k8s.io libraries that were published with
-// the release: v1.36.3 goes with v0.36.3.
+// Staging returns the version of the k8s.io libraries that were published with the release:
+// v0.36.3 for v1.36.3.
 func (r Release) Staging() string {
 	return "v0." + strings.TrimPrefix(r.Kubernetes, "v1.")
 }

@@ -42,7 +42,7 @@ func TestReleasesAreWellFormed(t *testing.T) {
 	}
 }
 
-// The names are those "kubeadm config images list" prints for v1.36.3.
+// TestImages compares with the names that "kubeadm config images list" prints for v1.36.3.
 func TestImages(t *testing.T) {
 	t.Parallel()
 	r, err := FindRelease("v1.36.3")

@@ -16,21 +16,19 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
-// A deb is a Debian package in the making: files by path, of the machine's or
-// as text.
+// A deb is a Debian package to build: files by path, from this machine or as text.
 type deb struct {
 	version, depends string
 	files            map[string]string
 	texts            map[string]string
-	// unit is enabled by the package, and started with starts.
+	// unit is enabled by the package, and started if starts is set.
 	unit   string
 	starts bool
 }
 
-// debs are packages of the same names, files and dependencies as those of
-// pkgs.k8s.io (kubernetes/release, cmd/krel/templates/latest), and of containerd
-// and runc as distributions have them. containerd comes as Docker packages it,
-// with its CRI plugin turned off.
+// debs returns packages with the names, files and dependencies of those on pkgs.k8s.io
+// (kubernetes/release, cmd/krel/templates/latest), and of distributions' containerd and runc.
+// containerd is packaged as by Docker, with its CRI plugin disabled.
 func (a Artifacts) debs() map[string]deb {
 	units := func(name string) string { return filepath.Join(a.Dir, "units", name) }
 	kubernetes := strings.TrimPrefix(a.Release.Kubernetes, "v")
@@ -66,9 +64,8 @@ func (a Artifacts) debs() map[string]deb {
 	}
 }
 
-// WriteRepository makes a package repository for apt as pkgs.k8s.io has one for
-// each minor version: DIR/vMINOR/deb/ of each of the releases, all signed by one
-// key. The public key is DIR/key.asc.
+// WriteRepository writes an apt repository with the layout of pkgs.k8s.io, one per minor version:
+// DIR/vMINOR/deb/ for each of the releases, all signed by one key. The public key is DIR/key.asc.
 func WriteRepository(ctx context.Context, dir string, releases ...Artifacts) error {
 	var files []string
 	for _, a := range releases {
@@ -81,8 +78,7 @@ func WriteRepository(ctx context.Context, dir string, releases ...Artifacts) err
 	return sign(ctx, filepath.Join(dir, "key.asc"), files...)
 }
 
-// writeRelease makes the repository of one release, and returns the file in it
-// that is to be signed.
+// writeRelease writes the repository of one release, and returns its file to sign.
 func (a Artifacts) writeRelease(ctx context.Context, dir string) (string, error) {
 	minor := strings.Join(strings.SplitN(a.Release.Kubernetes, ".", 3)[:2], ".")
 	repository := filepath.Join(dir, minor, "deb")
@@ -104,7 +100,7 @@ func (a Artifacts) writeRelease(ctx context.Context, dir string) (string, error)
 	return filepath.Join(repository, "Release"), writeFiles(repository, map[string]string{"Release": release})
 }
 
-// write builds the package into a folder and adds it to the index.
+// write builds the package in a folder and adds it to the index.
 func (d deb) write(ctx context.Context, name, folder string, index *bytes.Buffer) error {
 	tree, err := os.MkdirTemp("", "deb-")
 	if err != nil {
@@ -155,7 +151,8 @@ func (d deb) write(ctx context.Context, name, folder string, index *bytes.Buffer
 	return err
 }
 
-// scripts returns the package's own, as debhelper would make them.
+// scripts returns the maintainer scripts and conffiles of the package, as debhelper would
+// generate them.
 func (d deb) scripts() map[string]string {
 	out := map[string]string{}
 	var conffiles []string
@@ -181,8 +178,7 @@ func (d deb) scripts() map[string]string {
 	return out
 }
 
-// sign signs files with a key made for them, each into InRelease beside it, and
-// exports the public half.
+// sign signs files with a new key, each into an InRelease beside it, and exports the public key.
 func sign(ctx context.Context, public string, files ...string) error {
 	home, err := os.MkdirTemp("", "gnupg-")
 	if err != nil {

@@ -15,43 +15,42 @@ import (
 const (
 	suite         = "bookworm"
 	defaultMirror = "http://deb.debian.org/debian"
-	// MirrorVariable names the environment variable for another Debian mirror.
+	// MirrorVariable is the environment variable for another Debian mirror.
 	MirrorVariable = "KUBEWRIGHT_LAB_MIRROR"
 )
 
-// basePackages are what a freshly installed server would have, and the programs
-// that the packages of kubeadm and kubelet depend on.
+// basePackages are the packages of a freshly installed server, and the dependencies of the
+// packages of kubeadm and kubelet.
 const basePackages = "systemd,systemd-sysv,dbus,openssh-server,sudo,iproute2,iptables,nftables,conntrack," +
 	"ebtables,ethtool,socat,kmod,mount,procps,util-linux,libseccomp2,ca-certificates,curl"
 
-// runtimePackages go into the second layer only: a bare host has no container
-// runtime. runc is Debian's because one built without libseccomp cannot give
-// the default seccomp profile.
+// runtimePackages go into the second layer only: a bare host has no container runtime. runc is
+// Debian's because one built without libseccomp does not support the default seccomp profile.
 const runtimePackages = "runc,containernetworking-plugins"
 
-// sealScript makes a bootstrapped tree a template of hosts; it runs in it.
+// sealScript turns a bootstrapped tree into a template of hosts; it runs inside the tree.
 //
 //go:embed files/seal.sh
 var sealScript string
 
-// A Rootfs is the Debian that hosts are made of: Base is a whole root file
-// system, Runtime what the runtime packages add to it.
+// A Rootfs is the Debian system of hosts: Base is a whole root file system, Runtime the additions
+// of the runtime packages.
 type Rootfs struct {
 	Base    string
 	Runtime string
 }
 
-// Rootfs returns the root file systems, bootstrapped first where missing.
+// Rootfs returns the root file systems, and bootstraps missing ones.
 func (c *Cache) Rootfs(ctx context.Context) (Rootfs, error) {
 	key := "rootfs/" + suite + "-" + fingerprint(basePackages, runtimePackages, sealScript)
 	dir, err := c.artefact(ctx, key, buildRootfs)
 	return Rootfs{Base: filepath.Join(dir, "base"), Runtime: filepath.Join(dir, "runtime")}, err
 }
 
-// buildRootfs bootstraps with the runtime's packages, unpacks those again
-// beside, and purges them: so one package manager run finds all that they need.
-// debootstrap works in a mount namespace of its own, so that nothing stays
-// mounted below a folder that is about to be removed should it be killed.
+// buildRootfs bootstraps with the runtime's packages, unpacks those separately, and purges them:
+// so a single package manager run resolves all dependencies. debootstrap runs in a mount
+// namespace of its own, so that nothing stays mounted below a folder that is about to be removed
+// if it is killed.
 func buildRootfs(ctx context.Context, dir string) error {
 	base := filepath.Join(dir, "base")
 	mirror := os.Getenv(MirrorVariable)
@@ -72,8 +71,8 @@ func buildRootfs(ctx context.Context, dir string) error {
 	return err
 }
 
-// extractRuntime unpacks the runtime's packages and keeps their programs. (A
-// package may hold /lib, which would hide the base's link of that name.)
+// extractRuntime unpacks the runtime's packages and keeps their programs. (A package may contain
+// /lib, which would hide the base's link of that name.)
 func extractRuntime(ctx context.Context, base, dir string) error {
 	whole := filepath.Join(dir, "packages")
 	for pkg := range strings.SplitSeq(runtimePackages, ",") {

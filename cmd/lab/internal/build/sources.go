@@ -21,16 +21,16 @@ type source struct {
 	programs []program
 }
 
-// A program is one binary of a source: of one of its packages, or of a main of ours
-// that imports these.
+// A program is one binary of a source: of one of its packages, or of our own main package that
+// imports several.
 type program struct {
 	name    string
 	pkg     string
 	imports []string
 }
 
-// ofOurs returns a program whose main calls Run of the first package, and imports the
-// others for what they register.
+// ofOurs returns a program whose main calls Run of the first package, and imports the others for
+// their side effects.
 func ofOurs(name string, imports ...string) program {
 	return program{name, path.Join(labModule, name), imports}
 }
@@ -38,7 +38,7 @@ func ofOurs(name string, imports ...string) program {
 // labModule is the module in which the programs of a source are built.
 const labModule = "kubewright.test/lab"
 
-// writeMain writes the main of a program that has one of ours into the module in dir.
+// writeMain writes our own main package of a program, if it has one, into the module in dir.
 func (p program) writeMain(dir string) error {
 	if p.imports == nil {
 		return nil
@@ -55,7 +55,7 @@ func (p program) writeMain(dir string) error {
 	return os.WriteFile(filepath.Join(dir, p.name, "main.go"), []byte(b.String()), 0o644)
 }
 
-// moduleInfo is what the module proxy knows of a version.
+// moduleInfo is the module proxy's information about a version.
 type moduleInfo struct {
 	Version string
 	Time    time.Time
@@ -63,7 +63,7 @@ type moduleInfo struct {
 	Origin  struct{ Hash string }
 }
 
-// commit returns the revision the module was made from, where the proxy tells it.
+// commit returns the revision of the module, if the proxy reports it.
 func (i moduleInfo) commit() string {
 	if i.Origin.Hash == "" {
 		return "unknown"
@@ -71,13 +71,13 @@ func (i moduleInfo) commit() string {
 	return i.Origin.Hash
 }
 
-// sources is everything a release is made of, in the order worth building: what
-// people wait for first, the most expensive parts last.
+// sources returns everything that a release is built from, in a useful build order: parts that
+// are needed first come first, the most expensive ones last.
 func (r Release) sources() []source {
 	return []source{r.containerd(), r.crictl(), r.etcd(), r.etcdctl(), r.etcdutl(), r.coreDNS(), r.kubernetes()}
 }
 
-// Programs lists the names of all programs of a release.
+// Programs returns the names of all programs of a release.
 func (r Release) Programs() []string {
 	var names []string
 	for _, s := range r.sources() {
@@ -102,18 +102,18 @@ func (r Release) kubernetes() source {
 	return s
 }
 
-// unavailable lists, by version of Kubernetes, libraries whose version of that
-// release the module proxy does not serve, and the nearest that it does. Both
-// are types only, of a configuration and of a protocol, which patches leave alone.
+// unavailable returns, by version of Kubernetes, the libraries whose version the module proxy
+// does not serve, with the nearest version that it does. Both contain only types, of a
+// configuration and of a protocol, which patch releases do not change.
 func unavailable() map[string]map[string]string {
 	return map[string]map[string]string{
 		"v1.34.9": {"k8s.io/externaljwt": "v0.34.10", "k8s.io/kube-proxy": "v0.34.10"},
 	}
 }
 
-// kubernetesVariables stamps the version as Kubernetes' own build does
-// (hack/lib/version.sh); kubeadm compares these between components. The date is
-// that of the version, so that a second build makes the same bytes.
+// kubernetesVariables stamps the version as Kubernetes' own build does (hack/lib/version.sh);
+// kubeadm compares these between components. The date is the version's, so that builds are
+// reproducible.
 func (r Release) kubernetesVariables(info moduleInfo) map[string]string {
 	vars := map[string]string{}
 	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
@@ -155,7 +155,7 @@ func etcdVariables(info moduleInfo) map[string]string {
 	return map[string]string{"go.etcd.io/etcd/api/v3/version.GitSHA": info.commit()}
 }
 
-// containerd leaves btrfs out: its snapshotter needs C headers.
+// containerd is built without btrfs: its snapshotter needs C headers.
 func (r Release) containerd() source {
 	const module = "github.com/containerd/containerd/v2"
 	s := source{
@@ -173,9 +173,9 @@ func (r Release) containerd() source {
 	return s
 }
 
-// coreDNS has the plugins of kubeadm's Corefile, and those that people add to it
-// first. With those of every cloud there would be 1330 packages to build instead of 776
-// (CoreDNS 1.14.2).
+// coreDNS has the plugins of kubeadm's Corefile, and the ones that users most often add. With the
+// plugins of every cloud provider 1330 packages would have to be built instead of 776 (CoreDNS
+// 1.14.2).
 func (r Release) coreDNS() source {
 	const module = "github.com/coredns/coredns"
 	imports := []string{module + "/coremain"}
@@ -204,7 +204,7 @@ func (r Release) crictl() source {
 	}
 }
 
-// sourceOf returns the source and program of a name.
+// sourceOf returns the source and program with a name.
 func (r Release) sourceOf(name string) (source, program, error) {
 	for _, s := range r.sources() {
 		for _, p := range s.programs {

@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
-// tools maps each program that the lab and the tests on it call to its Debian package.
+// tools maps each program that the lab and its tests call to its Debian package.
 func tools() map[string]string {
 	return map[string]string{
 		"debootstrap": "debootstrap",
@@ -27,21 +27,22 @@ func tools() map[string]string {
 	}
 }
 
-// databases are programs that no lab needs, but end-to-end tests beside it do.
+// databases maps programs that the end-to-end tests need besides those of the lab to their
+// packages.
 func databases() map[string]string { return map[string]string{"postgres": "postgresql"} }
 
-// InstallTools installs, with apt-get, the packages of those tools that are
-// missing; where none is, it does nothing and asks for no rights.
+// InstallTools installs the packages of missing tools with apt-get. If none is missing, it does
+// nothing and needs no privileges.
 func InstallTools(ctx context.Context) error { return install(ctx, missing(tools())) }
 
-// InstallTestTools is InstallTools for all that end-to-end tests call.
+// InstallTestTools is InstallTools for all programs that end-to-end tests call.
 func InstallTestTools(ctx context.Context) error {
 	all := tools()
 	maps.Copy(all, databases())
 	return install(ctx, missing(all))
 }
 
-// missing lists the packages of those programs that are not here, each once and in order.
+// missing returns the packages of programs that are not installed, each once and sorted.
 func missing(programs map[string]string) []string {
 	var packages []string
 	for program, pkg := range programs {
@@ -53,8 +54,8 @@ func missing(programs map[string]string) []string {
 	return packages
 }
 
-// installed reports whether a program is on the PATH, or where Debian has those of
-// PostgreSQL.
+// installed reports whether a program is on the PATH, or where Debian installs PostgreSQL's
+// programs.
 func installed(program string) bool {
 	if _, err := exec.LookPath(program); err == nil {
 		return true

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMissingTools: a package is named once, and only where its program is missing.
+// TestMissingTools checks that a package is listed once, and only if its program is missing.
 func TestMissingTools(t *testing.T) {
 	t.Parallel()
 	got := missing(map[string]string{"sh": "dash", "kw-none": "zeta", "kw-neither": "zeta", "kw-nor": "alpha"})

@@ -1,5 +1,5 @@
-// Package cgroup finds, stops and kills the processes of a lab's host by the name
-// of its cgroup, on machines with cgroup v1, v2 or both.
+// Package cgroup finds, freezes and kills the processes of a lab's host by the name of its
+// cgroup, on machines with cgroup v1, v2 or both.
 package cgroup
 
 import (
@@ -23,10 +23,10 @@ import (
 
 const root = "/sys/fs/cgroup"
 
-// A Hierarchy is one cgroup tree of the machine. With pure cgroup v2 there is
-// one; with v1 one per controller, systemd's, and often an unused v2 tree
-// beside. Processes must enter their folder in every one of them before they
-// get a cgroup namespace, or the hosts' systemds share a tree.
+// A Hierarchy is one cgroup tree of the machine. With pure cgroup v2 there is one; with v1 there
+// is one per controller, systemd's, and often an unused v2 tree. Processes must enter their
+// folder in every one of them before they get a cgroup namespace, otherwise the hosts' systemds
+// share a tree.
 type Hierarchy struct {
 	Dir     string // folder below root; empty for pure v2
 	Options string // mount options inside the host; empty if not mounted there
@@ -82,7 +82,7 @@ func (g Group) Path(h Hierarchy, elem ...string) string {
 	return filepath.Join(append([]string{root, h.Dir, string(g)}, elem...)...)
 }
 
-// Create makes the folders. A new cpuset has no processors until it is told.
+// Create creates the folders. A new cpuset has no processors until they are assigned.
 func (g Group) Create() ([]Hierarchy, error) {
 	trees, err := Hierarchies()
 	if err != nil {
@@ -108,23 +108,21 @@ func (g Group) Create() ([]Hierarchy, error) {
 	return trees, nil
 }
 
-// delegateControllers lets folders below the root of a pure v2 tree use all
-// controllers.
+// delegateControllers enables all controllers for folders below the root of a pure v2 tree.
 func delegateControllers() error {
 	all, err := os.ReadFile(filepath.Join(root, "cgroup.controllers"))
 	if err != nil {
 		return err
 	}
 	for name := range strings.FieldsSeq(string(all)) {
-		// One by one: a controller that cannot be had is no reason to go without the others.
+		// One by one: an unavailable controller must not prevent the others.
 		_ = os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+"+name), 0)
 	}
 	return nil
 }
 
-// Processes returns the ids of all processes in the tree. Each process is in
-// some folder of every Hierarchy, so one Hierarchy tells all: the one systemd
-// works with.
+// Processes returns the IDs of all processes in the tree. Each process is in some folder of every
+// Hierarchy, so it suffices to read one: systemd's.
 func (g Group) Processes() ([]int, error) {
 	trees, err := Hierarchies()
 	if err != nil {
@@ -137,7 +135,7 @@ func (g Group) Processes() ([]int, error) {
 		}
 		err := filepath.WalkDir(g.Path(h), func(name string, entry fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
-				return nil // gone meanwhile
+				return nil // removed meanwhile
 			}
 			if err != nil || entry.Name() != "cgroup.procs" {
 				return err
@@ -153,7 +151,7 @@ func (g Group) Processes() ([]int, error) {
 	return pids, nil
 }
 
-// In returns the ids of the processes in one folder of the tree.
+// In returns the IDs of the processes in one folder of the tree.
 func (g Group) In(h Hierarchy, folder string) ([]int, error) {
 	return readPIDs(g.Path(h, folder, "cgroup.procs"))
 }
@@ -174,13 +172,13 @@ func readPIDs(file string) ([]int, error) {
 			pids = append(pids, pid)
 		}
 	}
-	if err := lines.Err(); err != nil && !errors.Is(err, syscall.ENODEV) { // the folder went away
+	if err := lines.Err(); err != nil && !errors.Is(err, syscall.ENODEV) { // the folder was removed
 		return nil, err
 	}
 	return pids, nil
 }
 
-// Kill kills everything in the tree and waits until nothing is left.
+// Kill kills all processes in the tree and waits until none is left.
 func (g Group) Kill(ctx context.Context) error {
 	trees, err := Hierarchies()
 	if err != nil {
@@ -201,8 +199,8 @@ func (g Group) Kill(ctx context.Context) error {
 	})
 }
 
-// thaw lets the processes of every folder of the tree go on: what is frozen in cgroup v1
-// does not die, and a runc that is killed while it changes a container leaves it so.
+// thaw thaws every folder of the tree: a process that is frozen in cgroup v1 does not die, and a
+// runc that is killed while it changes a container leaves it frozen.
 func (g Group) thaw(h Hierarchy) {
 	file, value := h.freezer(false)
 	if file == "" {
@@ -216,8 +214,8 @@ func (g Group) thaw(h Hierarchy) {
 	})
 }
 
-// freezer returns the file that stops the processes of a folder or lets them go on, and what
-// is written there; empty in a tree that stops none.
+// freezer returns the file that freezes or thaws the processes of a folder, and the value to
+// write; empty for a tree without a freezer.
 func (h Hierarchy) freezer(frozen bool) (file, value string) {
 	switch h.Dir {
 	case "":
@@ -228,7 +226,7 @@ func (h Hierarchy) freezer(frozen bool) (file, value string) {
 	return "", ""
 }
 
-// Freeze stops all processes of the tree where they are, or lets them go on.
+// Freeze freezes or thaws all processes of the tree.
 func (g Group) Freeze(frozen bool) error {
 	trees, err := Hierarchies()
 	if err != nil {
@@ -247,7 +245,7 @@ func (g Group) Freeze(frozen bool) error {
 	return nil
 }
 
-// Remove removes the folders, which must be without processes.
+// Remove removes the folders, which must not contain processes.
 func (g Group) Remove(ctx context.Context) error {
 	trees, err := Hierarchies()
 	if err != nil {
@@ -264,8 +262,7 @@ func (g Group) Remove(ctx context.Context) error {
 	return nil
 }
 
-// removeTree removes cgroup folders, deepest first. Their files cannot be
-// removed and need not be.
+// removeTree removes cgroup folders, deepest first. Their files cannot and need not be removed.
 func removeTree(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -311,7 +308,7 @@ func Named(prefix string) ([]Group, error) {
 	return found, nil
 }
 
-// Frozen reports whether the tree's processes are stopped.
+// Frozen reports whether the tree's processes are frozen.
 func (g Group) Frozen() bool {
 	trees, err := Hierarchies()
 	if err != nil {

@@ -35,7 +35,7 @@ func TestReadPIDs(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "cgroup.procs")
 	if pids, err := readPIDs(file); err != nil || pids != nil {
-		t.Errorf("of a folder that is gone: %v, %v", pids, err)
+		t.Errorf("of a removed folder: %v, %v", pids, err)
 	}
 	// 0 stands for a process of another namespace, which must never be killed.
 	if err := os.WriteFile(file, []byte("12\n0\n345\n"), 0o600); err != nil {
@@ -52,20 +52,21 @@ func TestRemoveTree(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // what is gone is removed
+	for range 2 { // a missing folder counts as removed
 		if err := removeTree(dir); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// TestKillFrozen: what is frozen somewhere below, as by a runc that was killed, ends too.
+// TestKillFrozen checks that processes that are frozen in a folder below, as by a killed runc,
+// are killed too.
 func TestKillFrozen(t *testing.T) {
 	t.Parallel()
 	g := Group(fmt.Sprintf("kubewright-test-%d", os.Getpid()))
 	trees, err := g.Create()
 	if err != nil {
-		t.Skip("no cgroup can be made here: ", err)
+		t.Skip("no cgroup can be created here: ", err)
 	}
 	t.Cleanup(func() {
 		if err := g.Remove(context.Background()); err != nil {

@@ -1,5 +1,5 @@
-// Package command is the lab's command line. Flags are written with one dash or
-// two, as kubewright's are.
+// Package command is the lab's command line. Flags are written with one dash or two, as for
+// kubewright.
 package command
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
-// ErrOnHost marks the failure of a command that the user ran on a host: it has
-// said itself what went wrong.
+// ErrOnHost marks the failure of a command that the user ran on a host, which has printed its own
+// error.
 var ErrOnHost = errors.New("the command failed on the host")
 
 // Run runs the command line.
@@ -37,8 +37,8 @@ func Run(ctx context.Context, args []string) error {
 	return root.ExecuteContext(ctx)
 }
 
-// doubleDashes turns -flag into --flag, up to a lone -- after which everything
-// belongs to a command on a host.
+// doubleDashes turns -flag into --flag, up to a lone --, after which everything belongs to a
+// command on a host.
 func doubleDashes(args []string) []string {
 	out := slices.Clone(args)
 	for i, arg := range out {
@@ -52,7 +52,7 @@ func doubleDashes(args []string) []string {
 	return out
 }
 
-// session is what all commands share.
+// session holds the settings that all commands share.
 type session struct {
 	name string
 }
@@ -130,7 +130,7 @@ func tools() *cobra.Command {
 	}
 }
 
-// buildThings prints the path of each program asked for, or of the artifacts.
+// buildThings prints the path of each requested program, or of the artifacts.
 func buildThings(cmd *cobra.Command, cache *build.Cache, release build.Release, only []string) error {
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	if len(only) > 0 {
@@ -231,7 +231,7 @@ func (s *session) status() *cobra.Command {
 	return cmd
 }
 
-// printJSON prints what describe does, for programs.
+// printJSON prints the information of describe for programs.
 func printJSON(w io.Writer, l *lab.Lab) error {
 	name, address := l.Endpoint()
 	states := map[string]string{}
@@ -252,7 +252,7 @@ func printJSON(w io.Writer, l *lab.Lab) error {
 	})
 }
 
-// describe prints what one needs to work with a lab.
+// describe prints what a user needs to work with a lab.
 func describe(w io.Writer, l *lab.Lab) {
 	name, address := l.Endpoint()
 	fmt.Fprintf(w, "lab %s (Kubernetes %s)\n", l.Name(), l.Release().Kubernetes)
@@ -280,7 +280,7 @@ func (s *session) exec() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			// In our own process group, so that it can read from a terminal.
+			// In our own process group, so that the command can read from a terminal.
 			run.SysProcAttr = nil
 			run.Cancel = func() error { return run.Process.Kill() }
 			if term := os.Getenv("TERM"); term != "" {
@@ -343,7 +343,7 @@ func (s *session) serve() *cobra.Command {
 	}
 }
 
-// host groups what may happen to a host in a fault test.
+// host groups the faults of a host in a fault test.
 func (s *session) host() *cobra.Command {
 	parent := &cobra.Command{Use: "host", Short: "Let things happen to a host"}
 	for _, action := range []struct {
@@ -354,7 +354,7 @@ func (s *session) host() *cobra.Command {
 		{"start", "Switch it on again", (*lab.Lab).Start},
 		{"restart", "Cut the power and switch it on again", (*lab.Lab).Restart},
 		{"pause", "Stop all its processes where they are", (*lab.Lab).Pause},
-		{"resume", "Let its processes go on", (*lab.Lab).Resume},
+		{"resume", "Resume its processes", (*lab.Lab).Resume},
 		{"disconnect", "Pull its network cable", (*lab.Lab).Disconnect},
 		{"connect", "Plug its network cable in", (*lab.Lab).Connect},
 	} {

@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// LinkFile makes a hard link, and the folders above it.
+// LinkFile creates a hard link, and the folders above it.
 func LinkFile(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
@@ -20,8 +20,8 @@ func LinkFile(from, to string) error {
 	return os.Link(from, to)
 }
 
-// LinkTree copies a tree with modes and owners, regular files as hard links to
-// the same content, except those for which copied (if given) says otherwise.
+// LinkTree copies a tree with modes and owners. Regular files become hard links to the same
+// content, except those for which copied (if given) returns true.
 func LinkTree(from, to string, copied func(rel string) bool) error {
 	return filepath.WalkDir(from, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -48,7 +48,7 @@ func LinkTree(from, to string, copied func(rel string) bool) error {
 	})
 }
 
-// copyDir makes a folder with the mode and owner of another.
+// copyDir creates a folder with the mode and owner of another.
 func copyDir(from, to string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err
@@ -87,7 +87,7 @@ func CopyAttributes(from, to string) error {
 			return err
 		}
 	}
-	return os.Chmod(to, stat.Mode()) // after chown, which clears set-id bits
+	return os.Chmod(to, stat.Mode()) // after chown, which clears setuid and setgid bits
 }
 
 // CopyOwner gives a file the owner of another.
@@ -100,7 +100,7 @@ func CopyOwner(from, to string) error {
 	return os.Chown(to, int(owner.Uid), int(owner.Gid))
 }
 
-// Exists reports whether a name is there, be it a link to nowhere.
+// Exists reports whether a path exists, even as a dangling link.
 func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return !errors.Is(err, fs.ErrNotExist)

@@ -45,12 +45,12 @@ func TestExists(t *testing.T) {
 	t.Parallel()
 	link := filepath.Join(t.TempDir(), "link")
 	if Exists(link) {
-		t.Error("what is not there exists")
+		t.Error("a missing path exists")
 	}
 	if err := os.Symlink("nowhere", link); err != nil {
 		t.Fatal(err)
 	}
 	if !Exists(link) {
-		t.Error("a link to nowhere does not exist")
+		t.Error("a dangling link does not exist")
 	}
 }

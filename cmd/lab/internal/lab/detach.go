@@ -9,15 +9,15 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/cgroup"
 )
 
-// searchPath is where hosts, and what starts them, look for programs.
+// searchPath is the PATH of hosts, and of the commands that start them.
 const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// joinScript puts itself into cgroups and becomes the command.
+// joinScript enters cgroups and becomes the command.
 const joinScript = `for f in $PROCS; do echo $$ >"$f"; done; unset PROCS; exec "$@"`
 
-// detach starts a command in a cgroup of its own, which is made, and in a
-// session of its own, so that it outlives us and can be found and killed by the
-// name of its cgroup. The channel is closed when the command has ended.
+// detach starts a command in a new cgroup and a session of its own, so that it outlives this
+// process and can be found and killed by the name of its cgroup. The channel is closed when the
+// command has ended.
 func detach(group cgroup.Group, logName string, env []string, argv ...string) (ended <-chan struct{}, err error) {
 	trees, err := group.Create()
 	if err != nil {
@@ -42,7 +42,7 @@ func detach(group cgroup.Group, logName string, env []string, argv ...string) (e
 	}
 	end := make(chan struct{})
 	go func() {
-		cmd.Wait() // take its exit status, whenever it is killed
+		cmd.Wait() // reap it, whenever it ends
 		close(end)
 	}()
 	return end, nil

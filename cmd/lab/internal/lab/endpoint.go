@@ -13,11 +13,10 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
-// apiPort is where API servers and the balancer listen.
+// apiPort is the port of API servers and of the balancer.
 const apiPort = 6443
 
-// Serve runs the lab's balancer in this process until the context ends, and
-// keeps the lab so long.
+// Serve runs the lab's balancer in this process until ctx ends, and keeps the lab that long.
 func (l *Lab) Serve(ctx context.Context) error {
 	if err := l.keep(); err != nil {
 		return err
@@ -35,8 +34,8 @@ func (l *Lab) Serve(ctx context.Context) error {
 	return nil
 }
 
-// startBalancer starts the balancer here, or as a process of its own, which
-// lives in a cgroup of the lab so that it is found and killed like a host.
+// startBalancer starts the balancer in this process, or as a separate process in a cgroup of the
+// lab, so that it can be found and killed like a host.
 func (l *Lab) startBalancer(ctx context.Context, argv []string) error {
 	_, address := l.Endpoint()
 	if len(argv) == 0 {
@@ -44,7 +43,7 @@ func (l *Lab) startBalancer(ctx context.Context, argv []string) error {
 		l.balancer = b
 		return err
 	}
-	l.letGo() // the other process keeps the lab
+	l.letGo() // the other process keeps the lab instead
 	logName := l.path("balancer.log")
 	env := append(os.Environ(), build.CacheVariable+"="+l.cache.Dir)
 	if _, err := detach(l.names().cgroup("balancer"), logName, env, append(argv, l.record.Name)...); err != nil {

@@ -22,17 +22,17 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
-// Etcd is an etcd of an operator's own: its members run on the machine, beside
-// the hosts, and go with the lab.
+// Etcd is an etcd that the operator provides: its members run on the machine, beside the hosts,
+// and end with the lab.
 type Etcd struct {
 	// Endpoints are the members' client URLs.
 	Endpoints []string
-	// CA, Cert and Key are PEM files of the operator's: what a client trusts and
-	// who it is.
+	// CA, Cert and Key are PEM files for a client of the operator: the trusted CA and the
+	// client's own certificate and key.
 	CA, Cert, Key string
 }
 
-// etcdOctet is the number before that of the first member.
+// etcdOctet precedes the number of the first member.
 const etcdOctet = 30
 
 const (
@@ -40,9 +40,9 @@ const (
 	etcdPeerPort   = 2380
 )
 
-// StartEtcd starts an etcd of the lab's release with so many members, each at
-// an address of its own, and returns when it has a leader. Clients and members
-// show certificates of a CA that nothing else knows.
+// StartEtcd starts an etcd of the lab's release with a number of members, each at its own
+// address, and returns when it has a leader. Clients and members authenticate with certificates
+// of a separate CA.
 func (l *Lab) StartEtcd(ctx context.Context, members int) (Etcd, error) {
 	programs, err := l.cache.Programs(ctx, l.Release(), "etcd")
 	if err != nil {
@@ -119,7 +119,7 @@ func (l *Lab) etcdArgs(m etcdMember, all []etcdMember) []string {
 	return args
 }
 
-// writeEtcdKeys makes a CA, one certificate for all members, and a client's.
+// writeEtcdKeys creates a CA, one certificate for all members, and a client's.
 func (l *Lab) writeEtcdKeys(members []etcdMember) error {
 	if err := os.MkdirAll(l.path("etcd"), 0o700); err != nil {
 		return err
@@ -149,8 +149,7 @@ func (l *Lab) writeEtcdKeys(members []etcdMember) error {
 	return nil
 }
 
-// writePair writes BASE.crt and BASE.key, signed by the CA's key; without one,
-// by the new key itself.
+// writePair writes BASE.crt and BASE.key, signed by the CA's key; without one, self-signed.
 func writePair(base string, c, ca *x509.Certificate, signer *ecdsa.PrivateKey) (*ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -178,7 +177,7 @@ func writePair(base string, c, ca *x509.Certificate, signer *ecdsa.PrivateKey) (
 	return key, os.WriteFile(base+".key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text}), 0o600)
 }
 
-// client returns an HTTP client that shows the operator's certificate.
+// client returns an HTTP client that authenticates with the operator's certificate.
 func (e Etcd) client() (*http.Client, error) {
 	pair, err := tls.LoadX509KeyPair(e.Cert, e.Key)
 	if err != nil {

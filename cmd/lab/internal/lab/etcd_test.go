@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Members and clients of the operator's etcd trust each other, and nobody
-// without a certificate of its CA.
+// TestEtcdKeys checks that members and clients of the operator's etcd trust each other, and
+// reject peers without a certificate of its CA.
 func TestEtcdKeys(t *testing.T) {
 	t.Parallel()
 	l := testLab(t)
@@ -37,7 +37,7 @@ func TestEtcdKeys(t *testing.T) {
 	defer server.Close()
 	client.Transport.(*http.Transport).TLSClientConfig.ServerName = "10.77.5.31"
 	if err := healthy(t.Context(), client, server.URL); err == nil || err.Error() != "404 Not Found: 404 page not found\n" {
-		t.Errorf("the client is not let in: %v", err)
+		t.Errorf("the client is rejected: %v", err)
 	}
 	if stat, err := os.Stat(e.Key); err != nil || stat.Mode().Perm() != 0o600 {
 		t.Errorf("key: %v, %v", stat.Mode(), err)

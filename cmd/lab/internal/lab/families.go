@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Families says which families of addresses hosts and pods of a lab have.
+// Families are the address families of a lab's hosts and pods.
 type Families string
 
-// The kinds of labs by families.
+// The kinds of labs by address families.
 const (
 	IPv4      Families = "" // IPv4 only
 	IPv6      Families = "ipv6"
@@ -21,18 +21,18 @@ func (f Families) check() error {
 	case IPv4, IPv6, DualStack:
 		return nil
 	}
-	return fmt.Errorf("cannot give hosts addresses of %q: there are %q and %q, and IPv4 where nothing is said", string(f), IPv6, DualStack)
+	return fmt.Errorf("cannot give hosts addresses of %q: there are %q and %q, and IPv4 by default", string(f), IPv6, DualStack)
 }
 
-// podSubnet4 and podSubnet6 hold the pods of all hosts: the host with the number
-// N has 10.244.N.0/24 and fd00:10:244:N::/64. They may be the same for all labs:
-// pods are reached through the hosts of their own lab only.
+// podSubnet4 and podSubnet6 hold the pods of all hosts: host number N has 10.244.N.0/24 and
+// fd00:10:244:N::/64. All labs can use the same ranges: pods are reached only through the hosts
+// of their own lab.
 var (
 	podSubnet4 = netip.MustParsePrefix("10.244.0.0/16")
 	podSubnet6 = netip.MustParsePrefix("fd00:10:244::/56")
 )
 
-// only picks those of the lab's families, in order.
+// only returns the values of the lab's families, in order.
 func only[T any](f Families, v4, v6 T) []T {
 	switch f {
 	case IPv6:
@@ -43,7 +43,7 @@ func only[T any](f Families, v4, v6 T) []T {
 	return []T{v4}
 }
 
-// addresses returns those of the number N in a lab's subnet: in 10.77.5.0/24, 11 is
+// addresses returns the addresses with number N in a lab's subnet: in 10.77.5.0/24, number 11 has
 // 10.77.5.11 and fd00:10:77:5::b.
 func (f Families) addresses(subnet netip.Prefix, n int) []netip.Addr {
 	v4 := octet(subnet, n)
@@ -54,7 +54,7 @@ func (f Families) addresses(subnet netip.Prefix, n int) []netip.Addr {
 	return only(f, v4, netip.AddrFrom16(v6))
 }
 
-// pods returns the pod ranges of the host with the number N.
+// pods returns the pod ranges of host number N.
 func (f Families) pods(n int) []netip.Prefix {
 	v4, v6 := podSubnet4.Addr().As4(), podSubnet6.Addr().As16()
 	v4[2], v6[7] = byte(n), byte(n)
@@ -64,12 +64,12 @@ func (f Families) pods(n int) []netip.Prefix {
 // podSubnets returns the ranges that hold the pods of all hosts.
 func (f Families) podSubnets() []netip.Prefix { return only(f, podSubnet4, podSubnet6) }
 
-// ServiceSubnets returns ranges for a cluster's services.
+// ServiceSubnets returns ranges for a cluster's Services.
 func (f Families) ServiceSubnets() []netip.Prefix {
 	return only(f, netip.MustParsePrefix("10.96.0.0/12"), netip.MustParsePrefix("fd00:10:96::/112"))
 }
 
-// JoinPrefixes writes ranges as Kubernetes takes them.
+// JoinPrefixes returns ranges in the form that Kubernetes takes.
 func JoinPrefixes(all []netip.Prefix) string {
 	var words []string
 	for _, p := range all {
@@ -78,14 +78,14 @@ func JoinPrefixes(all []netip.Prefix) string {
 	return strings.Join(words, ",")
 }
 
-// octet returns the address N of an IPv4 subnet.
+// octet returns the address with number N in an IPv4 subnet.
 func octet(subnet netip.Prefix, n int) netip.Addr {
 	b := subnet.Addr().As4()
 	b[3] = byte(n)
 	return netip.AddrFrom4(b)
 }
 
-// number returns the host's N, the last byte of its addresses.
+// number returns the host's number, the last byte of its addresses.
 func (h Host) number() int {
 	b := h.Address().AsSlice()
 	return int(b[len(b)-1])

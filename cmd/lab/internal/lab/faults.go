@@ -8,8 +8,8 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
-// Kill cuts a host's power: all its processes end at once, what is on its disks
-// stays. Its network card goes dead too.
+// Kill cuts a host's power: all its processes end at once, its disks keep their data. Its network
+// interface goes down as well.
 func (l hosts) Kill(ctx context.Context, host string) error {
 	g, err := l.guest(host)
 	if err != nil {
@@ -45,8 +45,8 @@ func (l hosts) Start(ctx context.Context, host string) error {
 	return g.boot(ctx)
 }
 
-// Restart is Kill and Start. Rules, routes and links that the host had made are
-// gone then, as after any reboot.
+// Restart is Kill and Start. Rules, routes and links that the host had created are gone
+// afterwards, as after any reboot.
 func (l hosts) Restart(ctx context.Context, host string) error {
 	if err := l.Kill(ctx, host); err != nil {
 		return err
@@ -54,9 +54,9 @@ func (l hosts) Restart(ctx context.Context, host string) error {
 	return l.Start(ctx, host)
 }
 
-// Reinstall makes a host again under its name and addresses, with disks, machine
-// id and SSH host keys of its own, and boots it. The lab's known hosts have its
-// new keys; its network card goes dead in between.
+// Reinstall installs a host again under its name and addresses, with new disks, machine ID and
+// SSH host keys, and boots it. The lab's known_hosts file gets its new keys; its network
+// interface is down in between.
 func (l hosts) Reinstall(ctx context.Context, host string) error {
 	g, err := l.guest(host)
 	if err != nil {
@@ -80,11 +80,11 @@ func (l hosts) Reinstall(ctx context.Context, host string) error {
 	return g.up(ctx)
 }
 
-// Pause stops all processes of a host where they are. Its kernel still accepts
-// connections, which then hang: the unkindest way to fail.
+// Pause freezes all processes of a host. Its kernel still accepts connections, which then hang:
+// the worst way to fail.
 func (l hosts) Pause(_ context.Context, host string) error { return l.freeze(host, true) }
 
-// Resume lets a paused host go on.
+// Resume thaws a paused host.
 func (l hosts) Resume(_ context.Context, host string) error { return l.freeze(host, false) }
 
 func (l hosts) freeze(host string, frozen bool) error {
@@ -95,12 +95,12 @@ func (l hosts) freeze(host string, frozen bool) error {
 	return l.names().cgroup(g.Name).Freeze(frozen)
 }
 
-// Disconnect pulls a host's network cable.
+// Disconnect takes a host's network link down.
 func (l hosts) Disconnect(ctx context.Context, host string) error {
 	return l.setLink(ctx, host, "down")
 }
 
-// Connect plugs a host's network cable in.
+// Connect brings a host's network link up.
 func (l hosts) Connect(ctx context.Context, host string) error { return l.setLink(ctx, host, "up") }
 
 func (l hosts) setLink(ctx context.Context, host, state string) error {
@@ -111,7 +111,7 @@ func (l hosts) setLink(ctx context.Context, host, state string) error {
 	return process.Run(ctx, "ip", "link", "set", l.names().link(g.Name), state)
 }
 
-// State says in a word how a host is: running, paused, or down.
+// State returns the state of a host: running, paused, or down.
 func (l hosts) State(host string) string {
 	g, err := l.guest(host)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
-// Role says what a host is meant for. The lab itself only uses it to name
-// hosts and to tell the balancer its backends.
+// Role is the intended role of a host. The lab itself only uses it to name hosts and to configure
+// the balancer's backends.
 type Role string
 
 // The two roles.
@@ -33,17 +33,16 @@ const (
 type Host struct {
 	Name string `json:"name"`
 	Role Role   `json:"role"`
-	// Addresses has one address per family, Pods the range of each, the family
-	// that comes first first.
+	// Addresses has one address per family, Pods one range per family, the first family first.
 	Addresses []netip.Addr   `json:"addresses"`
 	Pods      []netip.Prefix `json:"pods"`
 }
 
-// Address returns the host's address of the family that comes first.
+// Address returns the host's address of the first family.
 func (h Host) Address() netip.Addr { return h.Addresses[0] }
 
-// guest is a host as it lives on this machine: a folder, a network namespace, and processes
-// in a cgroup.
+// guest is the representation of a host on this machine: a folder, a network namespace, and
+// processes in a cgroup.
 type guest struct {
 	Host
 	lab *layout
@@ -54,7 +53,7 @@ func (g guest) dir(elem ...string) string {
 	return g.lab.path(append([]string{"hosts", g.Name}, elem...)...)
 }
 
-// up makes the host and boots it.
+// up creates the host and boots it.
 func (g guest) up(ctx context.Context) error {
 	if err := g.seed(); err != nil {
 		return fmt.Errorf("cannot make the folders of host %s: %w", g.Name, err)
@@ -65,7 +64,7 @@ func (g guest) up(ctx context.Context) error {
 	return g.boot(ctx)
 }
 
-// bootScript mounts what a host sees and becomes its init.
+// bootScript mounts the host's file systems and becomes its init.
 //
 //go:embed files/boot.sh
 var bootScript string
@@ -73,8 +72,8 @@ var bootScript string
 // bootTimeout is generous: five hosts on two busy cores boot in a few seconds.
 const bootTimeout = 2 * time.Minute
 
-// boot starts a host whose network and folder are there, and waits until its
-// systemd has started everything and its sshd answers.
+// boot starts a host whose network and folder exist, and waits until its systemd has started
+// everything and its sshd answers.
 func (g guest) boot(ctx context.Context) error {
 	ended, err := g.start()
 	if err != nil {
@@ -99,7 +98,7 @@ func (g guest) boot(ctx context.Context) error {
 	return nil
 }
 
-// start starts the host's processes. The channel is closed when it has ended.
+// start starts the host's processes. The channel is closed when they have ended.
 func (g guest) start() (ended <-chan struct{}, err error) {
 	trees, err := cgroup.Hierarchies()
 	if err != nil {
@@ -127,10 +126,10 @@ func (g guest) start() (ended <-chan struct{}, err error) {
 		"/bin/sh", "-c", bootScript)
 }
 
-// ready says why a host is not ready yet.
+// ready returns an error while a host is not ready.
 func (g guest) ready(ctx context.Context) error {
-	// A degraded system is one with failed units. That is for the caller to
-	// see, not a reason to wait: it does not change by itself.
+	// A degraded system has failed units. That is for the caller to see, and no reason to wait:
+	// it does not change without intervention.
 	out, err := g.exec(ctx, "", "systemctl", "is-system-running")
 	if state := strings.TrimSpace(string(out)); state != "running" && state != "degraded" {
 		return fmt.Errorf("system is %q: %w", state, err)
@@ -138,7 +137,7 @@ func (g guest) ready(ctx context.Context) error {
 	return greets(ctx, g.Address())
 }
 
-// greets asks for sshd's first line.
+// greets reads the first line of the host's sshd.
 func greets(ctx context.Context, address netip.Addr) error {
 	var dialer net.Dialer
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
@@ -159,12 +158,12 @@ func greets(ctx context.Context, address netip.Addr) error {
 	return err
 }
 
-// errDown is why a host cannot be entered.
+// errDown is the error for entering a host that is down.
 var errDown = errors.New("the host is not running")
 
-// pid1 returns the id, as we see it, of a host's init: the process of the
-// host's cgroup that is 1 in exactly one inner process namespace. (The first
-// process of a container on the host is 1 in a deeper one.)
+// pid1 returns the ID, in our namespace, of a host's init: the process of the host's cgroup that
+// is 1 in exactly one inner process namespace. (The first process of a container on the host is 1
+// in a deeper one.)
 func (g guest) pid1() (int, error) {
 	trees, err := cgroup.Hierarchies()
 	if err != nil {
@@ -227,7 +226,7 @@ func (g guest) command(ctx context.Context, argv ...string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// exec runs a command on the host with a standard input and answers its output.
+// exec runs a command on the host with a standard input and returns its output.
 func (g guest) exec(ctx context.Context, input string, argv ...string) ([]byte, error) {
 	cmd, err := g.command(ctx, argv...)
 	if err != nil {

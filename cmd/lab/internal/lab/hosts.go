@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 )
 
-// hosts are those of a lab, and what is done to them by their names.
+// hosts are the hosts of a lab, with operations on them by name.
 type hosts struct{ *layout }
 
-// Command prepares a command that runs on a host as root, in its namespaces and
-// with a login's environment; the caller sets its streams and runs it. It does
-// not run in the host's cgroup, so a paused host can still be looked at.
+// Command prepares a command that runs on a host as root, in its namespaces and with a login's
+// environment; the caller sets its streams and runs it. It does not run in the host's cgroup, so
+// commands can inspect a paused host.
 func (l hosts) Command(ctx context.Context, host string, argv ...string) (*exec.Cmd, error) {
 	g, err := l.guest(host)
 	if err != nil {
@@ -21,8 +21,8 @@ func (l hosts) Command(ctx context.Context, host string, argv ...string) (*exec.
 	return g.command(ctx, argv...)
 }
 
-// Exec runs a command on a host as root and answers its standard output. The
-// error of a failure carries the tail of all output.
+// Exec runs a command on a host as root and returns its standard output. The error of a failure
+// contains the tail of all output.
 func (l hosts) Exec(ctx context.Context, host string, argv ...string) ([]byte, error) {
 	return l.ExecInput(ctx, host, "", argv...)
 }
@@ -36,7 +36,7 @@ func (l hosts) ExecInput(ctx context.Context, host, input string, argv ...string
 	return g.exec(ctx, input, argv...)
 }
 
-// PutFile copies a file of the operator's to a host, owned by root.
+// PutFile copies a file of the operator to a host, owned by root.
 func (l hosts) PutFile(ctx context.Context, host, from, to, mode string) error {
 	text, err := os.ReadFile(from)
 	if err != nil {

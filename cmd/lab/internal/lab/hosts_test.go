@@ -22,11 +22,11 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
-// testVariable must be set for the tests that boot hosts: they take a minute,
-// and the first time as long as building Kubernetes.
+// testVariable must be set for tests that boot hosts: they take a minute, and the first time as
+// long as building Kubernetes.
 const testVariable = "KUBEWRIGHT_LAB_TEST"
 
-// bootLab brings up a lab of its own for a test.
+// bootLab brings up a separate lab for a test.
 func bootLab(t *testing.T, o Options) *Lab {
 	t.Helper()
 	if os.Geteuid() != 0 || os.Getenv(testVariable) == "" {
@@ -50,29 +50,29 @@ func bootLab(t *testing.T, o Options) *Lab {
 	return l
 }
 
-// testName makes a lab's name that no other test process has.
+// testName returns a lab name that no other test process uses.
 func testName(letter string) string { return fmt.Sprintf("%s%d", letter, os.Getpid()) }
 
-// checkGone fails for everything of a lab that is still there.
+// checkGone fails for every part of a lab that still exists.
 func checkGone(t *testing.T, l *Lab) {
 	t.Helper()
 	if groups, err := cgroup.Named(l.names().prefix()); err != nil || len(groups) > 0 {
-		t.Errorf("cgroups stay: %v, %v", groups, err)
+		t.Errorf("cgroups remain: %v, %v", groups, err)
 	}
 	if left, _ := filepath.Glob("/run/netns/" + l.names().prefix() + "*"); len(left) > 0 {
-		t.Errorf("network namespaces stay: %v", left)
+		t.Errorf("network namespaces remain: %v", left)
 	}
 	if _, err := net.InterfaceByName(l.names().bridge()); err == nil {
-		t.Error("the bridge stays")
+		t.Error("the bridge remains")
 	}
 	if rules, err := exec.Command("ip", "rule").Output(); err != nil || strings.Contains(string(rules), l.names().bridge()) {
-		t.Errorf("routing rules stay: %s, %v", rules, err)
+		t.Errorf("routing rules remain: %s, %v", rules, err)
 	}
 	if disk.Exists(l.Dir()) {
-		t.Error("the folder stays")
+		t.Error("the folder remains")
 	}
 	if mounts, err := os.ReadFile("/proc/self/mountinfo"); err != nil || strings.Contains(string(mounts), l.Dir()) {
-		t.Errorf("mounts stay, %v", err)
+		t.Errorf("mounts remain, %v", err)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestPreparedHosts(t *testing.T) {
 		images := exec1(t, l, "w2", "crictl", "images")
 		for _, ref := range l.Release().Images() {
 			if name, tag, _ := strings.Cut(ref, ":"); !strings.Contains(images, name) || !strings.Contains(images, tag) {
-				t.Errorf("image %s is not there:\n%s", ref, images)
+				t.Errorf("image %s is missing:\n%s", ref, images)
 			}
 		}
 	})
@@ -123,7 +123,7 @@ func checkIdentity(t *testing.T, l *Lab) {
 	}
 }
 
-// checkUsers logs in as everyone, checking the host's key, and tries sudo.
+// checkUsers logs in as every user, verifies the host's key, and tries sudo.
 func checkUsers(t *testing.T, l *Lab) {
 	for user, test := range map[string]struct{ command, input, want string }{
 		"root":   {"id -u", "", "0"},
@@ -191,7 +191,7 @@ func checkExec(t *testing.T, l *Lab) {
 	}
 }
 
-// An unknown name is refused at once, those of the lab are known.
+// checkResolver checks that unknown names are refused at once, and that the lab's names resolve.
 func checkResolver(t *testing.T, l *Lab) {
 	start := time.Now()
 	if out, err := l.Exec(t.Context(), "cp1", "getent", "hosts", "nosuch.example.com"); err == nil {
@@ -210,7 +210,7 @@ func checkResolver(t *testing.T, l *Lab) {
 	}
 }
 
-// checkSecondLab has a bare lab come and go beside the first.
+// checkSecondLab brings a bare lab up and down beside the first one.
 func checkSecondLab(t *testing.T, l *Lab) {
 	other := bootLab(t, Options{Name: testName("q"), ControlPlanes: 1, Bare: true})
 	if out, err := other.Exec(t.Context(), "cp1", "sh", "-c", "command -v kubelet containerd runc"); err == nil {
@@ -234,7 +234,7 @@ func checkSecondLab(t *testing.T, l *Lab) {
 		}
 	}
 	if l.State("w1") != "running" {
-		t.Error("the first lab does not run any more")
+		t.Error("the first lab is not running any more")
 	}
 }
 
@@ -290,11 +290,11 @@ func checkFaults(t *testing.T, l *Lab) {
 	checkReinstall(t, l)
 }
 
-// checkReinstall wants a host recreated to be another machine in every way that
-// a client can tell.
+// checkReinstall checks that a reinstalled host is another machine in every respect that a client
+// can detect.
 func checkReinstall(t *testing.T, l *Lab) {
 	identity := []string{"cat", "/etc/machine-id", "/etc/ssh/ssh_host_ed25519_key.pub"}
-	if dmi := "/sys/class/dmi/id/product_uuid"; disk.Exists(dmi) { // not on every machine
+	if dmi := "/sys/class/dmi/id/product_uuid"; disk.Exists(dmi) { // missing on some machines
 		identity = append(identity, dmi)
 	}
 	was := strings.Split(exec1(t, l, "w1", identity...), "\n")
@@ -303,7 +303,7 @@ func checkReinstall(t *testing.T, l *Lab) {
 	}
 	for i, is := range strings.Split(exec1(t, l, "w1", identity...), "\n") {
 		if is == was[i] {
-			t.Errorf("after reinstall the host has %s still", is)
+			t.Errorf("after reinstall the host still has %s", is)
 		}
 	}
 	if _, err := l.Exec(t.Context(), "w1", "test", "-e", "/root/kept"); err == nil {
@@ -314,12 +314,12 @@ func checkReinstall(t *testing.T, l *Lab) {
 		t.Fatal(err)
 	}
 	if key := exec1(t, l, "w1", "cat", "/etc/ssh/ssh_host_ed25519_key.pub"); !strings.Contains(string(known), key) {
-		t.Error("the new key is not among the known ones")
+		t.Error("the new key is not in known_hosts")
 	}
 }
 
-// What a killed maker leaves is cleared by the next one of the same name; a lab
-// in use is left alone.
+// TestLeftoversAreCleared checks that the leftovers of a killed process are cleared by the next
+// lab of the same name, and that a lab in use is left alone.
 func TestLeftoversAreCleared(t *testing.T) {
 	o := Options{Name: testName("r"), ControlPlanes: 1}
 	first := bootLab(t, o)
@@ -334,12 +334,12 @@ func TestLeftoversAreCleared(t *testing.T) {
 	first.letGo()
 	second := bootLab(t, o)
 	if second.State("cp1") != "running" {
-		t.Error("the second lab does not run")
+		t.Error("the second lab is not running")
 	}
 }
 
-// Real kubeadm makes a cluster in which pods of different hosts reach each
-// other, by address and by the name of a service.
+// TestKubeadmCluster checks that in a cluster of real kubeadm pods on different hosts reach each
+// other, by address and by the name of a Service.
 func TestKubeadmCluster(t *testing.T) {
 	for _, mode := range []string{"iptables", "nftables"} {
 		t.Run(mode, func(t *testing.T) {
@@ -387,10 +387,10 @@ func checkPods(t *testing.T, l *Lab) {
 	pods := strings.Fields(kubectl("get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].metadata.name}"))
 	for _, address := range strings.Fields(kubectl("get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].status.podIP}")) {
 		if got := kubectl("exec", pods[0], "--", "/workload", "get", "http://"+address+":8080"); !strings.HasPrefix(got, "web-") {
-			t.Errorf("a pod reached by address says %q", got)
+			t.Errorf("a pod reached by its address answers %q", got)
 		}
 	}
-	// Rules follow the endpoints a moment later.
+	// Packet filter rules follow the endpoints with a delay.
 	err := process.Until(t.Context(), 30*time.Second, 100*time.Millisecond, "the service", func(ctx context.Context) error {
 		_, err := l.Kubectl(ctx, "cp1", "exec", pods[0], "--", "/workload", "get", "http://web.default.svc.cluster.local")
 		return err

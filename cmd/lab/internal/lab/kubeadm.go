@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// KubeadmOptions says how kubeadm makes a cluster of a lab's hosts. The zero
-// value takes all hosts and kube-proxy's default mode.
+// KubeadmOptions configure the cluster that kubeadm creates from a lab's hosts. The zero value
+// takes all hosts and kube-proxy's default mode.
 type KubeadmOptions struct {
-	ControlPlanes []string // hosts, the first is the founder; default all control planes
-	Workers       []string // default all workers where ControlPlanes is empty too
+	ControlPlanes []string // hosts, bootstrapped on the first; default all control planes
+	Workers       []string // default all workers, if ControlPlanes is empty too
 	ProxyMode     string   // iptables or nftables; default kubeadm's
 	Cluster       string   // further YAML of ClusterConfiguration, at top level
 	Kubelet       string   // further YAML of KubeletConfiguration, at top level
@@ -26,30 +26,29 @@ type KubeadmOptions struct {
 	ServiceSubnet string   // default the lab's
 	Node          string   // further YAML of InitConfiguration and JoinConfiguration, at top level
 	Join          string   // further YAML of JoinConfiguration, at top level
-	// Registration are further fields of a host's nodeRegistration, as YAML in one
-	// line; the name, unless it is among them, is the host's.
+	// Registration has further fields of a host's nodeRegistration, as YAML in one line; unless
+	// the name is among them, it is the host's.
 	Registration map[string]string
-	Log          io.Writer // what kubeadm says; default nowhere
+	Log          io.Writer // output of kubeadm; default none
 }
 
-// KubeadmTimes tells how long each part of making a cluster took.
+// KubeadmTimes are the durations of the parts of creating a cluster.
 type KubeadmTimes struct {
 	Init          time.Duration
-	ControlPlanes []time.Duration // each join, one after the other
-	Workers       time.Duration   // all joins, at the same time
+	ControlPlanes []time.Duration // each join, in sequence
+	Workers       time.Duration   // all joins, in parallel
 	Ready         time.Duration   // after that, until every node is Ready and CoreDNS answers
 	Total         time.Duration
 }
 
-// preflightFindings are those of kubeadm's checks that fail on such hosts for
-// reasons of theirs: cgroup v1 and a kernel without its configuration at hand.
+// preflightFindings are kubeadm's checks that fail on lab hosts for known reasons: cgroup v1, and
+// a kernel without readable configuration.
 const preflightFindings = "SystemVerification"
 
-// KubeadmCluster makes a cluster as kubeadm's guide to highly available
-// clusters does by hand: init on the first control plane, the other control
-// planes one after the other, the workers at the same time. It returns when
-// every node is Ready and CoreDNS is available. It is what kubewright is
-// compared to, in result and in time.
+// KubeadmCluster creates a cluster as kubeadm's guide to highly available clusters does by hand:
+// init on the first control plane, the other control planes in sequence, the workers in parallel.
+// It returns when every node is Ready and CoreDNS is available. It is the reference for
+// kubewright's result and duration.
 func KubeadmCluster(ctx context.Context, l *Lab, o KubeadmOptions) (KubeadmTimes, error) {
 	if len(o.ControlPlanes) == 0 {
 		o.ControlPlanes, o.Workers = l.hostsOf(ControlPlane), l.hostsOf(Worker)
@@ -74,7 +73,7 @@ func randomHex(bytes int) string {
 	return hex.EncodeToString(b)
 }
 
-// kubeadm is one making of a cluster.
+// kubeadm is the creation of one cluster.
 type kubeadm struct {
 	lab            *Lab
 	options        KubeadmOptions
@@ -87,7 +86,7 @@ func (k *kubeadm) cluster(ctx context.Context, times *KubeadmTimes) error {
 	founder := k.options.ControlPlanes[0]
 	args := []string{"init"}
 	if len(k.options.ControlPlanes) > 1 {
-		args = append(args, "--upload-certs") // for those that follow
+		args = append(args, "--upload-certs") // for the other control planes
 	}
 	err := stopwatch(&times.Init, func() error {
 		return k.run(ctx, founder, k.initConfig(founder), args...)
@@ -129,8 +128,8 @@ func stopwatch(into *time.Duration, do func() error) error {
 	return err
 }
 
-// run runs kubeadm on a host. Its configuration comes on standard input, so
-// that nothing of it stays on the host.
+// run runs kubeadm on a host. Its configuration comes on standard input, so that no file of it
+// remains on the host.
 func (k *kubeadm) run(ctx context.Context, host, config string, args ...string) error {
 	argv := append([]string{"kubeadm"}, args...)
 	argv = append(argv, "--config", "/dev/stdin", "--ignore-preflight-errors", preflightFindings)
@@ -145,7 +144,7 @@ func (k *kubeadm) run(ctx context.Context, host, config string, args ...string) 
 	return err
 }
 
-// caHash returns what joining nodes check the cluster's CA against.
+// caHash returns the hash with which joining nodes verify the cluster's CA.
 func (k *kubeadm) caHash(ctx context.Context, founder string) (string, error) {
 	out, err := k.lab.Exec(ctx, founder, "kubeadm", "token", "create", "--print-join-command", "--ttl", "1m")
 	if err != nil {
@@ -163,7 +162,7 @@ func (k *kubeadm) caHash(ctx context.Context, founder string) (string, error) {
 func (k *kubeadm) initConfig(host string) string {
 	h, err := k.lab.Host(host)
 	if err != nil {
-		return "" // kubeadm is not run on such a host either
+		return "" // running kubeadm on this host fails as well
 	}
 	name, address := k.lab.Endpoint()
 	return fmt.Sprintf(`apiVersion: kubeadm.k8s.io/v1beta4
@@ -197,8 +196,8 @@ conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeou
 		k.options.Cluster, k.kubelet(), k.options.ProxyMode, k.options.Proxy)
 }
 
-// sharedDisk are settings of kubelets whose disk is that of the machine: that others
-// have filled it must neither evict a pod nor take an image away.
+// sharedDisk are settings for kubelets that share the machine's disk: other users of the disk
+// must cause neither evictions nor image garbage collection.
 var sharedDisk = []struct{ setting, value string }{
 	{"evictionHard", "{imagefs.available: 0%, nodefs.available: 0%, nodefs.inodesFree: 0%}"},
 	{"imageGCHighThresholdPercent", "100"},
@@ -215,7 +214,7 @@ func (k *kubeadm) kubelet() string {
 	return strings.TrimPrefix(text, "\n")
 }
 
-// after puts a comma before further fields.
+// after returns further fields with a leading comma.
 func after(fields string) string {
 	if fields == "" {
 		return ""

@@ -28,7 +28,7 @@ func TestKubeadmConfigs(t *testing.T) {
 		t.Errorf("further configuration is lost: %v", got)
 	}
 	if docs["KubeletConfiguration"]["imageGCHighThresholdPercent"] != 100.0 {
-		t.Error("a full disk of the machine takes images away")
+		t.Error("a full disk of the machine causes image garbage collection")
 	}
 	if got := docs["KubeProxyConfiguration"]["mode"]; got != "nftables" {
 		t.Errorf("mode %v", got)

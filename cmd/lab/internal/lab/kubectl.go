@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Kubectl runs kubectl on a control plane with the administrator's rights.
+// Kubectl runs kubectl on a control plane with the administrator's credentials.
 func (l hosts) Kubectl(ctx context.Context, host string, args ...string) ([]byte, error) {
 	return l.KubectlInput(ctx, host, "", args...)
 }
@@ -20,8 +20,8 @@ func (l hosts) KubectlInput(ctx context.Context, host, input string, args ...str
 // readyTimeout bounds the wait for nodes and CoreDNS.
 const readyTimeout = "3m"
 
-// WaitReady waits, asking through a control plane, until every node is Ready
-// and CoreDNS is available.
+// WaitReady waits until every node is Ready and CoreDNS is available, with kubectl on a control
+// plane.
 func (l hosts) WaitReady(ctx context.Context, host string) error {
 	if _, err := l.Kubectl(ctx, host, "wait", "nodes", "--all", "--for=condition=Ready", "--timeout="+readyTimeout); err != nil {
 		return err
@@ -31,8 +31,8 @@ func (l hosts) WaitReady(ctx context.Context, host string) error {
 	return err
 }
 
-// Kubeconfig returns the administrator's kubeconfig of a control plane, changed
-// so that it works on this machine, where nobody knows the endpoint's name.
+// Kubeconfig returns the administrator's kubeconfig of a control plane, adapted to this machine,
+// which cannot resolve the endpoint's name.
 func (l hosts) Kubeconfig(ctx context.Context, host string) ([]byte, error) {
 	text, err := l.Exec(ctx, host, "cat", "/etc/kubernetes/admin.conf")
 	if err != nil {

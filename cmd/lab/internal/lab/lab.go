@@ -18,37 +18,36 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/cgroup"
 )
 
-// What users of this package need of package build, by names of this one.
+// Names of package build for users of this package.
 const (
-	// DefaultKubernetes is the release used where none is named.
+	// DefaultKubernetes is the release used if none is named.
 	DefaultKubernetes = build.DefaultKubernetes
-	// WorkloadImage is the test image for pods, present on prepared hosts.
+	// WorkloadImage is the test image of pods, present on prepared hosts.
 	WorkloadImage = build.WorkloadImage
 )
 
-// ErrInUse is why a lab is not brought up: one of that name is, and the process
-// that keeps it lives.
+// ErrInUse is the error for bringing up a lab whose name is in use by a lab with a live keeper.
 var ErrInUse = errors.New("a lab of that name is up; take it down first")
 
-// ErrNeedsRoot is why no hosts can be made.
+// ErrNeedsRoot is the error for creating hosts without root.
 var ErrNeedsRoot = errors.New("hosts need root: they are made of namespaces, mounts and cgroups")
 
-// Options says what lab to bring up. The zero value is a lab named "lab" of
-// three control planes and two workers, prepared for the default release.
+// Options configure a lab to bring up. The zero value is a lab named "lab" of three control
+// planes and two workers, prepared for the default release.
 type Options struct {
 	Name          string       // lower-case letters and digits, at most ten; default "lab"
 	Kubernetes    string       // release; default DefaultKubernetes
-	ControlPlanes int          // hosts cp1, cp2, …; default 3 where Workers is 0 too
-	Workers       int          // hosts w1, w2, …; default 2 where ControlPlanes is 0 too
+	ControlPlanes int          // hosts cp1, cp2, …; default 3 if Workers is 0 too
+	Workers       int          // hosts w1, w2, …; default 2 if ControlPlanes is 0 too
 	Families      Families     // of the hosts' and pods' addresses; default IPv4
-	Bare          bool         // leave out everything but Debian and sshd
-	MoreImages    []string     // releases whose images prepared hosts hold besides
+	Bare          bool         // only Debian and sshd
+	MoreImages    []string     // further releases whose images prepared hosts hold
 	Cache         *build.Cache // default DefaultCache
-	Log           io.Writer    // one line per slow thing; default none
+	Log           io.Writer    // one line per slow operation; default none
 
-	// Balancer, where given, is a command (argv) that serves as the balancer of
-	// the lab named by its last argument, in a process of its own that outlives
-	// the caller. Otherwise the balancer runs in the caller's process.
+	// Balancer, if set, is a command (argv) that serves as the balancer of the lab named by its
+	// last argument, in a separate process that outlives the caller. Otherwise the balancer runs
+	// in the caller's process.
 	Balancer []string
 }
 
@@ -57,18 +56,18 @@ type Options struct {
 type Lab struct {
 	hosts
 	cache    *build.Cache
-	balancer *balancer.Balancer // nil where it runs in another process
-	release  func()             // lets go of the lab, where this process keeps it
+	balancer *balancer.Balancer // nil if it runs in another process
+	release  func()             // releases the lab, if this process keeps it
 }
 
 func newLab(cache *build.Cache, r record) *Lab {
 	return &Lab{hosts: hosts{newLayout(cache, r)}, cache: cache}
 }
 
-// Up clears what an earlier lab of the same name left, and brings up a new one.
-// A lab whose keeper lives (the process that runs its balancer) is not touched:
-// the answer is ErrInUse. Up returns when every host has booted and its sshd answers. Where it fails,
-// it takes down what it had made.
+// Up clears the leftovers of an earlier lab of the same name, and brings up a new one. A lab
+// whose keeper (the process that runs its balancer) is alive is not touched: the error is
+// ErrInUse. Up returns when every host has booted and its sshd answers. If it fails, it takes
+// down what it has created.
 func Up(ctx context.Context, o Options) (*Lab, error) {
 	if os.Geteuid() != 0 {
 		return nil, ErrNeedsRoot
@@ -104,7 +103,7 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 	return l, nil
 }
 
-// keep makes this process the lab's keeper. The kernel ends that with the process.
+// keep makes this process the lab's keeper, until it ends or calls letGo.
 func (l *Lab) keep() error {
 	release, ok, err := l.cache.TryLock("keeper-" + l.record.Name)
 	if err != nil {
@@ -117,7 +116,7 @@ func (l *Lab) keep() error {
 	return nil
 }
 
-// letGo ends being the keeper.
+// letGo releases the lab.
 func (l *Lab) letGo() {
 	if l.release != nil {
 		l.release()
@@ -127,7 +126,7 @@ func (l *Lab) letGo() {
 
 var labName = regexp.MustCompile(`^[a-z][a-z0-9]{0,9}$`)
 
-// lab completes the options and answers the lab they describe, not yet there.
+// lab completes the options and returns the lab that they describe, which does not exist yet.
 func (o *Options) lab() (*Lab, error) {
 	if o.Name == "" {
 		o.Name = defaultName
@@ -176,8 +175,8 @@ func chooseHosts(families Families, subnet netip.Prefix, controlPlanes, workers 
 	return all
 }
 
-// build makes what the hosts are made of. A bare host's operator gets the
-// artifacts; a prepared host has them inside.
+// build builds the parts of the hosts. A bare host's operator gets the artifacts; a prepared host
+// contains them.
 func (l *Lab) build(ctx context.Context, o Options) error {
 	release, err := build.FindRelease(l.record.Kubernetes)
 	if err != nil {
@@ -220,7 +219,7 @@ func (l *Lab) build(ctx context.Context, o Options) error {
 	return err
 }
 
-// up makes the folder, the bridge, the hosts (at the same time) and the balancer.
+// up creates the folder, the bridge, the hosts (in parallel) and the balancer.
 func (l *Lab) up(ctx context.Context, o Options) error {
 	if err := l.bridgeUp(ctx, o); err != nil {
 		return err
@@ -228,7 +227,7 @@ func (l *Lab) up(ctx context.Context, o Options) error {
 	if err := l.writeFolder(); err != nil {
 		return err
 	}
-	// Now that this lab is known, nobody puts them back who goes down.
+	// lab.json exists now, so a lab that goes down does not restore them.
 	if err := saveSysctls(ctx, l.cache); err != nil {
 		return err
 	}
@@ -238,7 +237,7 @@ func (l *Lab) up(ctx context.Context, o Options) error {
 	return l.startBalancer(ctx, o.Balancer)
 }
 
-// eachHost does something on all hosts at the same time.
+// eachHost runs do for all hosts in parallel.
 func (l *Lab) eachHost(do func(guest) error) error {
 	all := l.guests()
 	errs := make([]error, len(all))
@@ -269,7 +268,7 @@ func Open(cache *build.Cache, name string) (*Lab, error) {
 	return l, nil
 }
 
-// Names lists the labs that are up.
+// Names returns the names of the labs that are up.
 func Names(cache *build.Cache) []string {
 	found, _ := filepath.Glob(cache.Path("labs", "*", "lab.json"))
 	var all []string
@@ -279,8 +278,8 @@ func Names(cache *build.Cache) []string {
 	return all
 }
 
-// Down ends the lab: processes, links, namespaces, mounts, cgroups and the
-// lab's folder. It also works for a lab that is only half there.
+// Down takes the lab down: processes, links, namespaces, mounts, cgroups and the lab's folder. It
+// also works for a lab that is only partly there.
 func (l *Lab) Down(ctx context.Context) error {
 	unlock, err := l.cache.Lock(ctx, "lab-"+l.record.Name)
 	if err != nil {
@@ -294,7 +293,7 @@ func (l *Lab) Down(ctx context.Context) error {
 	return nil
 }
 
-// Clear takes down whatever there is of a lab with that name.
+// Clear takes down everything that exists of a lab with that name.
 func Clear(ctx context.Context, cache *build.Cache, name string) error {
 	if name == "" {
 		name = defaultName
@@ -308,8 +307,7 @@ func Clear(ctx context.Context, cache *build.Cache, name string) error {
 	return newLab(cache, record{Name: name}).Down(ctx)
 }
 
-// clear removes what bears the lab's name, in the order in which things hold
-// each other.
+// clear removes everything with the lab's name, in the order of dependencies.
 func (l *Lab) clear(ctx context.Context) error {
 	if l.balancer != nil {
 		l.balancer.Close()

@@ -82,7 +82,7 @@ func TestUnknownHost(t *testing.T) {
 	}
 }
 
-// testLab returns a lab that is nowhere but in a folder.
+// testLab returns a lab that exists only in a folder.
 func testLab(t *testing.T) *Lab {
 	t.Helper()
 	subnet := netip.MustParsePrefix("10.77.5.0/24")

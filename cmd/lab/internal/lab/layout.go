@@ -10,20 +10,20 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/build"
 )
 
-// record is what the lab's folder remembers of it.
+// record is the lab's record in its folder.
 type record struct {
 	Name       string       `json:"name"`
 	Kubernetes string       `json:"kubernetes"`
 	Bare       bool         `json:"bare"`
 	Families   Families     `json:"families"`
-	Subnet     netip.Prefix `json:"subnet"` // IPv4; what it is in IPv6 follows from it
+	Subnet     netip.Prefix `json:"subnet"` // IPv4; the IPv6 subnet follows from it
 	Hosts      []Host       `json:"hosts"`
 	Layers     []string     `json:"layers"` // of every host, uppermost first
 	Store      string       `json:"store,omitempty"`
 	Artifacts  string       `json:"artifacts"`
 }
 
-// layout says of a lab what it is made of and where: its record, its folder, and what follows
+// layout describes the parts of a lab and their places: its record, its folder, and names derived
 // from its name. It starts and stops nothing.
 type layout struct {
 	record record
@@ -44,7 +44,7 @@ func (l *layout) path(elem ...string) string {
 // Name returns the lab's name.
 func (l *layout) Name() string { return l.record.Name }
 
-// Dir returns the lab's folder; it goes with the lab.
+// Dir returns the lab's folder; it is removed with the lab.
 func (l *layout) Dir() string { return l.path() }
 
 // Hosts returns all hosts, control planes first.
@@ -62,7 +62,7 @@ func (l *layout) Host(name string) (Host, error) {
 	return Host{}, fmt.Errorf("cannot find host %q: there are %s", name, strings.Join(known, " "))
 }
 
-// Release returns the versions the lab is made for.
+// Release returns the release that the lab is built for.
 func (l *layout) Release() build.Release {
 	r, err := build.FindRelease(l.record.Kubernetes)
 	if err != nil {
@@ -71,7 +71,7 @@ func (l *layout) Release() build.Release {
 	return r
 }
 
-// Artifacts returns what an operator would bring to a bare host.
+// Artifacts returns the artifacts that an operator would bring to a bare host.
 func (l *layout) Artifacts() build.Artifacts {
 	return build.Artifacts{Dir: l.record.Artifacts, Release: l.Release()}
 }
@@ -82,35 +82,34 @@ func (l *layout) PrivateKey() string { return l.path("id_ed25519") }
 // KnownHosts returns the path of the file with the hosts' SSH keys.
 func (l *layout) KnownHosts() string { return l.path("known_hosts") }
 
-// SSHConfig returns the path of an OpenSSH configuration that knows the hosts
-// by name: ssh -F FILE cp1.
+// SSHConfig returns the path of an OpenSSH configuration with the hosts by name: ssh -F FILE cp1.
 func (l *layout) SSHConfig() string { return l.path("ssh_config") }
 
-// Endpoint returns the name of the API endpoint, which the hosts know, and the
-// address behind it, where the balancer listens.
+// Endpoint returns the name of the API endpoint, which resolves on the hosts, and the address of
+// the balancer.
 func (l *layout) Endpoint() (name string, address netip.AddrPort) {
 	return "api." + l.names().domain(), netip.AddrPortFrom(l.addresses(machineOctet)[0], apiPort)
 }
 
-// Families returns which families the lab's addresses have.
+// Families returns the address families of the lab.
 func (l *layout) Families() Families { return l.record.Families }
 
-// PodSubnets returns the ranges that the pods of all hosts are in, one per
-// family, as a cluster is told them.
+// PodSubnets returns the ranges of the pods of all hosts, one per family, for the configuration
+// of a cluster.
 func (l *layout) PodSubnets() []netip.Prefix { return l.record.Families.podSubnets() }
 
-// addresses returns those of the number N within the lab.
+// addresses returns the addresses with number N in the lab.
 func (l *layout) addresses(n int) []netip.Addr {
 	return l.record.Families.addresses(l.record.Subnet, n)
 }
 
-// guest returns a host by name, as it lives on this machine.
+// guest returns the guest of a host by name.
 func (l *layout) guest(name string) (guest, error) {
 	h, err := l.Host(name)
 	return guest{h, l}, err
 }
 
-// guests returns all of them.
+// guests returns the guests of all hosts.
 func (l *layout) guests() []guest {
 	var all []guest
 	for _, h := range l.record.Hosts {
@@ -129,7 +128,7 @@ func (l *layout) hostsOf(role Role) []string {
 	return found
 }
 
-// backends returns where the lab's API servers will listen.
+// backends returns the addresses at which the lab's API servers will listen.
 func (l *layout) backends() []string {
 	var all []string
 	for _, h := range l.record.Hosts {

@@ -16,9 +16,9 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/disk"
 )
 
-// Listing returns what a host is made of, as sorted lines that two moments can
-// be compared by: files, units, mounts, links, addresses, routes, packet filter
-// rules, kernel settings, cgroups. A line starts with its kind:
+// Listing returns the contents of a host as sorted lines by which two moments can be compared:
+// files, units, mounts, links, addresses, routes, packet filter rules, kernel settings, cgroups.
+// A line starts with its kind:
 //
 //	cgroup   /kubepods.slice
 //	file     /etc/hosts -rw-r--r-- 0:0 183 sha256:9f86d0…
@@ -26,9 +26,9 @@ import (
 //	mount    /var/lib/kubelet ext4 rw,relatime
 //	unit     kubelet.service enabled
 //
-// Left out is what changes on an idle host: logs, the journal, runtime state of
-// systemd, sizes and digests of databases. Of the container runtime's content,
-// whose names are digests, the digests are not computed again.
+// It omits what changes on an idle host: logs, the journal, runtime state of systemd, sizes and
+// digests of databases. The container runtime's content is named by its digest, which is not
+// computed again.
 func (l hosts) Listing(ctx context.Context, host string) (string, error) {
 	g, err := l.guest(host)
 	if err != nil {
@@ -64,8 +64,8 @@ func (l hosts) Listing(ctx context.Context, host string) (string, error) {
 	return strings.Join(lines, "\n") + "\n", nil
 }
 
-// mountLines returns a line per mount, of the fields of /proc/PID/mountinfo,
-// and the mount points.
+// mountLines returns a line per mount, from the fields of /proc/PID/mountinfo, and the mount
+// points.
 func mountLines(mountinfo string) (lines, points []string) {
 	for line := range strings.Lines(mountinfo) {
 		before, after, ok := strings.Cut(line, " - ")
@@ -81,7 +81,7 @@ func mountLines(mountinfo string) (lines, points []string) {
 	return lines, points
 }
 
-// skipped tells what no listing looks at.
+// skipped reports whether listings omit a path.
 func skipped(name string) bool {
 	for _, dir := range []string{
 		"/proc", "/sys", "/dev", "/var/log", "/run/log", "/run/systemd", "/run/credentials", "/run/user", "/run/dbus",
@@ -94,19 +94,19 @@ func skipped(name string) bool {
 	return false
 }
 
-// volatile matches files that are new after every boot: the number in a pid
-// file, the private /tmp of a unit.
+// volatile matches files that change with every boot: the number in a pid file, the private /tmp
+// of a unit.
 var volatile = regexp.MustCompile(`^/run/[^/]*\.pid$|^(/var)?/tmp/systemd-private-|^/run/initctl$`)
 
-// fileLines returns a line per file below root. It stays out of mounts, except
-// those that belong to every host: what is mounted is told by another line.
+// fileLines returns a line per file below root. It skips mounts, which have lines of their own,
+// except those that every host has.
 func fileLines(root string, points []string) ([]string, error) {
 	own := []string{"/", "/run", "/tmp", "/var/lib/containerd", "/var/lib/kubelet", "/var/lib/etcd"}
 	var lines []string
 	err := filepath.WalkDir(root+"/", func(file string, entry fs.DirEntry, err error) error {
 		name := path.Join("/", strings.TrimPrefix(file, root))
 		if os.IsNotExist(err) {
-			return nil // gone meanwhile
+			return nil // removed meanwhile
 		}
 		if err != nil {
 			return err
@@ -151,8 +151,8 @@ func fileLine(name, file string, entry fs.DirEntry) (string, error) {
 	return fmt.Sprintf("%s %d sha256:%s", line, info.Size(), sum), err
 }
 
-// DiffListings returns the lines that only one of two listings has, each after
-// "- " (before) or "+ " (after), in the listings' order; empty if they are equal.
+// DiffListings returns the lines that only one of two listings has, each after "- " (before) or
+// "+ " (after), in the listings' order; empty if they are equal.
 func DiffListings(before, after string) string {
 	a, b := slices.Sorted(strings.Lines(before)), slices.Sorted(strings.Lines(after))
 	var out strings.Builder

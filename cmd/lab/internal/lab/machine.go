@@ -18,11 +18,10 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/disk"
 )
 
-// sharedSysctls are settings of the machine's kernel that hosts change for all,
-// each with the least value the lab needs (0: none): those that kubelets set
-// (setupKernelTunables of the kubelet's container manager), and watches, as
-// every systemd, container runtime and kubelet watches files, and the root of
-// all hosts is one user to the kernel.
+// sharedSysctls are settings of the machine's kernel that hosts change for all others, each with
+// the minimum that the lab needs (0: none): those that kubelets set (setupKernelTunables of the
+// kubelet's container manager), and inotify limits, because every systemd, container runtime and
+// kubelet watches files, and the root users of all hosts are one user to the kernel.
 func sharedSysctls() map[string]int {
 	return map[string]int{
 		"vm.overcommit_memory":           0,
@@ -43,7 +42,7 @@ func sysctlPath(name string) string {
 
 func sysctlFile(c *build.Cache) string { return c.Path("labs", "sysctls.json") }
 
-// saveSysctls remembers, when the first lab goes up, how the machine was.
+// saveSysctls records the machine's settings before the first lab is brought up.
 func saveSysctls(ctx context.Context, cache *build.Cache) error {
 	unlock, err := cache.Lock(ctx, "sysctls")
 	if err != nil {
@@ -80,7 +79,7 @@ func saveSysctls(ctx context.Context, cache *build.Cache) error {
 	return nil
 }
 
-// restoreSysctls puts them back when the last lab has gone.
+// restoreSysctls restores them after the last lab was taken down.
 func restoreSysctls(ctx context.Context, cache *build.Cache) error {
 	unlock, err := cache.Lock(ctx, "sysctls")
 	if err != nil {
@@ -110,8 +109,7 @@ func restoreSysctls(ctx context.Context, cache *build.Cache) error {
 	return os.Remove(sysctlFile(cache))
 }
 
-// unmountBelow unmounts whatever is mounted below a folder in our own mount
-// namespace, the latest first.
+// unmountBelow unmounts all mounts below a folder in our own mount namespace, the latest first.
 func unmountBelow(dir string) error {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

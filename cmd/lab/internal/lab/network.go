@@ -20,12 +20,11 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
-// defaultName is the lab used where none is named; it has the first subnet.
+// defaultName is the lab used if none is named; it has the first subnet.
 const defaultName = "lab"
 
-// Numbers of addresses within a lab's subnet: the machine (bridge and balancer)
-// is 1, the name server that refuses is 253, control planes start after 10,
-// workers after 20.
+// Numbers of addresses in a lab's subnet: the machine (bridge and balancer) is 1, the refusing
+// name server 253, control planes start after 10, workers after 20.
 const (
 	machineOctet      = 1
 	nameServerOctet   = 253
@@ -33,8 +32,8 @@ const (
 	workerOctet       = 20
 )
 
-// names derives everything of a lab that lives in a name space of the machine
-// from the lab's name alone, so that leftovers are found without any record.
+// names derives the names of a lab's objects on the machine from the lab's name alone, so that
+// leftovers can be found without a record.
 type names struct{ lab string }
 
 func (n names) bridge() string                  { return "kw-" + n.lab }
@@ -43,16 +42,15 @@ func (n names) namespace(host string) string    { return n.prefix() + host }
 func (n names) cgroup(host string) cgroup.Group { return cgroup.Group(n.prefix() + host) }
 func (n names) domain() string                  { return n.lab + ".test" }
 
-// link returns the name of a host's link in the bridge: link names have 15 bytes.
+// link returns the name of a host's link in the bridge. Link names have at most 15 bytes.
 func (n names) link(host string) string {
 	h := fnv.New32a()
 	h.Write([]byte(n.lab + "/" + host))
 	return fmt.Sprintf("kw%08x", h.Sum32())
 }
 
-// chooseSubnet returns a /24 of 10.77.0.0/16 that no link of the machine uses,
-// starting from one that follows from the name, so that a lab usually has the
-// same addresses each time.
+// chooseSubnet returns a /24 of 10.77.0.0/16 that no link of the machine uses. It starts with one
+// derived from the name, so that a lab usually has the same addresses each time.
 func chooseSubnet(lab string, used []netip.Prefix) (netip.Prefix, error) {
 	start := 0
 	if lab != defaultName {
@@ -73,7 +71,7 @@ func chooseSubnet(lab string, used []netip.Prefix) (netip.Prefix, error) {
 	return netip.Prefix{}, errors.New("cannot find a free subnet below 10.77.0.0/16")
 }
 
-// usedSubnets returns the networks of all links.
+// usedSubnets returns the subnets of all links.
 func usedSubnets() ([]netip.Prefix, error) {
 	links, err := net.Interfaces()
 	if err != nil {
@@ -83,7 +81,7 @@ func usedSubnets() ([]netip.Prefix, error) {
 	for _, link := range links {
 		addrs, err := link.Addrs()
 		if err != nil {
-			continue // the link went away
+			continue // the link was removed
 		}
 		for _, a := range addrs {
 			if p, err := netip.ParsePrefix(a.String()); err == nil {
@@ -94,8 +92,8 @@ func usedSubnets() ([]netip.Prefix, error) {
 	return used, nil
 }
 
-// mac gives the host N of a subnet the same hardware address after every boot,
-// as a network card has: neighbours remember it.
+// mac returns the same hardware address for host number N of a subnet after every boot, like a
+// real network interface: neighbors cache it.
 func mac(subnet netip.Prefix, n int) string {
 	b := octet(subnet, n).As4()
 	return fmt.Sprintf("02:4b:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3])
@@ -113,10 +111,10 @@ func ipBatch(ctx context.Context, namespace, family string, lines ...string) err
 	return err
 }
 
-// bridgeUp gives the lab a subnet and its hosts their addresses, and takes the
-// subnet before anyone else can. Nothing leaves the lab; whatever tries is told
-// so at once, for which the bridge must count as forwarding: a connection to a
-// service that has no rules yet would otherwise hang for half a minute.
+// bridgeUp chooses the subnet of the lab and its hosts' addresses, under a lock so that no other
+// lab takes the same subnet. Traffic cannot leave the lab; it is rejected at once, which requires
+// the bridge to count as forwarding: otherwise a connection to a Service without rules would hang
+// for half a minute.
 func (l *Lab) bridgeUp(ctx context.Context, o Options) error {
 	unlock, err := l.cache.Lock(ctx, "subnets")
 	if err != nil {
@@ -146,14 +144,14 @@ func (l *Lab) bridgeUp(ctx context.Context, o Options) error {
 	return os.WriteFile(filepath.Join("/proc/sys/net/ipv4/conf", name, "forwarding"), []byte("1"), 0)
 }
 
-// networkUp makes a host's network namespace: one card, and routes to the other
-// hosts' pods. What leads nowhere is refused at once, to hosts and pods alike:
+// networkUp creates a host's network namespace: one interface, and routes to the pods of the
+// other hosts. Unroutable traffic of hosts and pods is rejected at once:
 //
-//   - Look-ups go to an address of the host itself where nothing listens. A name
-//     server that does not answer costs every look-up seconds; UDP overlooks
-//     "host unreachable"; one in 127.0.0.0/8 is a loop to CoreDNS.
-//   - What pods send and only the default route would take is unreachable: the
-//     machine, which has no way to the pods, could not tell them.
+//   - DNS queries go to an address of the host itself on which nothing listens. A name
+//     server that does not answer would delay every query by seconds; UDP ignores
+//     "host unreachable"; CoreDNS takes an address in 127.0.0.0/8 for a loop.
+//   - Traffic of pods that only the default route matches is unreachable: the machine
+//     has no route to the pods, so its rejections would not reach them.
 func (g guest) networkUp(ctx context.Context) error {
 	n := g.lab.names()
 	ns, link := n.namespace(g.Name), n.link(g.Name)
@@ -164,7 +162,7 @@ func (g guest) networkUp(ctx context.Context) error {
 	); err != nil {
 		return err
 	}
-	// A rationed ICMP answer and a wait for duplicate addresses would be delays.
+	// ICMP rate limits and duplicate address detection would cause delays.
 	quick := "echo 0 >/proc/sys/net/ipv4/icmp_ratelimit; echo 0 >/proc/sys/net/ipv6/icmp/ratelimit || :; echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad || :"
 	if err := process.Run(ctx, "nsenter", "--net="+namespaceFile(ns), "sh", "-ec", quick); err != nil {
 		return err
@@ -180,7 +178,7 @@ func (g guest) networkUp(ctx context.Context) error {
 	return nil
 }
 
-// addressing returns what a host's network has of one family, the i-th.
+// addressing returns the ip commands for a host's network in one family, the i-th.
 func (g guest) addressing(i int) []string {
 	machine, nameServer := g.lab.addresses(machineOctet)[i], g.lab.addresses(nameServerOctet)[i]
 	lines := []string{
@@ -198,7 +196,7 @@ func (g guest) addressing(i int) []string {
 	return lines
 }
 
-// The families as ip is told them.
+// The families as options of ip.
 const (
 	family4 = "-4"
 	family6 = "-6"
@@ -211,7 +209,8 @@ func familyOf(a netip.Addr) string {
 	return family4
 }
 
-// addressAdd gives a link an address, at once: nobody else can have it.
+// addressAdd returns the ip command that adds an address to a link, without duplicate address
+// detection: no other host has it.
 func addressAdd(a netip.Addr, link string) string {
 	if a.Is6() {
 		return fmt.Sprintf("address add %s/64 dev %s nodad", a, link)
@@ -221,7 +220,7 @@ func addressAdd(a netip.Addr, link string) string {
 
 func namespaceFile(ns string) string { return filepath.Join("/run/netns", ns) }
 
-// networkDown removes a host's namespace, and with it everything in there.
+// networkDown removes a host's namespace with everything in it.
 func (n names) networkDown(ctx context.Context, host string) error {
 	if disk.Exists(filepath.Join("/sys/class/net", n.link(host))) {
 		if err := process.Run(ctx, "ip", "link", "delete", n.link(host)); err != nil {
@@ -234,7 +233,7 @@ func (n names) networkDown(ctx context.Context, host string) error {
 	return nil
 }
 
-// clearNetwork removes the namespaces and links of a lab, whoever made them.
+// clearNetwork removes the namespaces and links of a lab, also those of an earlier process.
 func (n names) clearNetwork(ctx context.Context) error {
 	entries, err := os.ReadDir("/run/netns")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -283,8 +282,8 @@ func (n names) dropRules(ctx context.Context) error {
 	return nil
 }
 
-// dropNamespaceFolder removes the folder (a mount of itself) that ip makes for
-// the first namespace, if no one has a namespace there.
+// dropNamespaceFolder removes the folder (a mount of itself) that ip creates for the first
+// namespace, if no namespace is left in it.
 func dropNamespaceFolder() error {
 	entries, err := os.ReadDir("/run/netns")
 	if err != nil || len(entries) > 0 {

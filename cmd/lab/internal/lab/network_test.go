@@ -7,7 +7,7 @@ import (
 
 func TestNamesFitTheKernel(t *testing.T) {
 	t.Parallel()
-	n := names{"abcdefghij"} // as long as a lab's name may be
+	n := names{"abcdefghij"} // the maximum length of a lab's name
 	for _, link := range []string{n.bridge(), n.link("w200")} {
 		if len(link) > 15 {
 			t.Errorf("link name %s is too long", link)
@@ -18,7 +18,8 @@ func TestNamesFitTheKernel(t *testing.T) {
 	}
 }
 
-// One lab's names must not be taken for another's, whose name starts like it.
+// TestPrefixesAreDistinct checks that the names of one lab are not mistaken for those of another
+// lab whose name starts with it.
 func TestPrefixesAreDistinct(t *testing.T) {
 	t.Parallel()
 	if got := (names{"a"}).prefix(); got != "kwlab-a-" {
@@ -44,7 +45,7 @@ func TestChooseSubnet(t *testing.T) {
 		t.Errorf("the same lab has %s, then %s", other, again)
 	}
 	if _, err := chooseSubnet("x", []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}); err == nil {
-		t.Error("a subnet was found where all are used")
+		t.Error("a subnet was found although all are used")
 	}
 }
 

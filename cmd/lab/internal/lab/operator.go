@@ -8,8 +8,8 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
-// InstallPrograms replaces Kubernetes' programs on a host by those of another
-// release, as upgrading its packages would: kubeadm, kubelet, kubectl or crictl.
+// InstallPrograms replaces Kubernetes' programs on a host with those of another release, as a
+// package upgrade would: kubeadm, kubelet, kubectl or crictl.
 func (l *Lab) InstallPrograms(ctx context.Context, host, version string, names ...string) error {
 	g, err := l.guest(host)
 	if err != nil {
@@ -31,8 +31,8 @@ func (l *Lab) InstallPrograms(ctx context.Context, host, version string, names .
 	return nil
 }
 
-// install copies a program onto a host, beside its target first: one that runs
-// cannot be written.
+// install copies a program onto a host, first beside its target, because a running program cannot
+// be written.
 func (g guest) install(ctx context.Context, from, to string) error {
 	file, err := os.Open(from)
 	if err != nil {

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// A question is a command whose lines tell part of a host.
+// A question is a command whose output lines describe part of a host.
 type question struct {
 	kind  string
 	argv  []string
-	clean func(line string) string // empty leaves the line out
+	clean func(line string) string // an empty result drops the line
 }
 
-// questions returns what to ask a host. Lines lose what says nothing about the
-// host: numbers of links, counters, remaining lifetimes. They are sorted later,
-// so each must say by itself where it belongs.
+// questions returns the questions for a host. Lines lose parts that say nothing about the host:
+// numbers of links, counters, remaining lifetimes. They are sorted later, so each line must make
+// sense without its context.
 func questions() []question {
 	qs := []question{
 		{"unit    ", []string{"systemctl", "list-unit-files", "--no-legend", "--no-pager", "--plain"}, words(2)},
@@ -40,13 +40,13 @@ func questions() []question {
 	return qs
 }
 
-// settings matches kernel settings that Kubernetes or its preparation changes,
-// without those per link.
+// settings matches kernel settings that Kubernetes or its preparation changes, except those per
+// link.
 const settings = `^(net\.ipv4\.(ip_forward$|conf\.(all|default)\.)|net\.ipv6\.conf\.(all|default)\.(forwarding|disable)|` +
 	`net\.bridge\.|net\.netfilter\.nf_conntrack_(max|tcp_)|net\.ipv4\.vs\.|vm\.(overcommit_memory|panic_on_oom|swappiness)$|` +
 	`kernel\.(panic|panic_on_oops|keys\.root_max\w+)$)`
 
-// words keeps the first words of a line.
+// words keeps the first n words of a line.
 func words(n int) func(string) string {
 	return func(line string) string {
 		all := strings.Fields(line)
@@ -54,7 +54,7 @@ func words(n int) func(string) string {
 	}
 }
 
-// without removes what matches, and repeated spaces.
+// without removes matches of the patterns, and repeated spaces.
 func without(patterns ...string) func(string) string {
 	var all []*regexp.Regexp
 	for _, p := range patterns {
@@ -68,8 +68,7 @@ func without(patterns ...string) func(string) string {
 	}
 }
 
-// tables puts the table before each line of iptables-save, and leaves out
-// comments and counters.
+// tables puts the table before each line of iptables-save, and drops comments and counters.
 func tables() func(string) string {
 	counters, table := without(`\[\d+:\d+\]`), ""
 	return func(line string) string {

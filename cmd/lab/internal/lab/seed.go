@@ -21,15 +21,14 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/disk"
 )
 
-// users returns the accounts of every host that accept the lab's key: root, one
-// with sudo for nothing, one with sudo by password, one without sudo.
+// users returns the users of every host that accept the lab's key: root, one with passwordless
+// sudo, one with sudo by password, one without sudo.
 func users() []string { return []string{"root", "ubuntu", "carol", "dave"} }
 
-// SudoPassword is carol's.
+// SudoPassword is carol's password.
 const SudoPassword = "lab-password"
 
-// writeFolder writes the lab's own files: keys, what a client of the hosts
-// needs, and the record.
+// writeFolder writes the lab's own files: keys, client configuration for SSH, and the record.
 func (l *layout) writeFolder() error {
 	if err := os.MkdirAll(l.path("hosts"), 0o755); err != nil {
 		return err
@@ -68,10 +67,10 @@ func (l *layout) sshConfig() string {
 	return b.String()
 }
 
-// hostKeyKinds are those that clients prefer.
+// hostKeyKinds are the kinds that SSH clients prefer.
 var hostKeyKinds = []string{"ed25519", "ecdsa"}
 
-// writeKeys makes a host's SSH keys in its folder.
+// writeKeys creates a host's SSH keys in its folder.
 func (g guest) writeKeys() error {
 	if err := os.MkdirAll(g.dir("ssh"), 0o700); err != nil {
 		return err
@@ -96,7 +95,7 @@ func (g guest) keyFile(kind string) string {
 	return g.dir("ssh", "ssh_host_"+kind+"_key")
 }
 
-// writeKnownHosts writes for clients of the hosts which keys they have.
+// writeKnownHosts writes the hosts' keys for SSH clients.
 func (l *layout) writeKnownHosts() error {
 	var known strings.Builder
 	for _, g := range l.guests() {
@@ -111,7 +110,7 @@ func (l *layout) writeKnownHosts() error {
 	return os.WriteFile(l.KnownHosts(), []byte(known.String()), 0o644)
 }
 
-// writeKey writes a private key and, beside it, its public half.
+// writeKey writes a private key and, beside it, its public key.
 func writeKey(file string, private any, comment string) error {
 	signer, err := ssh.NewSignerFromKey(private)
 	if err != nil {
@@ -128,16 +127,16 @@ func writeKey(file string, private any, comment string) error {
 	return os.WriteFile(file+".pub", []byte(public+" "+comment+"\n"), 0o644)
 }
 
-// seed fills a new host's folder: what distinguishes it from the others, in the
-// upper layer of its overlay, and the folders that are mounted from outside.
+// seed fills a new host's folder: the files that distinguish it from other hosts, in the upper
+// layer of its overlay, and the folders that are mounted from outside.
 func (g guest) seed() error {
 	for _, name := range []string{"upper", "work", "root", "kubelet", "etcd", "containerd"} {
 		if err := os.MkdirAll(g.dir(name), 0o755); err != nil {
 			return err
 		}
 	}
-	// All hosts share one disk, and etcd waits for it at each write: a host that reads
-	// images would hold up the etcd of another one, as no other host does.
+	// All hosts share one disk, and etcd waits for it at each write: a host that reads images
+	// would delay the etcd of another one, which separate machines do not.
 	if err := unix.Mount("tmpfs", g.dir("etcd"), "tmpfs", 0, "mode=700,size=4g"); err != nil {
 		return fmt.Errorf("cannot mount memory for etcd's data: %w", err)
 	}
@@ -180,7 +179,7 @@ func (g guest) seedFiles() map[string]seedFile {
 		"etc/hosts":       {g.lab.hostsFile(), 0o644},
 		"etc/resolv.conf": {fmt.Sprintf("nameserver %s\n", g.lab.addresses(nameServerOctet)[0]), 0o644},
 		"etc/machine-id":  {strings.ReplaceAll(randomUUID(), "-", "") + "\n", 0o444},
-		// As Ubuntu's rsyslog has it: a group can write to the folder that pods' logs are in.
+		// As with Ubuntu's rsyslog: a group can write to the folder of the pods' logs.
 		"etc/tmpfiles.d/00rsyslog.conf": {"d /var/log 0775 root adm -\n", 0o644},
 	}
 	if !g.lab.record.Bare {
@@ -197,7 +196,7 @@ func joinAddresses(all []netip.Addr) string {
 	return strings.Join(words, ",")
 }
 
-// hostsFile names all hosts and the API endpoint, as there is no name server.
+// hostsFile lists all hosts and the API endpoint, because there is no name server.
 func (l *layout) hostsFile() string {
 	var b strings.Builder
 	b.WriteString("127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n")
@@ -211,8 +210,8 @@ func (l *layout) hostsFile() string {
 	return b.String()
 }
 
-// networkConfig returns the pod network: a bridge per host, and routes between the
-// hosts. Nothing is masqueraded, so that pods see each other's addresses.
+// networkConfig returns the pod network: a bridge per host, and routes between the hosts. Nothing
+// is masqueraded, so that pods see each other's addresses.
 func networkConfig(h Host) string {
 	var ranges, routes []string
 	for _, p := range h.Pods {
@@ -241,7 +240,7 @@ func networkConfig(h Host) string {
 `, strings.Join(ranges, ", "), strings.Join(routes, ", "))
 }
 
-// authorize lets the lab's key in as every user.
+// authorize makes every user accept the lab's key.
 func (g guest) authorize() error {
 	key, err := os.ReadFile(g.lab.PrivateKey() + ".pub")
 	if err != nil {
@@ -269,8 +268,8 @@ func (g guest) authorize() error {
 	return nil
 }
 
-// seedFile writes a file into the upper layer. A folder there hides the mode
-// and owner of the same folder below, so they are copied.
+// seedFile writes a file into the upper layer. A folder there hides the mode and owner of the
+// same folder in a lower layer, so they are copied.
 func (g guest) seedFile(name, text string, mode os.FileMode) error {
 	upper := g.dir("upper")
 	dir := ""
@@ -296,7 +295,7 @@ func (g guest) seedFile(name, text string, mode os.FileMode) error {
 	if err := os.WriteFile(file, []byte(text), mode); err != nil {
 		return err
 	}
-	return os.Chmod(file, mode) // whatever the umask
+	return os.Chmod(file, mode) // regardless of the umask
 }
 
 // randomUUID returns a random (version 4) UUID.

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// The keys of a lab's folder are what an SSH client needs: the hosts' keys are
-// in known_hosts, and differ between hosts.
+// TestFolder checks that the lab's folder has the keys for an SSH client: the hosts' keys are in
+// known_hosts, and differ between hosts.
 func TestFolder(t *testing.T) {
 	t.Parallel()
 	l := testLab(t)
@@ -34,7 +34,7 @@ func TestFolder(t *testing.T) {
 	}
 	public, _ := os.ReadFile(l.PrivateKey() + ".pub")
 	if authorized, _, _, _, err := ssh.ParseAuthorizedKey(public); err != nil || string(authorized.Marshal()) != string(signer.PublicKey().Marshal()) {
-		t.Error("the hosts let another key in")
+		t.Error("the hosts accept another key")
 	}
 	if stat, err := os.Stat(l.PrivateKey()); err != nil || stat.Mode().Perm() != 0o600 {
 		t.Errorf("private key: %v, %v", stat.Mode(), err)
@@ -76,8 +76,8 @@ func hostKey(t *testing.T, l *Lab, h Host, kind string) ssh.PublicKey {
 	return public
 }
 
-// A folder of the upper layer shows the mode that the uppermost layer with that
-// folder gives it, or /root would be open to all.
+// TestSeedFileKeepsModesOfFolders checks that a folder of the upper layer has the mode of that
+// folder in the uppermost layer that has it; otherwise /root would be open to all users.
 func TestSeedFileKeepsModesOfFolders(t *testing.T) {
 	t.Parallel()
 	l := testLab(t)

@@ -1,5 +1,5 @@
-// Package process runs commands and waits for conditions. Nothing in it sleeps:
-// what is waited for is asked for.
+// Package process runs commands and waits for conditions. It never sleeps for a fixed time, but
+// polls the condition.
 package process
 
 import (
@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// TailLines is how many last lines of a failed command's output its error
-// carries: enough for a compiler's or a package manager's complaint.
+// TailLines is how many last lines of a failed command's output its error contains: enough for
+// the error of a compiler or a package manager.
 const TailLines = 12
 
-// Output runs a command to its end and answers its standard output. A failure
-// carries the command and the tail of what it wrote.
+// Output runs a command and returns its standard output. The error of a failure contains the
+// command and the tail of its output.
 func Output(cmd *exec.Cmd) ([]byte, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	KillGroupOnCancel(cmd)
 	if err := cmd.Run(); err != nil {
-		// Which of the two tells the cause depends on the program.
+		// Which of the two has the cause depends on the program.
 		said := Tail(stdout.String(), TailLines/2) + "\n" + Tail(stderr.String(), TailLines)
 		return stdout.Bytes(), commandError(cmd, err, said)
 	}
@@ -36,15 +36,14 @@ func Run(ctx context.Context, name string, args ...string) error {
 	return err
 }
 
-// KillGroupOnCancel makes a cancelled command die with its children: nsenter,
-// debootstrap and go all do their work in child processes, which would
-// otherwise go on and hold the output open.
+// KillGroupOnCancel makes a cancelled command die with its children: nsenter, debootstrap and go
+// all work in child processes, which would otherwise continue and hold the output open.
 func KillGroupOnCancel(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	if cmd.Cancel == nil {
-		return // made without a context
+		return // created without a context
 	}
 	cmd.SysProcAttr.Setpgid = true
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -76,8 +75,8 @@ func Tail(text string, n int) string {
 	return strings.Join(lines, "\n")
 }
 
-// Until asks a condition again and again until it holds, it fails for good, or
-// the time is up. The error of a timeout carries the last reason for waiting.
+// Until polls a condition until it holds or the time is up. The error of a timeout contains the
+// last reason for waiting.
 func Until(ctx context.Context, limit, every time.Duration, what string, holds func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -38,7 +38,8 @@ func TestOutputIsStandardOutputOnly(t *testing.T) {
 	}
 }
 
-// A cancelled command's children die with it; otherwise this would last a minute.
+// TestCancelKillsChildren checks that a cancelled command's children die with it; otherwise this
+// would last a minute.
 func TestCancelKillsChildren(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -67,7 +68,7 @@ func TestUntil(t *testing.T) {
 	reason := errors.New("still starting")
 	err = Until(t.Context(), 10*time.Millisecond, time.Millisecond, "something", func(context.Context) error { return reason })
 	if !errors.Is(err, reason) || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a timeout does not tell why it waited: %v", err)
+		t.Errorf("the error of a timeout lacks the reason for waiting: %v", err)
 	}
 }
 

@@ -1,16 +1,15 @@
 //go:build ignore
 
-// Command podtypes says how the kubelet of one version sees a static pod. It
-// is run inside a source tree of Kubernetes of that version, which is why a
-// build tag keeps it out of this module:
+// Command podtypes shows how the kubelet of one version parses a static pod. It runs inside a
+// source tree of Kubernetes of that version, so a build tag keeps it out of this module:
 //
 //	cp main.go KUBERNETES/cmd/podtypes/ && cd KUBERNETES
 //	go run cmd/podtypes/main.go types
 //	go run cmd/podtypes/main.go hash NODE DIR < list-of-manifests
 //
-// "types" prints the structures of which a static pod consists, one a line:
-// the name, then NAME=TYPE of each field. "hash" reads file names, takes each as
-// the manifest DIR/BASENAME on the node, and prints its hash.
+// "types" prints the structures of a static pod, one per line: the name, then NAME=TYPE of each
+// field. "hash" reads file names, treats each as the manifest DIR/BASENAME on the node, and
+// prints its hash.
 package main
 
 import (
@@ -87,7 +86,7 @@ func hashes(node, dir string) {
 	}
 }
 
-// podHash returns what the kubelet's pkg/kubelet/config makes of a file.
+// podHash returns the hash that the kubelet's pkg/kubelet/config computes for a file.
 func podHash(content []byte, node, path string) string {
 	json, err := utilyaml.ToJSON(content)
 	if err != nil {

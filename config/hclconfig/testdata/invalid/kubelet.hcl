@@ -180,7 +180,7 @@ node "j" {
   }
 }
 
-# Patches of a kubelet's configuration are looked at like what is written in config.
+# Patches of the kubelet's configuration get the same checks as the value of config.
 cluster "k" {
   kubernetes_version = "1.35.8"
 

@@ -17,12 +17,12 @@ node "worker" {
 
 moved {
   from = node.worker["w2"]
-  to   = node.worker["w8"] # WARNING: Move to nothing
+  to   = node.worker["w8"] # WARNING: Target of a moved block is not declared
 }
 
 moved {
   from = cluster.d
-  to   = cluster.prod # WARNING: Move to nothing
+  to   = cluster.prod # WARNING: Target of a moved block is not declared
 }
 
 moved {

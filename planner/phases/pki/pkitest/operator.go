@@ -1,6 +1,5 @@
-// Package pkitest plays the operator who keeps the keys of a cluster's CAs: it
-// makes CAs, and signs everything that kubewright then has to be given. It is
-// for tests.
+// Package pkitest plays the operator who keeps the keys of a cluster's CAs: it creates CAs, and signs
+// everything that kubewright has to be supplied with. It is for tests only.
 package pkitest
 
 import (
@@ -30,8 +29,7 @@ type CA struct {
 	Certificate, Key []byte
 }
 
-// NewCA makes a CA that is valid for ten years from a moment on. The algorithm
-// is RSA or ECDSA.
+// NewCA creates a CA that is valid for ten years from the given time. The algorithm is RSA or ECDSA.
 func NewCA(t testing.TB, name, algorithm string, from time.Time) *CA {
 	t.Helper()
 	ca := &CA{key: newKey(t, algorithm), certificate: &x509.Certificate{Subject: pkix.Name{CommonName: name, Organization: []string{"Example"}}}}
@@ -40,8 +38,7 @@ func NewCA(t testing.TB, name, algorithm string, from time.Time) *CA {
 	return ca
 }
 
-// Reissue issues the CA's certificate again for the same key, valid for ten years from a
-// moment on.
+// Reissue issues the CA's certificate again for the same key, valid for ten years from the given time.
 func (ca *CA) Reissue(t testing.TB, from time.Time) {
 	t.Helper()
 	template := &x509.Certificate{
@@ -88,7 +85,7 @@ func (ca *CA) sign(t testing.TB, template, parent *x509.Certificate, public cryp
 	return c, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// EncodeKey writes a private key as OpenSSL does (PKCS #8).
+// EncodeKey encodes a private key as OpenSSL does (PKCS #8).
 func EncodeKey(t testing.TB, key crypto.Signer) []byte {
 	t.Helper()
 	der, err := x509.MarshalPKCS8PrivateKey(key)
@@ -96,9 +93,8 @@ func EncodeKey(t testing.TB, key crypto.Signer) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
 }
 
-// Supply signs what a supply asks for, valid for the period given, and returns
-// its files by their path below the folder. Change, if it is not nil, may make
-// the certificate another one first.
+// Supply signs a supply's certificate, valid for the given period, and returns its files by their path
+// below the folder. If change is not nil, it may modify the certificate before it is signed.
 func (ca *CA) Supply(t testing.TB, s pki.Supply, from, to time.Time, change func(*x509.Certificate)) map[string][]byte {
 	t.Helper()
 	key := newKey(t, "ECDSA")
@@ -128,7 +124,7 @@ func (ca *CA) Supply(t testing.TB, s pki.Supply, from, to time.Time, change func
 		b64(ca.Certificate), s.Kubeconfig.Server, b64(certificate), b64(EncodeKey(t, key)))}
 }
 
-// kubeconfig is as kubectl config writes it.
+// kubeconfig has the format that kubectl config writes.
 const kubeconfig = `apiVersion: v1
 clusters:
 - cluster:

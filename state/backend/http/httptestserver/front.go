@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// Front is a server before another one, which redirects requests as a load balancer, a
-// login or an upgrade to https does.
+// Front is a server in front of another one that redirects requests, as a load balancer, a login
+// page or an upgrade to https does.
 type Front struct {
-	// URL is where it answers.
+	// URL is the address of the front.
 	URL string
-	// Behind answers what is not redirected; nil for no answer.
+	// Behind answers the requests that are not redirected; nil answers 404.
 	Behind http.Handler
 
 	mu      sync.Mutex
@@ -24,7 +24,7 @@ type Front struct {
 	seen    []string
 }
 
-// NewFront starts a front, with TLS where that is asked for.
+// NewFront starts a front, with TLS if encrypted is set.
 func NewFront(t *testing.T, encrypted bool, behind http.Handler) *Front {
 	t.Helper()
 	f := &Front{Behind: behind}
@@ -38,22 +38,22 @@ func NewFront(t *testing.T, encrypted bool, behind http.Handler) *Front {
 	return f
 }
 
-// Redirect has requests with these methods, or with any, redirected to an address, with
-// the path and the query of the request. A path below /moved is not redirected again.
+// Redirect makes the front redirect requests with these methods, or with any, to an address,
+// keeping path and query of the request. A path below /moved is not redirected again.
 func (f *Front) Redirect(status int, to string, methods ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.status, f.to, f.methods = status, to, methods
 }
 
-// Seen returns the requests up to now, as METHOD PATH, and whether credentials came with them.
+// Seen returns the requests so far as METHOD PATH, marked when they carried credentials.
 func (f *Front) Seen() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.seen)
 }
 
-// moved is where a front has what it redirects to itself.
+// moved is the path prefix under which a front serves what it redirects to itself.
 const moved = "/moved"
 
 // ServeHTTP implements http.Handler.

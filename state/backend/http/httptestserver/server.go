@@ -1,5 +1,5 @@
-// Package httptestserver is a server of states for tests, strict about the
-// protocol: what GitLab refuses, it refuses.
+// Package httptestserver is a state server for tests, strict about the protocol: it refuses what
+// GitLab refuses.
 package httptestserver
 
 import (
@@ -15,12 +15,12 @@ import (
 
 // Server keeps one state.
 type Server struct {
-	// URL is the state's address; User and Password are needed there, unless both are empty.
+	// URL is the state's address; User and Password are required there, unless both are empty.
 	URL, User, Password string
-	// Path is that of URL.
+	// Path is the path of URL.
 	Path string
-	// GitLab makes POST and DELETE at URL/lock what LOCK and UNLOCK are at URL, and
-	// takes no state but JSON with a serial that it has not seen.
+	// GitLab moves LOCK and UNLOCK to POST and DELETE at URL/lock, and accepts only JSON states
+	// with a serial that it has not seen.
 	GitLab bool
 
 	mu     sync.Mutex
@@ -29,10 +29,10 @@ type Server struct {
 	lockID string
 	fail   []int
 	lose   map[string]int
-	// serials are those of the versions that GitLab has kept.
+	// serials are the serials of the versions that GitLab has kept.
 	serials map[int64]bool
 	damage  bool
-	// forgetful stores nothing, lockless locks nothing, and both answer as if all were well.
+	// forgetful stores nothing, lockless locks nothing; both answer with success.
 	forgetful, lockless bool
 	// seen are the requests, as METHOD ID.
 	seen []string
@@ -46,8 +46,7 @@ func New(t *testing.T) *Server {
 	return s
 }
 
-// Start has a server serve until the end of the test; what it is like has to be
-// told before.
+// Start starts the server, which runs until the end of the test. Set its fields before.
 func (s *Server) Start(t *testing.T) {
 	t.Helper()
 	server := httptest.NewServer(s)
@@ -62,58 +61,57 @@ func (s *Server) Fail(statuses ...int) {
 	s.fail = statuses
 }
 
-// Lose does what the next requests with a method ask for, and does not answer.
+// Lose executes the next n requests with a method without answering them.
 func (s *Server) Lose(method string, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lose = map[string]int{method: n}
 }
 
-// Damage changes what is sent from here on.
+// Damage corrupts every state that is sent from now on.
 func (s *Server) Damage() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.damage = true
 }
 
-// Forget has writes answered as if all were well, and nothing stored, until it is called
-// with false.
+// Forget makes writes succeed without storing anything, until it is called with false.
 func (s *Server) Forget(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forgetful = on
 }
 
-// Lockless has every lock and unlock answered as if all were well, as by a server that
-// looks at no method.
+// Lockless makes every lock and unlock succeed without locking, as a server does that ignores the
+// method.
 func (s *Server) Lockless() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lockless = true
 }
 
-// State returns what is kept; nil for nothing.
+// State returns the stored state; nil for none.
 func (s *Server) State() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state
 }
 
-// Put replaces what is kept, by another way than the protocol's: versions begin again.
+// Put replaces the stored state outside the protocol: versions begin again.
 func (s *Server) Put(state []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state, s.serials = state, nil
 }
 
-// Holder returns the ID of the lock; empty when nobody has it.
+// Holder returns the ID of the lock; empty when it is free.
 func (s *Server) Holder() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lockID
 }
 
-// Seen returns the requests up to now, as METHOD ID.
+// Seen returns the requests so far, as METHOD ID.
 func (s *Server) Seen() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +140,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.serve(answer, r, body)
 	if s.lose[r.Method] > 0 {
 		s.lose[r.Method]--
-		panic(http.ErrAbortHandler) // done, and the connection is cut
+		panic(http.ErrAbortHandler) // executed, but the connection is cut
 	}
 	for name, values := range answer.Header() {
 		w.Header()[name] = values
@@ -203,7 +201,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, body []byte) {
 	}
 }
 
-// keep numbers versions where GitLab does: by the serial in them, each once.
+// keep numbers versions as GitLab does: by their serial, each once.
 func (s *Server) keep(w http.ResponseWriter, body []byte) {
 	if s.GitLab {
 		var version struct{ Serial *int64 }
@@ -223,7 +221,7 @@ func (s *Server) keep(w http.ResponseWriter, body []byte) {
 	s.state = body
 }
 
-// conflict says who has the lock.
+// conflict answers with the holder of the lock.
 func (s *Server) conflict(w http.ResponseWriter) {
 	if s.GitLab {
 		w.WriteHeader(http.StatusConflict)
@@ -233,7 +231,7 @@ func (s *Server) conflict(w http.ResponseWriter) {
 	_, _ = w.Write(s.lock)
 }
 
-// lockWith wants every field, as GitLab does.
+// lockWith requires every field, as GitLab does.
 func (s *Server) lockWith(w http.ResponseWriter, body []byte) {
 	var fields map[string]string
 	err := json.Unmarshal(body, &fields)
@@ -246,7 +244,7 @@ func (s *Server) lockWith(w http.ResponseWriter, body []byte) {
 	if s.lockless {
 		return
 	}
-	if s.lockID != "" { // however long its holder has been silent
+	if s.lockID != "" { // no matter how long its holder has been silent
 		s.conflict(w)
 		return
 	}

@@ -1,4 +1,4 @@
-// Package kubernetestest serves Secrets and Leases to tests, as an API server does.
+// Package kubernetestest serves Secrets and Leases to tests the way an API server does.
 package kubernetestest
 
 import (
@@ -27,32 +27,32 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// Server keeps Secrets and Leases of one namespace as an API server does: a
-// create meets what is there, an update what has another resource version.
+// Server keeps Secrets and Leases of one namespace with the API server's rules: a create fails if
+// the object exists, an update if it carries an old resource version.
 type Server struct {
 	*httptest.Server
-	// Namespace is the only one, and Token the one that everything may be done with.
+	// Namespace is the only namespace, and Token the token that is allowed everything.
 	Namespace, Token string
-	// Refuse is the answer to everything, when it is set.
+	// Refuse is the answer to every request, if it is set.
 	Refuse *apierrors.StatusError
 
 	mu      sync.Mutex
 	version int
 	objects map[string][]byte // by path
-	created map[string]int    // how often each was made
+	created map[string]int    // how often each was created
 	before  func(method string)
 }
 
-// New starts a server, which ends with the test.
+// New starts a server that stops with the test.
 func New(t *testing.T) *Server {
 	t.Helper()
 	s := &Server{Namespace: "states", Token: "a-token-of-the-test", objects: map[string][]byte{}, created: map[string]int{}}
-	s.Server = httptest.NewTLSServer(s) // over plain HTTP a client keeps its token to itself
+	s.Server = httptest.NewTLSServer(s) // clients send no token over plain HTTP
 	t.Cleanup(s.Close)
 	return s
 }
 
-// Kubeconfig returns the path of one for this server, with a token.
+// Kubeconfig returns the path of a kubeconfig for this server, with a token.
 func (s *Server) Kubeconfig(t *testing.T, token string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -66,21 +66,21 @@ func (s *Server) Kubeconfig(t *testing.T, token string) string {
 	return path
 }
 
-// Before has something done before the next request, whose method it is told.
+// Before runs a function before the next request, with the method of the request.
 func (s *Server) Before(do func(method string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.before = do
 }
 
-// Object returns what is kept at a path; nil when there is nothing.
+// Object returns the object at a path; nil when there is none.
 func (s *Server) Object(path string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.objects[path]
 }
 
-// Put keeps something at a path, as nobody else would; nil removes what is there.
+// Put stores an object at a path without validation; nil removes it.
 func (s *Server) Put(path string, object []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *Server) Put(path string, object []byte) {
 	s.objects[path] = object
 }
 
-// Created returns how often an object was recreated at a path.
+// Created returns how often an object was created at a path.
 func (s *Server) Created(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +104,7 @@ type object interface {
 	runtime.Object
 }
 
-// resources are the kinds of this server, by the path of their group and their name in it.
+// resources maps the path prefix of each served kind to its group and resource.
 var resources = map[string]schema.GroupResource{
 	"/api/v1/":                      {Resource: "secrets"},
 	"/apis/coordination.k8s.io/v1/": {Group: "coordination.k8s.io", Resource: "leases"},
@@ -117,10 +117,10 @@ func empty(r schema.GroupResource) object {
 	return &coordinationv1.Lease{}
 }
 
-// maxRequest is what an API server reads of a request (3 MiB, its default).
+// maxRequest is the most that an API server reads of a request (3 MiB, its default).
 const maxRequest = 3 << 20
 
-// ServeHTTP answers as an API server does.
+// ServeHTTP answers the way an API server does.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	before := s.before
@@ -208,7 +208,7 @@ func (s *Server) store(r *http.Request, resource schema.GroupResource, namespace
 	return data, code, nil
 }
 
-// compare refuses what somebody else has overtaken.
+// compare refuses a create of an existing object and an update that another one has overtaken.
 func (s *Server) compare(path string, o object, resource schema.GroupResource, create bool) *apierrors.StatusError {
 	there, found := s.objects[path]
 	if create {
@@ -229,7 +229,7 @@ func (s *Server) compare(path string, o object, resource schema.GroupResource, c
 	return nil
 }
 
-// invalid returns what the server's validation says: names, labels, annotations, size of a Secret.
+// invalid returns what the API server's validation reports: names, annotations, size of a Secret.
 func invalid(o object) field.ErrorList {
 	out := field.ErrorList{}
 	meta := field.NewPath("metadata")

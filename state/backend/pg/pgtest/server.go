@@ -1,6 +1,6 @@
 //go:build e2e
 
-// Package pgtest starts a PostgreSQL for tests.
+// Package pgtest starts a PostgreSQL server for tests.
 package pgtest
 
 import (
@@ -20,28 +20,28 @@ import (
 )
 
 const (
-	// Superuser is who may do everything, with Password.
+	// Superuser is the user who may do everything, and Password its password.
 	Superuser = "operator"
 	Password  = "a-secret-of-the-test"
 )
 
-// Server is a PostgreSQL of a test, which listens on a unix socket only.
+// Server is a PostgreSQL server of a test that listens only on a unix socket.
 type Server struct {
-	// Dir is where the socket is.
+	// Dir is the directory of the socket.
 	Dir string
 }
 
-// Connect returns a connection string of its database postgres, or of another.
+// Connect returns a connection string for a database.
 func (s Server) Connect(user, pass, database string) string {
 	return "host=" + s.Dir + " user=" + user + " password=" + pass + " dbname=" + database
 }
 
-// Settings returns those of a configuration whose state is in this schema.
+// Settings returns the settings of a backend whose state is in this schema.
 func (s Server) Settings(schema string) backend.Settings {
 	return backend.Settings{"conn_str": s.Connect(Superuser, Password, "postgres"), "schema_name": schema, "name": "prod"}
 }
 
-// program finds one of PostgreSQL's: on the PATH or where Debian has it.
+// program finds a program of PostgreSQL on the PATH or where Debian installs it.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	if path, err := exec.LookPath(name); err == nil {
@@ -54,7 +54,8 @@ func program(t *testing.T, name string) string {
 	return found[len(found)-1]
 }
 
-// unprivileged is whom PostgreSQL runs as, because it refuses root; nil for who runs the test.
+// unprivileged returns the user that PostgreSQL runs as, because it refuses to run as root; nil
+// for the user who runs the test.
 func unprivileged(t *testing.T, dir string) *syscall.Credential {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -78,7 +79,7 @@ func unprivileged(t *testing.T, dir string) *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
-// Start makes a cluster of databases and starts its server, which ends with the test.
+// Start initializes a database cluster and starts its server, which stops with the test.
 func Start(t *testing.T) Server {
 	t.Helper()
 	// t.TempDir's names are too long for a socket.
@@ -98,7 +99,7 @@ func Start(t *testing.T) Server {
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: who, Pdeathsig: syscall.SIGQUIT}
 		return c
 	}
-	runtime.LockOSThread() // Pdeathsig is about the thread
+	runtime.LockOSThread() // Pdeathsig fires when the thread ends
 	t.Cleanup(runtime.UnlockOSThread)
 	if out, err := command("initdb", "-D", data, "-A", "scram-sha-256", "-U", Superuser, "--pwfile", secret, "-E", "UTF8", "--no-sync").CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
@@ -107,7 +108,7 @@ func Start(t *testing.T) Server {
 	return Server{dir}
 }
 
-// serve waits until the server says that it answers.
+// serve starts the server and waits until it accepts connections.
 func serve(t *testing.T, c *exec.Cmd) {
 	t.Helper()
 	log, err := c.StderrPipe()
@@ -119,7 +120,7 @@ func serve(t *testing.T, c *exec.Cmd) {
 	}
 	read := make(chan struct{})
 	t.Cleanup(func() {
-		_ = c.Process.Signal(syscall.SIGQUIT) // at once: nobody needs its data
+		_ = c.Process.Signal(syscall.SIGQUIT) // immediate shutdown: its data is not needed
 		<-read
 		_ = c.Wait()
 	})
@@ -136,5 +137,5 @@ func serve(t *testing.T, c *exec.Cmd) {
 		}
 	}
 	close(read)
-	t.Fatalf("PostgreSQL has ended before it answered:\n%s", said.String())
+	t.Fatalf("PostgreSQL exited before it accepted connections:\n%s", said.String())
 }

@@ -86,7 +86,7 @@ func (s valueSet) repeats(a planner.AttributeChange) bool {
 	replaced := !compound(a.Before) && !compound(a.After) && !a.After.IsNull()
 	for _, v := range values {
 		if v.name == configHash || v.removed && replaced {
-			continue // what is hashed says it, and so does the new value
+			continue // a hash changes only with the value that it covers
 		}
 		telling := strings.ContainsAny(v.text, "./:")
 		if !s[v] && (!telling || !s[namedValue{removed: v.removed, text: v.text}]) {

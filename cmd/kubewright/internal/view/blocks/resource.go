@@ -17,8 +17,8 @@ type Resource struct {
 	comments []string
 	Entry    diffview.Entry
 	names    nodeNames
-	// repeatedObjects are the names of the changed objects of a cluster of which nothing changes
-	// but what repeats the changes of its nodes.
+	// repeatedObjects are the names of the changed objects of a cluster that changes only in
+	// objects that repeat the changes of its nodes.
 	repeatedObjects []string
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 // ShownItems are the new items that a plan has shown so far. New items are printed in brief but
-// compared by their content, without the names and addresses of their nodes: two items may differ
-// that have the same brief line.
+// compared by their content, without the names and addresses of their nodes: two items with the
+// same brief line may differ.
 type ShownItems struct {
 	// nodes maps a digest of an item and its content to the node that showed it first.
 	nodes map[[sha256.Size]byte]string
@@ -90,7 +90,7 @@ func (s sample) differences(own func(string) string, attr []planner.AttributeCha
 	return out
 }
 
-// rebased returns the sample's value with each part replaced by the other node's where both are
+// rebased returns the sample's value with each part replaced by the other node's if both are
 // equal up to the names and addresses of their nodes.
 func (s sample) rebased(v state.Value, own func(string) string, other state.Value) state.Value {
 	if v.Equal(other) || s.own(canonical(v)) == own(canonical(other)) {

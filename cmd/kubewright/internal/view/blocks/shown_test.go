@@ -13,9 +13,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// A plan never says that a new node is like another one when any value of any new item
-// differs: every attribute of the last control plane and of the last worker is changed,
-// one at a time, and has to be on the screen.
+// TestNewNodesThatDifferInOneValueAreShown checks that a plan never says that a new node is
+// like another one if any value of any new item differs: it changes every attribute of the last
+// control plane and of the last worker, one at a time, and expects the value on the screen.
 func TestNewNodesThatDifferInOneValueAreShown(t *testing.T) {
 	forms := map[string]func(p *planner.Plan) string{
 		"text": func(p *planner.Plan) string {
@@ -35,7 +35,7 @@ func TestNewNodesThatDifferInOneValueAreShown(t *testing.T) {
 		}
 		for k, a := range c.Attributes {
 			if a.After.Kind() == state.KindPending {
-				continue // known after the apply alone
+				continue // known only after the apply
 			}
 			changed++
 			plan := viewtest.CreatePlan()

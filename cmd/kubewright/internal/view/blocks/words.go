@@ -57,8 +57,8 @@ func newWords(list []string) words {
 	return w
 }
 
-// replace replaces each word wherever it is a whole word, the longest where several begin at one
-// place.
+// replace replaces each word wherever it is a whole word, the longest if several begin at the
+// same place.
 func (w words) replace(line, with string) string {
 	var b strings.Builder
 	before := utf8.RuneError

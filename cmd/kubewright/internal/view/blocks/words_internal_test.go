@@ -4,8 +4,7 @@ import (
 	"testing"
 )
 
-// TestWords: of names that stand in one another the longest is found, and only
-// where it stands as a whole.
+// TestWords checks that the longest of nested names is found, and only as a whole word.
 func TestWords(t *testing.T) {
 	t.Parallel()
 	w := newWords([]string{"cp1", "cp10", `node.cp["cp1"]`, "10.0.0.1", "", "ärger"})

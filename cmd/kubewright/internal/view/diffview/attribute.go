@@ -55,8 +55,8 @@ func (p Printer) Entries(b *branch, sym ui.Symbol) []Entry {
 	return out
 }
 
-// OutsideNote marks an attribute that changed outside of kubewright, and begins the reason of an
-// item of which nothing else changes.
+// OutsideNote marks an attribute that changed outside of kubewright, and begins the reason of
+// an item with no other change.
 const OutsideNote = "changed outside"
 
 // Attribute returns one changed attribute.
@@ -95,7 +95,7 @@ func (p Printer) difference(name string, c planner.AttributeChange) Entry {
 	return e
 }
 
-// partNotes returns the lines of the configuration for the parts of a value, where they differ.
+// partNotes returns the lines of the configuration for the parts of a value, if they differ.
 func partNotes(origins map[string]state.Source) map[string]string {
 	var out map[string]string
 	for path, s := range origins {
@@ -108,7 +108,7 @@ func partNotes(origins map[string]state.Source) map[string]string {
 }
 
 // oneSided returns an attribute that is added or removed as a whole, or the value at a path of
-// one. Where several lines of the configuration set it, each part has its own.
+// one. If several lines of the configuration set it, each part has its own.
 func (p Printer) oneSided(e Entry, v state.Value, notes map[string]string, path string) Entry {
 	if notes != nil {
 		e.Note = notes[path]

@@ -26,8 +26,8 @@ func (p Printer) textDiff(e *Entry, before, after state.Value) {
 	}
 }
 
-// listDiff shows two lists: by the names of their elements where all have one, on one line where
-// both are short and one line of the configuration sets the new one, else by element. Where only
+// listDiff shows two lists: by the names of their elements if all have one, on one line if both
+// are short and one line of the configuration sets the new one, else by element. If only
 // sensitive parts differ, it shows nothing else.
 func (p Printer) listDiff(e *Entry, before, after state.Value, notes map[string]string) {
 	if ui.Inline(before) == ui.Inline(after) && after.HasSensitive() {
@@ -47,7 +47,7 @@ func (p Printer) listDiff(e *Entry, before, after state.Value, notes map[string]
 	p.noteElements(e, after, notes)
 }
 
-// noteElements notes behind each new element the line of the configuration that sets it.
+// noteElements adds, after each new element, the line of the configuration that sets it.
 func (p Printer) noteElements(e *Entry, list state.Value, notes map[string]string) {
 	if notes == nil {
 		return
@@ -75,7 +75,7 @@ func (p Printer) noteElements(e *Entry, list state.Value, notes map[string]strin
 	}
 }
 
-// mapDiff shows two maps: side by side where both are short, else the keys that differ.
+// mapDiff shows two maps: side by side if both are short, else the keys that differ.
 func (p Printer) mapDiff(e *Entry, before, after state.Value) {
 	short := ui.Inline(before) + p.Yellow(" -> ") + ui.Inline(after)
 	if ansi.StringWidth(short) <= shortList {
@@ -129,7 +129,7 @@ func (p Printer) namedDiff(e *Entry, before, after state.Value, notes map[string
 }
 
 // byName returns the names of a list's elements, in their order, and the elements without their
-// names; nothing where an element has no name or two have the same.
+// names; nothing if an element has no name or two have the same.
 func byName(list state.Value) ([]string, map[string]state.Value) {
 	if list.Kind() != state.KindList {
 		return nil, nil
@@ -148,7 +148,7 @@ func byName(list state.Value) ([]string, map[string]state.Value) {
 	return names, out
 }
 
-// mergedOrder returns the names of two lists in one order; ok is false where the lists order them
+// mergedOrder returns the names of two lists in one order; ok is false if the lists order them
 // differently.
 func mergedOrder(had, has []string) ([]string, bool) {
 	var names []string
@@ -206,7 +206,7 @@ func (p Printer) diffLines(before, after []string, what string) []BodyLine {
 		return nil
 	}
 	var out []BodyLine
-	line := 1 // of before
+	line := 1 // in before
 	for _, h := range u.Hunks {
 		out = p.hidden(out, h.FromLine-line, what)
 		line = h.FromLine

@@ -7,7 +7,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestTextEnds: no line of a text looks like its end, in one that changes as in a new one.
+// TestTextEnds checks that no line of a text looks like its delimiter, neither in a changed nor
+// in a new text.
 func TestTextEnds(t *testing.T) {
 	t.Parallel()
 	text := state.String("a\n  EOT\n+ role = \"worker\"\n")

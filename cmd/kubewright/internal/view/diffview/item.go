@@ -11,19 +11,19 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Item is a change with what only the operations of its step know.
+// Item is a change together with facts that only the operations of its step have.
 type Item struct {
 	planner.Change
 	// withKey reports whether the private key of a certificate is created or removed with it.
 	withKey bool
-	// validity is that of a certificate that is issued.
+	// validity is the validity of a certificate that is issued.
 	validity time.Duration
 	// from is the short name of the node that a CA is copied from, or an artifact.
 	from string
 }
 
-// Items joins each certificate with its key where both have the same action, and adds what only
-// the step's operations know.
+// Items joins each certificate with its key if both have the same action, and adds the facts
+// that only the step's operations have.
 func Items(changes []planner.Change, step *planner.Step) []Item {
 	pair := func(c planner.Change) string {
 		return string(c.Action) + strings.TrimSuffix(strings.TrimSuffix(c.Address.Item, ".crt"), ".key")
@@ -101,8 +101,7 @@ func (p Printer) Item(it Item, attributes bool) Entry {
 	return e
 }
 
-// lifetime returns when a certificate expires that is issued again, and the validity of the new
-// one.
+// lifetime returns when a certificate that is renewed expires, and the validity of the new one.
 func (it Item) lifetime() string {
 	text := expiry(it.Shown)
 	if it.Kind != state.KindCertificate || it.validity == 0 || text == "" {
@@ -111,9 +110,9 @@ func (it Item) lifetime() string {
 	return "# " + text + "; reissued for " + config.Duration(it.validity)
 }
 
-// readable returns the changes of an item with the validity of a certificate as the configuration
-// writes it: 2160h, and not 2160h0m0s. An attribute is marked as changed outside only where the
-// item's reason does not say so of all of them.
+// readable returns the changes of an item with the validity of a certificate as the
+// configuration writes it: 2160h, and not 2160h0m0s. An attribute is marked as changed outside
+// only if the item's reason does not say so about all of them.
 func (it Item) readable() []planner.AttributeChange {
 	out := slices.Clone(it.Attributes)
 	for i, c := range out {

@@ -17,10 +17,10 @@ func NewPrinter(o ui.Options) Printer { return Printer{ui.NewPage(o)} }
 // Entry is a line of a plan, or a block of lines, before it is laid out.
 type Entry struct {
 	Sym ui.Symbol
-	// Key and Text are printed as key = text, with = aligned among neighbours; Head replaces Key
-	// where there is nothing to align.
+	// Key and Text are printed as key = text, with = aligned among neighbours; Head replaces
+	// Key if there is nothing to align.
 	Key, Head, Text string
-	// Note is a comment behind the text: the line that sets the value.
+	// Note is a comment after the text: the line that sets the value.
 	Note string
 	// Body are the lines of a multi-line value, one level deeper; tail closes it.
 	Body []BodyLine

@@ -30,10 +30,10 @@ func Align(kids []Entry) {
 	}
 }
 
-// gap separates the name of a renewed item from when it ends.
+// gap separates the name of a renewed item from its expiry.
 const gap = "   "
 
-// expiry returns when a renewed item ends: "expires 2027-03-02, in 25 days".
+// expiry returns when a renewed item expires: "expires 2027-03-02, in 25 days".
 func expiry(shown map[string]state.Value) string {
 	day, _, _ := strings.Cut(ui.Clean(shown["not_after"].AsString()), "T")
 	left, err := strconv.Atoi(shown["days_left"].AsString())

@@ -22,7 +22,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// jsonPlan is what a plan as JSON says besides addresses and actions.
+// jsonPlan is the part of a JSON plan besides addresses and actions.
 type jsonPlan struct {
 	Resources []jsonResource `json:"resource_changes"`
 	Drift     []jsonItem     `json:"resource_drift"`
@@ -64,12 +64,12 @@ type jsonPolicy struct {
 	Overridden bool   `json:"overridden"`
 }
 
-// requested reports whether what becomes of a resource says why.
+// requested reports whether the reason of a resource is a request of the user.
 func (r jsonResource) requested() bool { return r.Reason == planner.ReasonRequested }
 
-// TestReadersSayTheSame reads out of every form what it says of each change: path, before
-// and after, the reason, what a step means, quorum, policies and warnings. JSON says what the plan
-// has; every other form says of that what it shows, and gives no reason of its own.
+// TestReadersSayTheSame reads from every form what it says about each change: path, before and
+// after, the reason, the effect of a step, quorum, policies and warnings. JSON has everything
+// in the plan; every other form shows a part of that, and gives no other reason.
 func TestReadersSayTheSame(t *testing.T) {
 	for name, fixture := range viewtest.Plans {
 		plan := fixture()
@@ -89,12 +89,12 @@ func TestReadersSayTheSame(t *testing.T) {
 	}
 }
 
-// asPlanned: every attribute of every change is there as the plan has it.
+// asPlanned checks that every attribute of every change is as in the plan.
 func (p jsonPlan) asPlanned(t *testing.T, plan *planner.Plan) {
 	got := map[string]jsonItem{}
 	for _, r := range p.Resources {
 		if plan.Destroy && r.Word != "" {
-			t.Errorf("JSON says of %s %q, which is asked for as a whole", r.Address, r.Word)
+			t.Errorf("JSON has for %s the reason %q in a destroy", r.Address, r.Word)
 		}
 		for _, it := range r.Items {
 			got[it.Address] = it
@@ -106,18 +106,18 @@ func (p jsonPlan) asPlanned(t *testing.T, plan *planner.Plan) {
 	for _, c := range plan.Changes {
 		it := got[c.Address.String()]
 		if it.Reason != c.Reason {
-			t.Errorf("JSON says of %s %q, the plan %q", c.Address, it.Reason, c.Reason)
+			t.Errorf("JSON has for %s %q, the plan %q", c.Address, it.Reason, c.Reason)
 		}
 		want := []jsonAttribute(nil)
 		for _, a := range c.Attributes {
 			want = append(want, jsonAttribute{a.Path, plainly(a.Before), plainly(a.After), a.After.IsPending(), a.Before.HasSensitive() || a.After.HasSensitive()})
 		}
 		if !reflect.DeepEqual(it.Attributes, want) {
-			t.Errorf("JSON says of %s\n%v\nthe plan\n%v", c.Address, it.Attributes, want)
+			t.Errorf("JSON has for %s\n%v\nthe plan\n%v", c.Address, it.Attributes, want)
 		}
 	}
 	if !slices.Equal(p.Quorum, plan.Quorum) {
-		t.Errorf("JSON says of quorum %q, the plan %q", p.Quorum, plan.Quorum)
+		t.Errorf("JSON has quorum %q, the plan %q", p.Quorum, plan.Quorum)
 	}
 	policies := []jsonPolicy(nil)
 	for _, f := range plan.Policies {
@@ -128,7 +128,7 @@ func (p jsonPlan) asPlanned(t *testing.T, plan *planner.Plan) {
 	}
 }
 
-// asLines: the line of a resource that changes has the reason that the document has.
+// asLines checks that the line of a changed resource has the reason of the document.
 func (p jsonPlan) asLines(t *testing.T, plan *planner.Plan) {
 	var b bytes.Buffer
 	if err := jsonlines.New(&b, time.Now).Plan(plan, ui.Options{}); err != nil {
@@ -152,12 +152,12 @@ func (p jsonPlan) asLines(t *testing.T, plan *planner.Plan) {
 	}
 	for _, r := range p.Resources {
 		if reason, changes := reasons[r.Address]; changes != (r.Change.Actions[0] != "no-op") || reason != r.Reason {
-			t.Errorf("a line says of %s %q, JSON %q", r.Address, reason, r.Reason)
+			t.Errorf("a line has for %s %q, JSON %q", r.Address, reason, r.Reason)
 		}
 	}
 }
 
-// plainly returns a value as it comes out of JSON; what is secret or not known is nothing.
+// plainly returns a value as JSON has it; a secret or an unknown value is null.
 func plainly(v state.Value) any {
 	if v.HasSensitive() || v.IsPending() {
 		return nil
@@ -190,7 +190,7 @@ var (
 	tags          = regexp.MustCompile(`<[^>]*>`)
 )
 
-// first returns the text that an expression finds, without markup; empty where it finds none.
+// first returns the text that an expression matches, without markup; empty without a match.
 func first(find *regexp.Regexp, in string) string {
 	if m := find.FindStringSubmatch(in); m != nil {
 		return html.UnescapeString(m[1])
@@ -216,18 +216,18 @@ func (p jsonPlan) asHTML(t *testing.T, text string) {
 	}
 	for _, r := range p.Resources {
 		if _, shown := heads[r.Address]; !shown {
-			continue // one that does not change
+			continue // an unchanged one
 		}
 		if r.requested() {
 			if !strings.Contains(heads[r.Address], r.Reason) {
-				t.Errorf("HTML does not say of %s %q", r.Address, r.Reason)
+				t.Errorf("HTML lacks for %s %q", r.Address, r.Reason)
 			}
 		} else if why[r.Address] != r.Reason {
-			t.Errorf("HTML says of %s %q, JSON %q", r.Address, why[r.Address], r.Reason)
+			t.Errorf("HTML has for %s %q, JSON %q", r.Address, why[r.Address], r.Reason)
 		}
 		for _, text := range r.Impact {
 			if !slices.Contains(says[r.Address], text) {
-				t.Errorf("HTML does not say of %s %q", r.Address, text)
+				t.Errorf("HTML lacks for %s %q", r.Address, text)
 			}
 		}
 	}
@@ -237,7 +237,7 @@ func (p jsonPlan) asHTML(t *testing.T, text string) {
 	}
 	outside := pageItemsOf(drift)
 	for _, it := range p.Drift {
-		if _, left := outside[it.Address]; left { // the others are put right, and shown so
+		if _, left := outside[it.Address]; left { // the others are corrected, and shown as corrected
 			outside.say(t, "HTML", it)
 		}
 	}
@@ -265,16 +265,16 @@ func pageItemsOf(text string) shownItems {
 	return out
 }
 
-// say: an item has this reason, and lines with all of these values.
+// say checks that an item has this reason, and lines with all of these values.
 func (s shownItems) say(t *testing.T, form string, it jsonItem) {
 	shown, ok := s[it.Address]
 	if !ok || shown.reason != it.Reason {
-		t.Errorf("%s says of %s %q, JSON %q", form, it.Address, shown.reason, it.Reason)
+		t.Errorf("%s has for %s %q, JSON %q", form, it.Address, shown.reason, it.Reason)
 	}
 	it.among(t, form, shown.lines)
 }
 
-// items returns all that change.
+// items returns all changed items.
 func (p jsonPlan) items() []jsonItem {
 	var out []jsonItem
 	for _, r := range p.Resources {
@@ -283,10 +283,10 @@ func (p jsonPlan) items() []jsonItem {
 	return out
 }
 
-// noted: quorum and policies stand in the notes of a form, and no others do.
+// noted checks that quorum and policies are in the notes of a form, and no others.
 func (p jsonPlan) noted(t *testing.T, form string, notes map[string][]string) {
 	if !slices.Equal(notes["etcd"], p.Quorum) {
-		t.Errorf("%s says of quorum %q, JSON %q", form, notes["etcd"], p.Quorum)
+		t.Errorf("%s has quorum %q, JSON %q", form, notes["etcd"], p.Quorum)
 	}
 	if len(notes["Policy"]) != len(p.Policies) {
 		t.Errorf("%s has %d policies, JSON %d", form, len(notes["Policy"]), len(p.Policies))
@@ -294,7 +294,7 @@ func (p jsonPlan) noted(t *testing.T, form string, notes map[string][]string) {
 	}
 	for i, f := range p.Policies {
 		if text := notes["Policy"][i]; text != f.text() {
-			t.Errorf("%s says %q, JSON %q", form, text, f.text())
+			t.Errorf("%s has %q, JSON %q", form, text, f.text())
 		}
 	}
 }
@@ -307,8 +307,8 @@ func (f jsonPolicy) text() string {
 	return fmt.Sprintf("%q %s (%s): %s.", f.Policy, verb, f.Rule, f.Message)
 }
 
-// withoutOrigin returns a reason without where a resource comes from, which JSON says in
-// fields of their own.
+// withoutOrigin returns a reason without the origin of a resource, which has its own JSON
+// fields.
 func withoutOrigin(why string) string {
 	parts := slices.DeleteFunc(strings.Split(why, "; "), func(s string) bool {
 		return strings.HasPrefix(s, "imported from ") || strings.HasPrefix(s, "moved from ")
@@ -341,13 +341,13 @@ func (p jsonPlan) asJUnit(t *testing.T, text string) {
 	for _, r := range p.Resources {
 		got, shown := reasons[r.Address]
 		if !shown {
-			continue // one that does not change
+			continue // an unchanged one
 		}
 		if !r.requested() && got != r.Reason {
-			t.Errorf("JUnit says of %s %q, JSON %q", r.Address, got, r.Reason)
+			t.Errorf("JUnit has for %s %q, JSON %q", r.Address, got, r.Reason)
 		}
 		if !slices.Equal(impacts[r.Address], r.Impact) {
-			t.Errorf("JUnit says that %s means %q, JSON %q", r.Address, impacts[r.Address], r.Impact)
+			t.Errorf("JUnit has for %s the impact %q, JSON %q", r.Address, impacts[r.Address], r.Impact)
 		}
 		for _, it := range r.Items {
 			action := it.Actions[0]
@@ -366,8 +366,9 @@ func (p jsonPlan) asJUnit(t *testing.T, text string) {
 	}
 }
 
-// asMarkdown: the table has reasons and what steps mean, the details the values of what is
-// shown there: of nodes that change alike the first, of what is new not everything.
+// asMarkdown checks that the table has the reasons and the effects of steps, and the details
+// the values of what they show: the first of the nodes that change alike, and a part of new
+// items.
 func (p jsonPlan) asMarkdown(t *testing.T, text string) {
 	rows, notes := map[string]string{}, map[string][]string{}
 	for line := range strings.Lines(text) {
@@ -387,14 +388,14 @@ func (p jsonPlan) asMarkdown(t *testing.T, text string) {
 	for _, r := range p.Resources {
 		row, shown := rows[r.Address]
 		if !shown {
-			continue // one that does not change; the table has all others, which is another test
+			continue // an unchanged one; another test checks that the table has all others
 		}
 		want := r.Impact
 		if r.Reason != "" && !r.requested() {
 			want = append([]string{r.Reason}, want...)
 		}
 		if row != strings.Join(want, "; ") {
-			t.Errorf("Markdown says of %s %q, JSON %q", r.Address, row, strings.Join(want, "; "))
+			t.Errorf("Markdown has for %s %q, JSON %q", r.Address, row, strings.Join(want, "; "))
 		}
 		lines := details[r.Address]
 		for _, it := range r.Items {
@@ -405,13 +406,13 @@ func (p jsonPlan) asMarkdown(t *testing.T, text string) {
 	}
 }
 
-// fromMarkdown returns a line without the marks of code.
+// fromMarkdown returns a line without code marks.
 func fromMarkdown(line string) string {
 	return html.UnescapeString(strings.NewReplacer("`", "", "<code>", "", "</code>", "").Replace(line))
 }
 
-// asText: the whole plan as on the terminal says of each resource why and what it means,
-// of each item each value, and below all that quorum and policies.
+// asText checks that the full plan on the terminal gives each resource's reason and effect,
+// each value of each item, and below them quorum and policies.
 func (p jsonPlan) asText(t *testing.T, text string) {
 	blocks := map[string]string{}
 	for block := range strings.SplitSeq(text, "\n\n") {
@@ -431,7 +432,7 @@ func (p jsonPlan) asText(t *testing.T, text string) {
 	for _, r := range p.Resources {
 		block, shown := blocks[r.Address]
 		if !shown {
-			continue // one that does not change
+			continue // an unchanged one
 		}
 		var comments []string
 		for line := range strings.Lines(block) {
@@ -443,12 +444,12 @@ func (p jsonPlan) asText(t *testing.T, text string) {
 		head := strings.Join(comments, "")
 		for reason := range maps.Keys(every) {
 			if strings.Contains(head, reason) != (reason == r.Reason) {
-				t.Errorf("the text says of %s\n%sJSON %q", r.Address, head, r.Reason)
+				t.Errorf("the text has for %s\n%sJSON %q", r.Address, head, r.Reason)
 			}
 		}
 		for _, impact := range r.Impact {
 			if !strings.Contains(block, impact) {
-				t.Errorf("the text does not say that %s means %q", r.Address, impact)
+				t.Errorf("the text lacks for %s the impact %q", r.Address, impact)
 			}
 		}
 		for _, it := range r.Items {
@@ -457,7 +458,7 @@ func (p jsonPlan) asText(t *testing.T, text string) {
 	}
 	for _, sentence := range p.Quorum {
 		if !strings.Contains(text, "\netcd: "+sentence+"\n") {
-			t.Errorf("the text does not say of etcd %q", sentence)
+			t.Errorf("the text lacks the note on etcd %q", sentence)
 		}
 	}
 	refused, passed, _ := strings.Cut(text, "Note: overridden with -override-policy")
@@ -467,12 +468,12 @@ func (p jsonPlan) asText(t *testing.T, text string) {
 			part = passed
 		}
 		if !strings.Contains(part, fmt.Sprintf("policy %q", f.Policy)) || !regexp.MustCompile(`(?m)^  `+f.Rule+`  \S+\n    `+regexp.QuoteMeta(f.Message)+`$`).MatchString(part) {
-			t.Errorf("the text does not say %s", f.text())
+			t.Errorf("the text lacks %s", f.text())
 		}
 	}
 }
 
-// warned: every form has each warning, to its last word.
+// warned checks that every form has each warning in full.
 func (p jsonPlan) warned(t *testing.T, plan *planner.Plan) {
 	if !reflect.DeepEqual(p.Warnings, plan.Diagnostics) {
 		t.Errorf("JSON has the warnings %v, the plan %v", p.Warnings, plan.Diagnostics)
@@ -489,14 +490,14 @@ func (p jsonPlan) warned(t *testing.T, plan *planner.Plan) {
 		for _, w := range p.Warnings {
 			for _, said := range []string{w.Summary, w.Detail} {
 				if !strings.Contains(words(text), words(said)) {
-					t.Errorf("%s does not say %q", format, said)
+					t.Errorf("%s lacks %q", format, said)
 				}
 			}
 		}
 	}
 }
 
-// among: lines of a form show each attribute with its values.
+// among checks that the lines of a form show each attribute with its values.
 func (it jsonItem) among(t *testing.T, form string, lines []string) {
 	for _, a := range it.Attributes {
 		for _, want := range a.shown() {
@@ -507,8 +508,8 @@ func (it jsonItem) among(t *testing.T, form string, lines []string) {
 	}
 }
 
-// shown returns the lines that an attribute takes: one with its name and both values, or of
-// values with parts one for each part that one side has and the other has not.
+// shown returns patterns of the lines of an attribute: one with its name and both values, or,
+// for a composite value, one for each part that only one side has.
 func (a jsonAttribute) shown() []*regexp.Regexp {
 	path := state.SplitPath(a.Path)
 	name := `^\W*"?` + regexp.QuoteMeta(path[len(path)-1]) + `"?\s+= `
@@ -539,7 +540,7 @@ func (a jsonAttribute) shown() []*regexp.Regexp {
 	return []*regexp.Regexp{regexp.MustCompile(name + literal(a.Before) + ` -> ` + literal(a.After))}
 }
 
-// whole reports whether a value stands on one line.
+// whole reports whether a value fits on one line.
 func whole(v any) bool {
 	switch x := v.(type) {
 	case string:
@@ -550,7 +551,7 @@ func whole(v any) bool {
 	return true
 }
 
-// parts returns the scalars of a value, and the lines of texts, as they are shown.
+// parts returns the scalars of a value, and the lines of its texts, as they are shown.
 func parts(v any) map[string]bool {
 	out := map[string]bool{}
 	switch x := v.(type) {
@@ -573,7 +574,7 @@ func parts(v any) map[string]bool {
 	return out
 }
 
-// literal matches a scalar as a plan shows it: of a digest the beginning.
+// literal matches a scalar as a plan shows it: a digest by its beginning.
 func literal(v any) string {
 	s, ok := v.(string)
 	if !ok {

@@ -49,7 +49,7 @@ func annotations(w io.Writer, plan *planner.Plan, o ui.Options) error {
 		}
 		room := maxAnnotations
 		if level == "notice" {
-			room-- // the first line of all is one
+			room-- // the first line of all counts
 		}
 		if n := len(of); n > room {
 			left := &annotation{level: level, title: "kubewright: " + ui.Plural(n-room+1, "more annotation")}
@@ -119,8 +119,8 @@ func collectAnnotations(r *outline.Review) *annotationList {
 	return a
 }
 
-// warningLines returns the lines of a warning without its excerpt, since the annotation stands at
-// the line. Long lines are cut, so that GitHub shows all of them in part.
+// warningLines returns the lines of a warning without its excerpt, since the annotation is
+// shown at the line. Long lines are cut, so that GitHub shows a part of each.
 func warningLines(d *diag.Diagnostic) []string {
 	var out []string
 	if d.Address != "" {

@@ -16,8 +16,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestInBrowser opens pages in a browser: one for all, for to start it takes as long as
-// several pages do.
+// TestInBrowser opens pages in one browser for all tests, since starting it takes as long as
+// several pages.
 func TestInBrowser(t *testing.T) {
 	b := startBrowser(t)
 	for _, test := range []struct {
@@ -31,8 +31,8 @@ func TestInBrowser(t *testing.T) {
 	}
 }
 
-// testScript: the page's script runs though the page allows no other, finds every item,
-// and opens the way to the step that a link names.
+// testScript checks that the page's script runs although the page allows no other, finds every
+// item, and unfolds the path to the step that a link names.
 func testScript(t *testing.T, b *chromium) {
 	plan := viewtest.UpdatePlan()
 	page := b.open(planAs(t, plan, "html"), "#s1", 1400)
@@ -41,7 +41,7 @@ func testScript(t *testing.T, b *chromium) {
 	const found = `document.documentElement.dataset.items ?? ""`
 	page.tell(found, &items)
 	if items != fmt.Sprint(len(plan.Changes)) {
-		t.Errorf("the script has found %q items of %d", items, len(plan.Changes))
+		t.Errorf("the script found %q of %d items", items, len(plan.Changes))
 	}
 	page.tell(`[...document.querySelectorAll("details.phase[open]")].map((d) => d.id)`, &open)
 	if !slices.Equal(open, []string{"s1"}) {
@@ -55,11 +55,11 @@ func testScript(t *testing.T, b *chromium) {
 	}
 	b.open(planAs(t, hostilePlan(strings.Join(scripts, " ")), "html"), "", 1400).tell(found, &script)
 	if script == "" {
-		t.Error("with hostile text our script does not run")
+		t.Error("the page's script does not run with hostile text")
 	}
 }
 
-// shown returns the addresses of the blocks of a kind that can be seen.
+// shown returns the addresses of the visible blocks of a kind.
 func (t *tab) shown(class string) []string {
 	t.t.Helper()
 	var out []string
@@ -67,7 +67,7 @@ func (t *tab) shown(class string) []string {
 	return out
 }
 
-// testFilter writes into the filter, as somebody who looks for something.
+// testFilter types into the filter, as a user who searches for something.
 func testFilter(t *testing.T, b *chromium) {
 	page := b.open(planAs(t, viewtest.UpdatePlan(), "html"), "", 1400)
 	nodes := func(keys ...string) []string {
@@ -112,12 +112,12 @@ func testFilter(t *testing.T, b *chromium) {
 		var nothing string
 		page.tell(`[...document.querySelectorAll("#none")].filter((e) => e.checkVisibility()).map((e) => e.textContent).join()`, &nothing)
 		if (nothing != "") != (len(c.want) == 0) {
-			t.Errorf("where the filter %q shows %d resources the page says %q", c.words, len(c.want), nothing)
+			t.Errorf("the filter %q shows %d resources, and the page says %q", c.words, len(c.want), nothing)
 		}
 	}
 }
 
-// testFolds opens a folded difference with the mouse, and everything.
+// testFolds unfolds a folded difference with the mouse, and then everything.
 func testFolds(t *testing.T, b *chromium) {
 	plan := viewtest.UpdatePlan()
 	page := b.open(planAs(t, plan, "html"), "", 1400)
@@ -148,8 +148,8 @@ func testFolds(t *testing.T, b *chromium) {
 	}
 }
 
-// testPictures looks at pages with the pictures of a plan, in the window of a computer and
-// of a telephone, and at one of a plan that nobody knows the time of.
+// testPictures checks pages with the pictures of a plan, in a desktop and a phone window, and
+// one of a plan without known durations.
 func testPictures(t *testing.T, b *chromium) {
 	for name, plan := range drawnPlans() {
 		estimate := estimateOf(planAs(t, plan, "text"))
@@ -172,8 +172,8 @@ func testPictures(t *testing.T, b *chromium) {
 	}
 }
 
-// fits: nothing of the page is wider than the window, with everything open. What is wide
-// by nature scrolls by itself.
+// fits checks that no part of the page is wider than the window, with everything unfolded. Wide
+// content scrolls by itself.
 func fits(t *testing.T, name string, page *tab, width int) {
 	t.Helper()
 	page.click("#open")
@@ -184,25 +184,25 @@ func fits(t *testing.T, name string, page *tab, width int) {
 	}
 }
 
-// drawnPlans returns those whose pictures are looked at: the fixtures, and one of 30 nodes.
+// drawnPlans returns the plans whose pictures are checked: the fixtures, and one with 30 nodes.
 func drawnPlans() map[string]*planner.Plan {
 	out := map[string]*planner.Plan{"thirty nodes": viewtest.ThirtyPlan()}
 	for name, plan := range viewtest.Plans {
-		if name != "empty" && name != "create" && name != "example" { // nothing is drawn, or nothing that others have not
+		if name != "empty" && name != "create" && name != "example" { // no picture, or nothing that others lack
 			out[name] = plan()
 		}
 	}
 	return out
 }
 
-// rect is a place in a picture: left, top, width, height.
+// rect is a rectangle in a picture: left, top, width, height.
 type rect [4]float64
 
 func (r rect) right() float64 { return r[0] + r[2] }
 
 func (r rect) bottom() float64 { return r[1] + r[3] }
 
-// in reports whether a rectangle is in another one, but for the width of a line.
+// in reports whether a rectangle is inside another one, give or take the width of a line.
 func (r rect) in(o rect) bool {
 	return r[0] >= o[0]-1 && r[1] >= o[1]-1 && r.right() <= o.right()+1 && r.bottom() <= o.bottom()+1
 }
@@ -231,7 +231,7 @@ type pictured struct {
 	Says string
 }
 
-// graph measures the graph that is drawn.
+// graph measures the drawn graph.
 func (t *tab) graph() pictured {
 	t.t.Helper()
 	var out pictured
@@ -252,7 +252,7 @@ func (t *tab) graph() pictured {
 	return out
 }
 
-// timeline measures the timeline that is drawn.
+// timeline measures the drawn timeline.
 func (t *tab) timeline() pictured {
 	t.t.Helper()
 	var out pictured
@@ -271,8 +271,8 @@ func (t *tab) timeline() pictured {
 	return out
 }
 
-// connected: the drawn graph is the plan's, a box for each step and lines that mean what
-// the plan's needs and turns mean, and it can be read: no two boxes overlap, no text is
+// connected checks that the drawn graph matches the plan, with a box for each step and lines
+// that match the needs and limits, and that it is readable: no two boxes overlap, no text is
 // cut, no line runs through a box, and nothing is outside of the picture.
 func connected(t *testing.T, name string, plan *planner.Plan, g pictured) {
 	t.Helper()
@@ -286,25 +286,25 @@ func connected(t *testing.T, name string, plan *planner.Plan, g pictured) {
 	}
 	for i, s := range plan.Steps {
 		if g.Boxes[i].Step != s.ID.String() {
-			t.Errorf("%s: the box of %s leads to %q", name, s.ID, g.Boxes[i].Step)
+			t.Errorf("%s: the box of %s links to %q", name, s.ID, g.Boxes[i].Step)
 		}
 	}
 	want := needed(plan)
 	if got := before(drawn); !slices.EqualFunc(got, want, slices.Equal) {
-		t.Errorf("%s: the lines mean another order than the plan's:\n%v\nand not\n%v", name, got, want)
+		t.Errorf("%s: the lines show another order than the plan's:\n%v\nwant\n%v", name, got, want)
 	}
 	for i, after := range drawn {
 		for _, j := range after {
 			if slices.ContainsFunc(after, func(k int) bool { return want[k][j] }) {
-				t.Errorf("%s: the line from %s to %s says what others say", name, plan.Steps[j].ID, plan.Steps[i].ID)
+				t.Errorf("%s: the line from %s to %s is redundant", name, plan.Steps[j].ID, plan.Steps[i].ID)
 			}
 		}
 	}
 	legible(t, name, g)
 }
 
-// needed tells for each step which others come before it, as the plan has it: what it
-// needs, and whoever shares a limit of one.
+// needed reports, for each step, which steps come before it in the plan: those that it needs,
+// and those that share a limit of one.
 func needed(plan *planner.Plan) [][]bool {
 	after := make([][]int, len(plan.Steps))
 	for i, s := range plan.Steps {
@@ -318,7 +318,7 @@ func needed(plan *planner.Plan) [][]bool {
 	return before(after)
 }
 
-// before closes an order: with what comes right before each also what comes before that.
+// before returns the transitive closure of an order.
 func before(after [][]int) [][]bool {
 	out := make([][]bool, len(after))
 	var close func(i int)
@@ -383,7 +383,8 @@ func legible(t *testing.T, name string, g pictured) {
 	}
 }
 
-// estimateOf returns how long a plan takes, as its text says; empty where it says nothing.
+// estimateOf returns how long a plan takes according to its text; empty if the text does not
+// say.
 func estimateOf(text string) string {
 	if m := regexp.MustCompile(`Takes about (\S+), going`).FindStringSubmatch(text); m != nil {
 		return m[1]
@@ -391,11 +392,11 @@ func estimateOf(text string) string {
 	return ""
 }
 
-// timed: each step has a bar, which begins when those of the steps that it needs have
-// ended; and the last ends when the text says that the plan will.
+// timed checks that each step has a bar that begins when the bars of the steps that it needs
+// have ended, and that the last one ends when the text says the plan does.
 func timed(t *testing.T, name string, plan *planner.Plan, g pictured, estimate string) {
 	t.Helper()
-	// A bar of no length is drawn two pixels wide.
+	// A bar without length is two pixels wide.
 	const thin = 2.2
 	bars := map[string]rect{}
 	end := 0.0
@@ -424,13 +425,13 @@ func timed(t *testing.T, name string, plan *planner.Plan, g pictured, estimate s
 		t.Errorf("%s: %d bars for %d steps", name, len(bars), len(plan.Steps))
 	}
 	if estimate == "" {
-		if len(g.Ticks) > 0 || !strings.Contains(g.Says, "the bars show the order alone") {
-			t.Errorf("%s: nobody knows how long it takes, and the timeline has %v and says %q", name, g.Ticks, g.Says)
+		if len(g.Ticks) > 0 || !strings.Contains(g.Says, "the bars show only the order") {
+			t.Errorf("%s: the duration is unknown, and the timeline has %v and says %q", name, g.Ticks, g.Says)
 		}
 		return
 	}
 	if !strings.Contains(g.Says, "Takes about "+estimate+",") {
-		t.Errorf("%s: the text says that it takes %s, the timeline %q", name, estimate, g.Says)
+		t.Errorf("%s: the duration in the text is %s, in the timeline %q", name, estimate, g.Says)
 	}
 	last := g.Ticks[len(g.Ticks)-1]
 	if last.Says != estimate || math.Abs(last.X-end) > thin {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// chromium is a browser without a window that does what it is told over two pipes,
-// in DevTools' words: messages in JSON with a NUL behind each.
+// chromium is a headless browser that is controlled over two pipes by the DevTools protocol:
+// JSON messages, each followed by a NUL.
 type chromium struct {
 	t    *testing.T
 	to   *os.File
@@ -21,20 +21,20 @@ type chromium struct {
 	dir  string
 	last int
 	tabs map[string]*tab
-	// log is what the browser writes beside, for when it does not come up.
+	// log is the browser's stderr, for a browser that does not start.
 	log *strings.Builder
 }
 
-// tab is a page that is open.
+// tab is an open page.
 type tab struct {
 	*chromium
 	target, session, file string
 	loaded, closed        bool
-	// said is what the console got, asked what was asked for beside the page.
+	// said has the messages of the console, asked the requests besides the page.
 	said, asked []string
 }
 
-// message is one of DevTools, either way.
+// message is a DevTools message in either direction.
 type message struct {
 	ID      int             `json:"id,omitempty"`
 	Session string          `json:"sessionId,omitempty"`
@@ -46,8 +46,8 @@ type message struct {
 	} `json:"error,omitempty"`
 }
 
-// browser finds a Chromium: the one in KUBEWRIGHT_BROWSER, which has to be there then,
-// or one of the usual names.
+// browser finds a Chromium: the one in KUBEWRIGHT_BROWSER, which has to exist, or one of the
+// usual names.
 func browser(t *testing.T) string {
 	t.Helper()
 	if name := os.Getenv("KUBEWRIGHT_BROWSER"); name != "" {
@@ -79,7 +79,7 @@ func startBrowser(t *testing.T) *chromium {
 		t.Fatal(err)
 	}
 	b := &chromium{t: t, to: ours, from: bufio.NewReaderSize(answers, 1<<20), dir: t.TempDir(), tabs: map[string]*tab{}, log: &strings.Builder{}}
-	// One that hangs is ended, and then there is nothing to read any more.
+	// A browser that hangs is killed, which ends reading.
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	cmd := exec.CommandContext(ctx, name, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe",
 		"--user-data-dir="+filepath.Join(b.dir, "profile"), "about:blank")
@@ -107,7 +107,7 @@ func (b *chromium) send(m message) error {
 	return err
 }
 
-// call has something done and reads the answer, and on the way what happens meanwhile.
+// call calls a method and reads its answer, and the events before it.
 func (b *chromium) call(session, method string, params, into any) {
 	b.t.Helper()
 	p, err := json.Marshal(params)
@@ -135,7 +135,7 @@ func (b *chromium) call(session, method string, params, into any) {
 	}
 }
 
-// read returns the next message; the tab that it is of remembers what has happened.
+// read returns the next message; its tab records the event.
 func (b *chromium) read() message {
 	b.t.Helper()
 	text, err := b.from.ReadBytes(0)
@@ -174,8 +174,7 @@ func (t *tab) happened(m message) {
 	}
 }
 
-// open opens a page from a file, in a window of that width, and waits until its script
-// has run.
+// open opens a page from a file, in a window of that width, and waits until its script has run.
 func (b *chromium) open(page, anchor string, width int) *tab {
 	b.t.Helper()
 	f, err := os.CreateTemp(b.dir, "*.html")
@@ -232,7 +231,7 @@ func (t *tab) tell(expression string, into any) {
 	}
 }
 
-// click presses what a selector finds, with a mouse: what cannot be seen cannot be pressed.
+// click clicks with the mouse on the element of a selector: an invisible one cannot be clicked.
 func (t *tab) click(selector string) {
 	t.t.Helper()
 	quoted, _ := json.Marshal(selector)
@@ -245,14 +244,14 @@ func (t *tab) click(selector string) {
 		return e.contains(document.elementFromPoint(x, y)) ? { X: x, Y: y } : null;
 	})()`, &at)
 	if at == nil {
-		t.t.Fatalf("there is no %s to press, or it is covered", selector)
+		t.t.Fatalf("there is no %s to click, or it is covered", selector)
 	}
 	for _, event := range []string{"mousePressed", "mouseReleased"} {
 		t.do("Input.dispatchMouseEvent", map[string]any{"type": event, "x": at.X, "y": at.Y, "button": "left", "clickCount": 1})
 	}
 }
 
-// write types into what has the focus, in place of what is there.
+// write types into the focused element, in place of its content.
 func (t *tab) write(text string) {
 	t.t.Helper()
 	var done bool
@@ -266,7 +265,7 @@ func (t *tab) write(text string) {
 	t.do("Input.insertText", map[string]any{"text": text})
 }
 
-// close closes a page, and tells what it should not have done.
+// close closes a page, and reports what it should not have done.
 func (t *tab) close() {
 	t.t.Helper()
 	if t.closed {
@@ -278,6 +277,6 @@ func (t *tab) close() {
 		t.t.Errorf("the browser complains:\n%s", strings.Join(t.said, "\n"))
 	}
 	if len(t.asked) > 0 {
-		t.t.Errorf("the page asks for something beside itself:\n%s", strings.Join(t.asked, "\n"))
+		t.t.Errorf("the page requests other resources:\n%s", strings.Join(t.asked, "\n"))
 	}
 }

@@ -27,6 +27,6 @@ func TestGraph(t *testing.T) {
 		t.Error("the page of an empty plan does not say so")
 	}
 	if err := export.Graph(io.Discard, viewtest.ExamplePlan(), "svg", ui.Options{}); err == nil {
-		t.Error("svg is no format")
+		t.Error("the unknown format svg is accepted")
 	}
 }

@@ -21,8 +21,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// hostile are texts that a host, an API or a file could hold to get out of
-// where they are shown. Each says pwned where it would have an effect.
+// hostile are texts by which a host, an API or a file could try to escape from the place where
+// they are shown. Each says pwned if it has an effect.
 var hostile = []string{
 	"</summary></details><script>pwned()</script>",
 	"</pre></code><img src=x onerror=pwned()>",
@@ -80,8 +80,8 @@ func hostilePlan(s string) *planner.Plan {
 	return &m.Plan
 }
 
-// TestHostileText puts each text everywhere and reads every form as its reader
-// does: the text is text, and nothing more is there than with a harmless one.
+// TestHostileText puts each text everywhere and parses every form as its reader does: the text
+// stays text, and nothing else appears than with a harmless one.
 func TestHostileText(t *testing.T) {
 	harmless := hostilePlan("harmless")
 	wantPage, wantComment := elements(t, planAs(t, harmless, "html")), elements(t, rendered(t, planAs(t, harmless, "markdown")))
@@ -99,7 +99,7 @@ func TestHostileText(t *testing.T) {
 		}
 		checkElements(t, s, "html", elements(t, planAs(t, plan, "html")), wantPage)
 		checkElements(t, s, "markdown", elements(t, rendered(t, planAs(t, plan, "markdown"))), wantComment)
-		// The command is there only of a plan that no policy refuses.
+		// Only a plan that no policy refuses has the command.
 		free := func(s string) *planner.Plan {
 			p := hostilePlan(s)
 			p.Policies = nil
@@ -109,10 +109,10 @@ func TestHostileText(t *testing.T) {
 		checkElements(t, s, "markdown", elements(t, rendered(t, planAs(t, free(s), "markdown"))), elements(t, rendered(t, planAs(t, free("harmless"), "markdown"))))
 		var report struct{}
 		if err := xml.Unmarshal([]byte(planAs(t, plan, "junit")), &report); err != nil {
-			t.Errorf("%q breaks the report of tests: %v", s, err)
+			t.Errorf("%q breaks the JUnit report: %v", s, err)
 		}
 		if n := strings.Count(planAs(t, plan, "junit"), "<testcase"); n != wantCases {
-			t.Errorf("%q makes %d cases of %d", s, n, wantCases)
+			t.Errorf("%q makes %d cases, want %d", s, n, wantCases)
 		}
 		checkCommands(t, s, planAs(t, plan, "github"), wantLines)
 		if !json.Valid([]byte(planAs(t, plan, "json"))) {
@@ -122,7 +122,7 @@ func TestHostileText(t *testing.T) {
 		for _, format := range []string{"text", "markdown", "junit"} {
 			checkNoCommands(t, s, planAs(t, plan, format))
 		}
-		for _, format := range []string{"html", "github"} { // whose own lines begin with two colons
+		for _, format := range []string{"html", "github"} { // their own lines begin with two colons
 			if command := inBrackets.FindString(planAs(t, plan, format)); command != "" {
 				t.Errorf("%q in %s is the command %s", s, format, command)
 			}
@@ -130,7 +130,7 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// TestHostileLines: wherever a text is broken into lines, none of them is a command.
+// TestHostileLines checks that no line of a broken text is a command, wherever it is broken.
 func TestHostileLines(t *testing.T) {
 	texts := slices.Clone(hostile)
 	for n := range 90 {
@@ -149,8 +149,8 @@ func TestHostileLines(t *testing.T) {
 	}
 }
 
-// inBrackets is what Azure Pipelines, TeamCity, Octopus and older runners of GitHub obey
-// anywhere in a line.
+// inBrackets matches the commands that Azure Pipelines, TeamCity, Octopus and older GitHub
+// runners obey anywhere in a line.
 var inBrackets = regexp.MustCompile(`(?i)##(|vso|teamcity|octopus)\[`)
 
 func checkNoCommands(t *testing.T, s, text string) {
@@ -162,12 +162,13 @@ func checkNoCommands(t *testing.T, s, text string) {
 	}
 }
 
-// checkCommands: each line is one command of two kinds, and its properties are ours.
+// checkCommands checks that each line is a command of one of two kinds, with kubewright's own
+// properties.
 func checkCommands(t *testing.T, s, text string, want int) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if len(lines) != want {
-		t.Errorf("%q makes %d commands of %d", s, len(lines), want)
+		t.Errorf("%q makes %d commands, want %d", s, len(lines), want)
 	}
 	for _, line := range lines {
 		rest, ok := "", false
@@ -187,7 +188,7 @@ func checkCommands(t *testing.T, s, text string, want int) {
 	}
 }
 
-// rendered returns what GitHub makes of Markdown, with HTML left in it.
+// rendered returns the HTML that GitHub renders from Markdown, including raw HTML.
 func rendered(t *testing.T, text string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -198,8 +199,8 @@ func rendered(t *testing.T, text string) string {
 	return b.String()
 }
 
-// elements lists the elements and comments of a page in order, with the names of
-// their attributes. How many lines a text has may differ.
+// elements lists the elements and comments of a page in order, with the names of their
+// attributes. The number of lines of a text may differ.
 func elements(t *testing.T, text string) []string {
 	t.Helper()
 	doc, err := html.Parse(strings.NewReader(text))

@@ -28,7 +28,7 @@ var pageStyle string
 //go:embed html/page.js
 var pageScript string
 
-// maxPageItems bounds a page that a browser has to open; the rest is counted.
+// maxPageItems limits a page that a browser has to open; the rest is counted.
 const maxPageItems = 20000
 
 // htmlPage prints a plan as one page without dependencies: it works from a file and without a
@@ -81,7 +81,7 @@ type pageData struct {
 	// GraphAlone leaves the changes out.
 	GraphAlone bool
 	Timeline   *graph.Gantt
-	// Left counts the items that are not on the page, shown those that are.
+	// Left counts the items that are not on the page, shown the others.
 	Left, shown int
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// markdownLimit bounds a plan in Markdown, in bytes. GitHub takes 65,536 characters as a comment;
-// the rest is for what a workflow puts around it.
+// markdownLimit limits a plan in Markdown, in bytes. GitHub accepts comments of 65,536
+// characters; the rest is for what a workflow puts around the plan.
 const markdownLimit = 65000
 
 // markdown prints a plan for a pull request: the summary, the notes, a table of the resources, the
@@ -42,7 +42,7 @@ type markdownPage struct {
 	room int
 }
 
-// markdownReserve is kept free for the sentences on what was left out.
+// markdownReserve is kept free for the sentences about the omitted parts.
 const markdownReserve = 1500
 
 // fits writes a part that may be left out, and reports whether there was room.
@@ -191,7 +191,8 @@ func (m *markdownPage) drift(r *outline.Review) {
 	m.WriteString("\n")
 }
 
-// details prints the changes as on the terminal: nodes that change in the same way once.
+// details prints the changes as on the terminal: nodes that change in the same way are printed
+// once.
 func (m *markdownPage) details(r *outline.Review) {
 	p := blocks.NewPrinter(ui.Options{Width: ui.Endless})
 	nodes, repeating := blocks.SplitRepeating(p.Resources(r.Plan), false)

@@ -14,8 +14,8 @@ import (
 	jsonschema "github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A drain of many pods names a few of them on the terminal, and all of them in full,
-// to whoever asks why, and to programs.
+// TestDrainedPods checks that a drain of many pods names a few of them on the terminal, and all
+// of them with -full, with -explain and in JSON.
 func TestDrainedPods(t *testing.T) {
 	var m viewtest.Maker
 	viewtest.RemoveWorker(&m, viewtest.W22)
@@ -41,7 +41,7 @@ func TestDrainedPods(t *testing.T) {
 			}
 		}
 		if strings.Contains(text(false), pod.Name) {
-			t.Errorf("%s is named in any case", pod.Name)
+			t.Errorf("%s is named without -full", pod.Name)
 		}
 	}
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(planAs(t, &m.Plan, "json")))
@@ -53,11 +53,11 @@ func TestDrainedPods(t *testing.T) {
 	}
 	pods := doc.(map[string]any)["steps"].([]any)[0].(map[string]any)["pods"].([]any)
 	if got := pods[len(pods)-1].(map[string]any)["name"]; len(pods) != len(drain.Pods) || got != "shop/web-8" {
-		t.Errorf("programs are told of %v", pods)
+		t.Errorf("JSON has the pods %v", pods)
 	}
-	// What the sentence names is not listed once more.
+	// Pods named in the sentence are not listed again.
 	drain.Pods = drain.Pods[:planner.PodsNamed]
 	if said := text(true); strings.Contains(said, "shop/web-0") {
-		t.Errorf("pods that the sentence has room for are listed:\n%s", said)
+		t.Errorf("pods named in the sentence are listed again:\n%s", said)
 	}
 }

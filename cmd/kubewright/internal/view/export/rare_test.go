@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestRareSentencesExport prints what seldom is.
+// TestRareSentencesExport checks sentences that are rarely printed.
 func TestRareSentencesExport(t *testing.T) {
 	t.Parallel()
 	o := ui.Options{Width: 400, Recorded: ui.Recorded{Durations: map[string]float64{"certs/update": 12}}}
@@ -33,9 +33,9 @@ func TestRareSentencesExport(t *testing.T) {
 	viewtest.CheckSentences(t, map[string]viewtest.Sentences{
 		"annotations that GitHub would not show": viewtest.Shows(as("github", viewtest.ManyLines(12)), "GitHub shows 10 of a kind.", "lines left out; kubewright show prints all of the plan."),
 		"texts that differ in their end":         viewtest.Shows(as("text", twoTexts()), "<<-EOT # only the last line break differs\n"),
-		"more steps than boxes":                  viewtest.Shows(as("html", viewtest.ManySteps(241)), "<p>The plan has 241 steps, too many to draw.</p>", "No earlier apply tells how long the steps take: the bars show the order alone."),
+		"more steps than boxes":                  viewtest.Shows(as("html", viewtest.ManySteps(241)), "<p>The plan has 241 steps, too many to draw.</p>", "No earlier apply has recorded how long the steps take: the bars show only the order."),
 		"more steps than can be put in order":    viewtest.Shows(as("text", viewtest.ManySteps(3001)), "Order: 3001 steps; kubewright graph draws them.\n"),
-		"more steps than are looked at":          viewtest.Shows(as("html", viewtest.ManySteps(3001)), "<p>The plan has 3001 steps, too many to draw.</p>"),
+		"more steps than the drawing takes":      viewtest.Shows(as("html", viewtest.ManySteps(3001)), "<p>The plan has 3001 steps, too many to draw.</p>"),
 		"a member that leaves":                   viewtest.Shows(as("text", viewtest.StepOf(planner.RemoveEtcdMember{}, planner.Cordon{Node: "w1"}, planner.SetSysctl{})), "takes it out of etcd, lets no more pods in, puts kernel settings back\n"),
 		"nothing to destroy":                     viewtest.Shows(as("text", &planner.Plan{Destroy: true}), "No changes. No objects need to be destroyed.", "Either you have not created anything yet or everything was already destroyed."),
 		"a part of a plan":                       viewtest.Shows(as("markdown", partly()), "-exclude=", ", which leaves out the excluded resources and what needs that: cluster.prod/upload-config."),

@@ -21,7 +21,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// endings are those of golden files.
+// endings are the suffixes of the golden files.
 var endings = map[string]string{"markdown": "md", "html": "html", "junit": "xml", "github": "github.txt"}
 
 func planAs(t *testing.T, plan *planner.Plan, format string) string {
@@ -38,7 +38,7 @@ func TestReaders(t *testing.T) {
 	for _, name := range []string{"create", "update", "drift", "upgrade", "destroy", "replace", "import", "empty"} {
 		for format, ending := range endings {
 			if format == "html" && name != "update" {
-				continue // one shows the form; the others are checked by what they name
+				continue // one golden file shows the form; the others are checked by their names
 			}
 			viewtest.Golden(t, name+"."+ending, planAs(t, viewtest.Load(t, name), format))
 		}
@@ -48,13 +48,13 @@ func TestReaders(t *testing.T) {
 	}
 }
 
-// named is what a reader says is done: "update node.cp["cp1"]", and the same of
-// items and of steps without items.
+// named holds what a form says is done: "update node.cp["cp1"]", and the same for items and for
+// steps without items.
 type named map[string]bool
 
 func (n named) add(action, address string) { n[action+" "+address] = true }
 
-// planned returns what the plan itself says.
+// planned returns what the plan itself names.
 func planned(p *planner.Plan) named {
 	out := named{}
 	stepped := map[state.Target]bool{}
@@ -77,7 +77,7 @@ func planned(p *planner.Plan) named {
 	return out
 }
 
-// onlyItems leaves out resources, for readers that name them in a sentence.
+// onlyItems drops resources, for forms that name them in a sentence.
 func (n named) onlyItems() named {
 	out := named{}
 	for line := range n {
@@ -88,8 +88,8 @@ func (n named) onlyItems() named {
 	return out
 }
 
-// TestReadersAgree reads every form back: each names the same resources, steps
-// and items, with the same actions, as the plan.
+// TestReadersAgree parses every form: each names the same resources, steps and items as the
+// plan, with the same actions.
 func TestReadersAgree(t *testing.T) {
 	for name, fixture := range viewtest.Plans {
 		if name == "empty" {
@@ -103,9 +103,9 @@ func TestReadersAgree(t *testing.T) {
 			}
 		}
 		text := planAs(t, plan, "github")
-		if name != "create" { // has more than GitHub shows, which is another test
+		if name != "create" { // has more than GitHub shows: another test's case
 			if strings.Contains(text, "left out") {
-				t.Errorf("%s as github leaves something out", name)
+				t.Errorf("%s as github omits something", name)
 			}
 			if got := fromAnnotations(plan, text); !maps.Equal(got, want.onlyItems()) {
 				t.Errorf("%s as github names other things than the plan:\n%s", name, difference(got, want.onlyItems()))
@@ -202,14 +202,14 @@ func fromHTML(_ *testing.T, _ *planner.Plan, text string) named {
 	all := htmlDetails.FindAllStringSubmatch(htmlDrift.ReplaceAllString(text, ""), -1)
 	for i, m := range all {
 		if m[1] == "phase" && i+1 < len(all) && all[i+1][1] == "item" {
-			continue // it is named by its items
+			continue // its items name it
 		}
 		out.add(m[3], html.UnescapeString(m[2]))
 	}
 	return out
 }
 
-// junitDoc is a JUnit report as its readers take it apart.
+// junitDoc is a JUnit report as its readers parse it.
 type junitDoc struct {
 	Suites []struct {
 		Name       string `xml:"name,attr"`
@@ -242,7 +242,7 @@ func fromJUnit(t *testing.T, _ *planner.Plan, text string) named {
 	out := named{}
 	for _, s := range doc.Suites {
 		if len(s.Properties) == 0 {
-			continue // drift that stays, and what could not be looked at
+			continue // drift that stays, and targets that were not observed
 		}
 		out.add(s.Properties[0].Value, s.Name)
 		for _, c := range s.Cases {
@@ -266,7 +266,7 @@ func fromAnnotations(plan *planner.Plan, text string) named {
 			address, _, _ = strings.Cut(address, ": ")
 			if _, err := state.ParseAddress(address); err == nil && strings.Contains(address, "/") {
 				if a, _ := state.ParseAddress(address); a.Item == "" && !all[action+" "+address] {
-					continue // what a step means whose items are named
+					continue // the effect of a step whose items are named
 				}
 				out.add(action, strings.ReplaceAll(address, "%25", "%"))
 			}
@@ -275,8 +275,8 @@ func fromAnnotations(plan *planner.Plan, text string) named {
 	return out
 }
 
-// checkMarkdown: the table names each resource with its action, and the details
-// show each changed item of the first of those that change alike.
+// checkMarkdown checks that the table names each resource with its action, and that the details
+// show each changed item of the first of the resources that change alike.
 func checkMarkdown(t *testing.T, name string, plan *planner.Plan, text string) {
 	words := map[string]string{"delete": "destroy"}
 	for _, r := range plan.Resources {
@@ -306,9 +306,9 @@ func checkMarkdown(t *testing.T, name string, plan *planner.Plan, text string) {
 	}
 }
 
-// TestCommandIsTheSame: who reads a plan in whichever form copies the same command, with
-// the flags that make the plan what it is; and none of a plan that a policy refuses as it
-// is, or that has nothing to do.
+// TestCommandIsTheSame checks that every form has the same command, with the flags that the
+// plan depends on; and none for a plan that a policy refuses despite any approval, or that has
+// nothing to do.
 func TestCommandIsTheSame(t *testing.T) {
 	const says = "carries out this plan and no other"
 	plan := *viewtest.Plans["update"]()
@@ -342,7 +342,7 @@ func TestCommandIsTheSame(t *testing.T) {
 	applyable := func(want bool) {
 		t.Helper()
 		if text := as("json"); !strings.Contains(text, fmt.Sprintf(`"applyable":%t`, want)) {
-			t.Errorf("JSON does not say that to apply the plan is possible: %t", want)
+			t.Errorf("JSON: applyable is not %t", want)
 		}
 	}
 	applyable(true)
@@ -350,7 +350,7 @@ func TestCommandIsTheSame(t *testing.T) {
 	applyable(true)
 	for _, form := range forms {
 		if !strings.Contains(as(form), says) {
-			t.Errorf("%s of a plan that only lacks an approval does not say how it is applied", form)
+			t.Errorf("%s: a plan that only lacks an approval has no command", form)
 		}
 	}
 	plan.Policies[0].Rule = "freeze"
@@ -360,17 +360,17 @@ func TestCommandIsTheSame(t *testing.T) {
 	plan.Policies[0].Overridden = false
 	for _, form := range forms {
 		if text := as(form); strings.Contains(text, says) || strings.Contains(text, "-approve=") {
-			t.Errorf("%s of a plan that a policy refuses says how it is applied", form)
+			t.Errorf("%s: a plan that a policy refuses has a command", form)
 		}
 	}
 	plan = planner.Plan{}
 	applyable(false)
 	for _, form := range forms {
 		if strings.Contains(as(form), says) {
-			t.Errorf("%s of a plan with nothing to do says how it is applied", form)
+			t.Errorf("%s: a plan with nothing to do has a command", form)
 		}
 	}
-	// A plan that another command makes is carried out by that, with its flags.
+	// The command that made the plan carries it out, with its flags.
 	plan = *viewtest.Plans["update"]()
 	plan.Command, plan.ForgetUnreachable = "etcd restore good.db prod", []string{"node.cp"}
 	for _, form := range forms {
@@ -378,18 +378,18 @@ func TestCommandIsTheSame(t *testing.T) {
 			t.Errorf("%s does not say %s…", form, want)
 		}
 	}
-	// A part of a command would be another one.
+	// A truncated command would be another one.
 	plan = *viewtest.Plans["update"]()
 	for i := range 100 {
 		plan.Targets = append(plan.Targets, fmt.Sprintf("node.worker[%q]", fmt.Sprint(i)))
 	}
 	if text := as("markdown"); strings.Contains(text, "-approve=") || !strings.Contains(text, "the command that `kubewright plan` ends with "+says) {
-		t.Error("markdown has a command that is longer than it may become")
+		t.Error("markdown has a command that is too long")
 	}
 }
 
-// TestSecretsInAnnotations: they say of a secret what the text says, whether it is
-// another one.
+// TestSecretsInAnnotations checks that annotations say about a secret only what the text says:
+// whether it changes.
 func TestSecretsInAnnotations(t *testing.T) {
 	var m viewtest.Maker
 	target := state.NodeTarget("w")
@@ -414,8 +414,8 @@ func TestSecretsInAnnotations(t *testing.T) {
 	}
 }
 
-// TestMarkdownFits makes a plan far too large for a comment: the summary is
-// there, what does not fit is counted, and every resource is accounted for.
+// TestMarkdownFits makes a plan far too large for a comment: the summary is there, the omitted
+// rest is counted, and every resource is accounted for.
 func TestMarkdownFits(t *testing.T) {
 	for _, size := range []int{3, 60, 400} {
 		var m viewtest.Maker
@@ -436,7 +436,7 @@ func TestMarkdownFits(t *testing.T) {
 			t.Errorf("%d resources make %d characters", size, len(text))
 		}
 		if strings.Count(text, "<details>") != strings.Count(text, "</details>") || strings.Count(text, "```")%2 != 0 {
-			t.Errorf("%d resources leave something open", size)
+			t.Errorf("%d resources: a block is left open", size)
 		}
 		rows := strings.Count(text, "\n| create |") + strings.Count(text, "\n| destroy |")
 		left := 0
@@ -448,16 +448,16 @@ func TestMarkdownFits(t *testing.T) {
 		}
 		cut := regexp.MustCompile("\\*\\*Cut here for GitHub's limit.\\*\\* The changes of \\d+ resources are not shown, or not to their end: .*`kubewright show` prints all of the plan.\n")
 		if size > 60 && !cut.MatchString(text) {
-			t.Errorf("%d resources are cut without a word", size)
+			t.Errorf("%d resources are truncated silently", size)
 		}
 		if i, j := strings.Index(text, "\n| create |"), strings.LastIndex(text, "\n| destroy |"); i >= 0 && j > i {
-			t.Errorf("%d resources: what is created stands before what is destroyed", size)
+			t.Errorf("%d resources: created resources come before destroyed ones", size)
 		}
 	}
 }
 
-// TestBatchesInOneLine: what a terminal lists below a sentence stands behind it where a
-// note is a line.
+// TestBatchesInOneLine checks that the list that a terminal prints below a sentence follows it
+// on the same line in forms with one line per note.
 func TestBatchesInOneLine(t *testing.T) {
 	t.Parallel()
 	plan := &planner.Plan{Upgrades: []string{"cluster.demo: 1.35.8 to 1.36.3, workers in batches:\n  1. w1 (canary), then a pause of 2s\n  2. w2, w3"}}

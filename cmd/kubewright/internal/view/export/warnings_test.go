@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// warned gives a plan warnings that say of nodes which pods end with them.
+// warned gives a plan warnings that name the pods that end with each node.
 func warned(plan *planner.Plan, nodes int, pods string) *planner.Plan {
 	var list diag.Diagnostics
 	for i := range nodes {
@@ -21,8 +21,8 @@ func warned(plan *planner.Plan, nodes int, pods string) *planner.Plan {
 	return plan
 }
 
-// TestWarningsBelow: who has read to the question is told what stood above the plan,
-// where something is asked.
+// TestWarningsBelow checks that a plan that asks for approval names, below it, the warnings
+// printed above it.
 func TestWarningsBelow(t *testing.T) {
 	refresh := viewtest.DriftPlan()
 	refresh.RefreshOnly = true
@@ -48,8 +48,8 @@ func TestWarningsBelow(t *testing.T) {
 	}
 }
 
-// TestManyWarnings: they leave room in a comment for what changes, and where not all of
-// them fit it says what the others are called. An annotation is cut, and not left out.
+// TestManyWarnings checks that warnings leave room for the changes in a comment, and that the
+// summaries of those that do not fit are listed. An annotation is shortened, and not left out.
 func TestManyWarnings(t *testing.T) {
 	plan := warned(viewtest.UpdatePlan(), 300, strings.Repeat("shop/web-0 (ReplicaSet), ", 40)+"shop/db")
 	comment := planAs(t, plan, "markdown")
@@ -58,10 +58,10 @@ func TestManyWarnings(t *testing.T) {
 		t.Errorf("the comment has %d warnings, and not %q", full, left)
 	}
 	if len(comment) > 65000 || !strings.Contains(comment, "| update | `node.cp[\"cp1\"]`") || !strings.Contains(comment, "maxPods") {
-		t.Errorf("of %d bytes the comment has no room for what changes", len(comment))
+		t.Errorf("the comment of %d bytes has no room for the changes", len(comment))
 	}
 	long := planAs(t, warned(viewtest.UpdatePlan(), 1, strings.Repeat("shop/web-0 (ReplicaSet), ", 400)), "github")
 	if !strings.Contains(long, "::w0 leaves: shop/web-0") || !strings.Contains(long, "…\n") {
-		t.Errorf("of a long warning there is nothing:\n%s", long)
+		t.Errorf("a long warning is missing:\n%s", long)
 	}
 }

@@ -65,8 +65,8 @@ type box struct {
 	column, stack int
 }
 
-// Draw draws the steps of a plan; as one box per phase where there are too many steps, and none
-// with a reason where there are still too many.
+// Draw draws the steps of a plan; as one box per phase if there are too many steps, and none
+// with a reason if there are still too many.
 func Draw(r *outline.Review, anchors map[state.Address]string) (*Drawing, string) {
 	switch n := len(r.Steps); {
 	case n == 0:
@@ -251,11 +251,11 @@ type ganttTick struct {
 	Label string
 }
 
-// maxBars bounds a timeline; the rest is counted.
+// maxBars limits a timeline; the rest is counted.
 const maxBars = 400
 
 // DrawTimeline draws when each step would run. Without durations of earlier applies each step
-// takes one unit, and the bars show the order alone.
+// takes one unit, and the bars show only the order.
 func DrawTimeline(r *outline.Review, anchors map[state.Address]string) *Gantt {
 	if len(r.Steps) == 0 || len(r.Timeline.Steps) == 0 {
 		return nil
@@ -267,7 +267,7 @@ func DrawTimeline(r *outline.Review, anchors map[state.Address]string) *Gantt {
 			units[state.DurationKey(s.Phase, string(s.Action))] = 1
 		}
 		t = executor.Forecast(r.Plan, units, executor.DefaultParallelism)
-		basis = "No earlier apply tells how long the steps take: the bars show the order alone."
+		basis = "No earlier apply has recorded how long the steps take: the bars show only the order."
 	}
 	critical := map[state.Address]bool{}
 	for _, s := range r.Timeline.Critical {

@@ -1,4 +1,4 @@
 // Package jsonlines prints everything that a command has to say as one JSON object per line.
 //
-// It may not have sentences of its own where a form for the terminal has them.
+// It has no sentences of its own if the form for the terminal has them.
 package jsonlines

@@ -26,7 +26,7 @@ type Stream struct {
 	mu  sync.Mutex
 	w   io.Writer
 	now func() time.Time
-	// steps are those of the plan, and reasons the reason of each resource.
+	// steps are the steps of the plan, and reasons the reason of each resource.
 	steps   map[state.Address]planjson.Step
 	reasons map[string]string
 	err     error
@@ -47,7 +47,7 @@ func (r record) setText(name, text string) {
 	}
 }
 
-// setExpected sets how long a step takes, where that is known from earlier applies.
+// setExpected sets how long a step takes, if that is known from earlier applies.
 func (r record) setExpected(s planjson.Step) {
 	if s.Estimate != nil {
 		r["expected_seconds"] = *s.Estimate
@@ -124,7 +124,7 @@ func (j *Stream) Plan(plan *planner.Plan, o ui.Options) error {
 }
 
 // Complete prints the summary of an applied plan, where the time went, and its outputs; the
-// outcome is nil when no step ran.
+// outcome is nil if no step ran.
 func (j *Stream) Complete(plan *planner.Plan, outcome *executor.Outcome) error {
 	operation := "apply"
 	if plan.Destroy {
@@ -158,7 +158,7 @@ func (j *Stream) timing(plan *planner.Plan, outcome *executor.Outcome) {
 		record{"seconds": t.Seconds, "steps": steps, "critical_path": critical})
 }
 
-// Incomplete prints why a run failed or was stopped, and how to go on.
+// Incomplete prints why a run failed or was stopped, and how to continue.
 func (j *Stream) Incomplete(plan *planner.Plan, outcome *executor.Outcome, o ui.Options) error {
 	for _, s := range outcome.Steps {
 		if s.Status == executor.StatusFailed {
@@ -167,7 +167,7 @@ func (j *Stream) Incomplete(plan *planner.Plan, outcome *executor.Outcome, o ui.
 		}
 	}
 	head, steps := runreport.RunStatus(plan, outcome)
-	j.emit(j.now(), "error", "log", head+": "+steps+". To go on: "+outline.Command(plan, o), nil)
+	j.emit(j.now(), "error", "log", head+": "+steps+". To continue: "+outline.Command(plan, o), nil)
 	return j.Close()
 }
 

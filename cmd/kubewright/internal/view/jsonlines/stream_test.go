@@ -19,7 +19,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// everyLine has lines of every type.
+// everyLine returns a stream with lines of every type.
 func everyLine(t *testing.T) string {
 	var b bytes.Buffer
 	j := jsonlines.New(&b, func() time.Time { return viewtest.RunStart })
@@ -47,8 +47,8 @@ func everyLine(t *testing.T) string {
 
 func TestJSONLines(t *testing.T) { viewtest.Golden(t, "lines.json", everyLine(t)) }
 
-// TestLinesAreDocumented: docs/review.md has a row for every type of line that the code
-// can print, and no other, and each row names every field of such lines.
+// TestLinesAreDocumented checks that docs/review.md has a row for every type of line that the
+// code can print, and no other, and that each row names every field of such lines.
 func TestLinesAreDocumented(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "docs", "review.md"))
 	if err != nil {
@@ -78,7 +78,7 @@ func TestLinesAreDocumented(t *testing.T) {
 	}
 	for name := range rows {
 		if !types[name] {
-			t.Errorf("docs/review.md has a row for lines of type %s, which there are not", name)
+			t.Errorf("docs/review.md has a row for lines of type %s, which do not exist", name)
 		}
 	}
 	var b bytes.Buffer
@@ -100,12 +100,12 @@ func TestLinesAreDocumented(t *testing.T) {
 		}
 	}
 	if !maps.Equal(shown, types) {
-		t.Errorf("lines of the types %v are looked at, and there are %v", shown, types)
+		t.Errorf("lines of the types %v are checked, want %v", shown, types)
 	}
 }
 
-// fieldsOf returns the fields of a line but those of every one, and below what a hook or a
-// change has.
+// fieldsOf returns the fields of a line without those that every line has, and the nested
+// fields of a hook or a change.
 func fieldsOf(line map[string]any) []string {
 	var out []string
 	for name, value := range line {
@@ -122,7 +122,7 @@ func fieldsOf(line map[string]any) []string {
 	return out
 }
 
-// common returns the text of a section outside of its table, where it names a field that many
+// common returns the text of a section outside of its table, if it names a field that many
 // lines have.
 func common(section, field string) string {
 	for line := range strings.Lines(section) {
@@ -133,7 +133,7 @@ func common(section, field string) string {
 	return ""
 }
 
-// TestRareSentencesJsonlines prints what seldom is.
+// TestRareSentencesJsonlines checks sentences that are rarely printed.
 func TestRareSentencesJsonlines(t *testing.T) {
 	t.Parallel()
 	lines := func(e executor.Event) func(io.Writer) error {

@@ -7,7 +7,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 )
 
-// Bundle prints what happens to the files of a bundle, a line each.
+// Bundle prints what happens to the files of a bundle, one line per file.
 type Bundle struct {
 	w     io.Writer
 	count map[string]int

@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/planner/phases/pki"
 )
 
-// Certificates prints a table of certificates: as many columns as fit into the width, all of them
-// into a pipe. The end of a certificate is never left out.
+// Certificates prints a table of certificates: as many columns as fit into the width, or all of
+// them without a terminal. The end of a certificate is always shown.
 func Certificates(w io.Writer, list []pki.HeldCertificate, o ui.Options) error {
 	p := ui.NewPage(o)
 	if len(list) == 0 {
@@ -107,8 +107,8 @@ type certificateJSON struct {
 	Invalid       string     `json:"invalid,omitempty"`
 }
 
-// CertificatesJSON prints one object with all certificates. Kind is ca,
-// certificate or kubeconfig; renewed_by is apply, kubelet, operator, rotation or nobody.
+// CertificatesJSON prints one object with all certificates. The kind is ca, certificate or
+// kubeconfig; renewed_by is a planner.Renewer.
 func CertificatesJSON(w io.Writer, list []pki.HeldCertificate) error {
 	out := struct {
 		FormatVersion int               `json:"format_version"`

@@ -13,15 +13,15 @@ import (
 	"github.com/kubewright/kubewright/planner/phases/pki"
 )
 
-// TestCertificatesFit: a table is as wide as the terminal at most, a pipe gets
-// all of it, and when something ends is always there.
+// TestCertificatesFit checks that a table is never wider than the terminal, that without a
+// terminal all columns are printed, and that the end of a certificate is always shown.
 func TestCertificatesFit(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2027, 3, 2, 9, 0, 0, 0, time.UTC)
 	list := []pki.HeldCertificate{
 		{Host: "cp1", Name: "apiserver-kubelet-client", CommonName: "kube-apiserver-kubelet-client", Issuer: "kubernetes", NotAfter: at, DaysLeft: 29, Due: true, RenewedBy: planner.ByApply},
 		{Host: "cp1", Name: "controller-manager.conf", CommonName: "system:kube-controller-manager", Issuer: "kubernetes", NotAfter: at, DaysLeft: -1, Ended: true, Due: true, RenewedBy: planner.ByApply},
-		{Address: "10.0.0.1", Name: "kubelet.crt\x1b[2J", Invalid: "no PEM", RenewedBy: planner.ByNobody},
+		{Address: "10.0.0.1", Name: "kubelet.crt\x1b[2J", Invalid: "no PEM", RenewedBy: planner.NotRenewed},
 	}
 	for width, want := range map[int][]string{
 		0:   {"SUBJECT", "CA", "RENEWAL", "system:kube-controller-manager", "expired", "due", "10.0.0.1", "no PEM"},

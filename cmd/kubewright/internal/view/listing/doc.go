@@ -1,5 +1,5 @@
-// Package listing prints what commands list besides plans and states: certificates, members
-// of etcd, the language of the configuration, and the files of a bundle.
+// Package listing prints what commands list besides plans and states: etcd members,
+// certificates, the configuration language, and the files of a bundle.
 //
-// It may not know plans.
+// It does not depend on plans.
 package listing

@@ -21,10 +21,11 @@ type EtcdSnapshotFile struct {
 	EtcdID   string    `json:"etcd_cluster_id"`
 	Revision int64     `json:"revision"`
 	Taken    time.Time `json:"taken"`
-	// Size is in bytes, SHA256 that of the whole file in hex.
+	// Size is in bytes, SHA256 the hex checksum of the whole file.
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
-	// WithoutQuorum reports whether the snapshot holds the data of one member, which may lack the last writes.
+	// WithoutQuorum reports whether the snapshot holds the data of one member, which may lack
+	// the latest writes.
 	WithoutQuorum bool `json:"without_quorum,omitempty"`
 }
 
@@ -52,7 +53,7 @@ func EtcdStatus(w io.Writer, cluster, id string, members []state.EtcdMember, o u
 	p.Line()
 	held := slices.ContainsFunc(members, func(m state.EtcdMember) bool { return m.Revision > 0 })
 	last := "IN USE"
-	if held { // without a quorum whose data is newest matters more
+	if held { // without a quorum, which data is newest matters more
 		last = "REVISION"
 	}
 	rows := ui.Table{{"MEMBER", "ID", "ROLE", "STATE", "VERSION", "DATABASE", last, "ALARMS"}}

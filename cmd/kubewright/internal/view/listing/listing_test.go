@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/planner/phases/pki"
 )
 
-// TestRareSentencesListing prints what seldom is.
+// TestRareSentencesListing checks sentences that are rarely printed.
 func TestRareSentencesListing(t *testing.T) {
 	t.Parallel()
 	o := ui.Options{Width: 400}

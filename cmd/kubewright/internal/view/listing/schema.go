@@ -28,8 +28,7 @@ func Schema(w io.Writer, path string, row *hclconfig.Block, o ui.Options) error 
 	return p.Flush(w)
 }
 
-// blocksOf prints the blocks inside of one, or the values of its label where its content depends
-// on the label.
+// blocksOf prints the nested blocks, or the values of the label if the content depends on it.
 func (p schemaPrinter) blocksOf(path string, row *hclconfig.Block) {
 	list, title := row.Blocks, "Blocks inside of it:"
 	switch {

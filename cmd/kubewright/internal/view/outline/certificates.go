@@ -8,8 +8,9 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// ExpiryNotes returns one sentence per cluster on the certificate that ends first of those that a
-// plan leaves as they are. In a plan with changes it returns only certificates that are due.
+// ExpiryNotes returns one sentence per cluster on the first certificate to expire among those
+// that a plan leaves as they are. In a plan with changes it returns only certificates that are
+// due.
 func ExpiryNotes(plan *planner.Plan) []string {
 	several := slices.ContainsFunc(plan.Certificates, func(c planner.CertificateEnd) bool { return c.Cluster != plan.Certificates[0].Cluster })
 	var out []string

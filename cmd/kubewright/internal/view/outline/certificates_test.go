@@ -13,8 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestExpiryNotes: what a plan says of the certificate that ends first, and of
-// who has to do something about it.
+// TestExpiryNotes checks the note on the certificate that expires first, and on who has to act.
 func TestExpiryNotes(t *testing.T) {
 	t.Parallel()
 	end := func(cluster string, days int, due bool, by planner.Renewer) planner.CertificateEnd {
@@ -41,12 +40,12 @@ func TestExpiryNotes(t *testing.T) {
 			t.Errorf("%v:\n%s", err, b.String())
 		}
 		if !strings.HasPrefix(b.String(), "No changes.") {
-			t.Errorf("what ends is no change:\n%s", b.String())
+			t.Errorf("an expiring certificate counts as a change:\n%s", b.String())
 		}
 		plan.Steps = []planner.Step{{Phase: "addon"}}
 		due := strings.Contains(want, "due") || strings.Contains(want, "ought to")
 		if got := len(outline.ExpiryNotes(plan)) > 0; got != due {
-			t.Errorf("a plan with something to do speaks of ends: %t, %v", got, list)
+			t.Errorf("a plan with changes has a note on certificates: %t, %v", got, list)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func Command(plan *planner.Plan, o ui.Options) string {
 }
 
 // SavedPlanCommand returns the command that applies a plan in a file. The file records the flags
-// that the plan depends on, but not those that permit something.
+// that the plan depends on, but not flags that permit what is refused otherwise.
 func SavedPlanCommand(plan *planner.Plan, word string, o ui.Options) string {
 	words := []string{"kubewright apply"}
 	for _, name := range plan.OverriddenPolicies {
@@ -68,7 +68,7 @@ func repeatedFlags(o ui.Options) []string {
 	return words
 }
 
-// ShellWord returns a word quoted for a shell where it has to be.
+// ShellWord returns a word, quoted for a shell if necessary.
 func ShellWord(s string) string { return state.ShellWord(ui.Clean(s)) }
 
 // ApplyCommand returns the name of the command that makes such a plan and applies it.

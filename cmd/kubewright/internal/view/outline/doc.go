@@ -2,5 +2,5 @@
 // changes, the reasons, drift, and the sentences that all forms share, so that no two forms
 // can disagree.
 //
-// It may not write to a reader: the packages above it do.
+// It does not write to a reader: the packages above it do.
 package outline

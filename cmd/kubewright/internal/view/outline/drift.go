@@ -85,8 +85,8 @@ func remainingDrift(planned []planner.Change, drift planner.Change) (rest planne
 	return drift, len(drift.Attributes) > 0
 }
 
-// WithoutOrigins returns drift without lines of the configuration, which did not set what is there
-// now.
+// WithoutOrigins returns drift without lines of the configuration, which did not set the
+// present values.
 func WithoutOrigins(c planner.Change) planner.Change {
 	c.Attributes = slices.Clone(c.Attributes)
 	for i := range c.Attributes {

@@ -7,7 +7,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// PodsBeyondImpact returns the pods of a drain where its impact does not name all of them.
+// PodsBeyondImpact returns the pods of a drain if its impact does not name all of them.
 func PodsBeyondImpact(s *planner.Step) []planner.DrainedPod {
 	if s == nil || len(s.Pods) <= planner.PodsNamed {
 		return nil
@@ -36,7 +36,7 @@ func Effect(ph Phase) string {
 			continue
 		}
 		if _, after := op.(planner.DeleteToken); after && len(ph.Step.Operations) > 1 {
-			continue // of a join, which ends with it
+			continue // of a join, which includes it
 		}
 		if text := operationInShort(op); text != "" && !seen[text] {
 			seen[text] = true
@@ -54,7 +54,7 @@ func Effect(ph Phase) string {
 	return strings.Join(parts, ", ")
 }
 
-// countedNoun returns the noun of operations of which a summary gives only the number.
+// countedNoun returns the noun of operations that a summary only counts.
 func countedNoun(op planner.Operation) string {
 	switch op.(type) {
 	case planner.RemovePath:
@@ -108,7 +108,7 @@ func operationInShort(op planner.Operation) string {
 	return ui.Clean(op.Summary())
 }
 
-// GateCondition returns in words what has to hold right before a step.
+// GateCondition returns in words the condition that a gate requires right before a step.
 func GateCondition(gate string) string {
 	switch gate {
 	case planner.QuorumGate:

@@ -74,7 +74,7 @@ func NoteOf(c planner.ResourceChange) string {
 }
 
 // ReasonOf returns the reason of a resource, the same in every form of a plan: its own, or the
-// common reason of all its changes where the action does not imply it. A destroy has none, since
+// common reason of all its changes if the action does not imply it. A destroy has none, since
 // what it removes is still in the configuration.
 func (x *Index) ReasonOf(c planner.ResourceChange) string {
 	if x.Destroy {
@@ -90,7 +90,7 @@ func (x *Index) ReasonOf(c planner.ResourceChange) string {
 	return ui.Clean(common)
 }
 
-// ReasonBesideVerdict returns the reason to print beside the verdict; empty where the verdict
+// ReasonBesideVerdict returns the reason to print beside the verdict; empty if the verdict
 // already says it.
 func ReasonBesideVerdict(c planner.ResourceChange, reason string) string {
 	if c.Action == planner.Replace && reason == planner.ReasonRequested {
@@ -128,11 +128,11 @@ func ImpliedByAction(a planner.Action, reason string) bool {
 	switch reason {
 	case "":
 		return true
-	case planner.ReasonNew: // of what is made on a node that is there, the node is there all the same
+	case planner.ReasonNew: // an item that is created on an existing node: the node is not new
 		return a == planner.Create || a == planner.Update
 	case planner.ReasonConfigured:
 		return a == planner.Update
-	case planner.ReasonUnconfigured: // of what is taken away from a node that stays, the node is not
+	case planner.ReasonUnconfigured: // an item that is removed from a node that stays: the node is configured
 		return a == planner.Delete || a == planner.Forget || a == planner.Update
 	}
 	return false

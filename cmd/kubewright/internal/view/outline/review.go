@@ -20,11 +20,11 @@ import (
 type Review struct {
 	*planner.Plan
 	digest string
-	// Command applies this plan and no other; empty where there is nothing to do, and where a
-	// policy refuses the plan whoever approves it.
+	// Command applies this plan and no other; empty if there is nothing to do, or if a policy
+	// refuses the plan whatever is approved.
 	Command   string
 	Resources []ReviewedResource
-	// Drift is what changed outside and the plan leaves so.
+	// Drift was changed outside, and the plan leaves it.
 	Drift []ReviewedItem
 	// outputs are the names of the outputs that change.
 	outputs  []string
@@ -49,7 +49,7 @@ type ReviewedResource struct {
 type ReviewedPhase struct {
 	Phase
 	Action planner.Action
-	// Effect is that of the step.
+	// Effect is the effect of the step.
 	Effect string
 	Items  []ReviewedItem
 	Span   executor.Span
@@ -186,7 +186,7 @@ func Verdict(c planner.ResourceChange) string {
 	return "will not change"
 }
 
-// formerName returns what the verdict leaves out: the previous name of a resource, or where it is
+// formerName returns what the verdict omits: the previous name of a resource, or where it is
 // imported from.
 func formerName(c planner.ResourceChange) string {
 	switch {

@@ -25,12 +25,12 @@ func ExcludedDependents(plan *planner.Plan) string {
 		text = " and what needs that: " + ui.CommaList(names)
 	}
 	if clusters := clustersWithChangingNodes(plan); len(clusters) > 0 {
-		text += "; none of the nodes of " + ui.CommaList(clusters) + " is meant: exclude them by name"
+		text += "; none of the nodes of " + ui.CommaList(clusters) + " is excluded: exclude them by name"
 	}
 	return text
 }
 
-// clustersWithChangingNodes returns the excluded clusters of which nodes change.
+// clustersWithChangingNodes returns the excluded clusters whose nodes change.
 func clustersWithChangingNodes(plan *planner.Plan) []string {
 	changing := map[string]bool{}
 	for _, r := range plan.Resources {
@@ -50,7 +50,7 @@ func clustersWithChangingNodes(plan *planner.Plan) []string {
 // maxLeftOut is the number of dependents that are named.
 const maxLeftOut = 8
 
-// Counts returns the sentence behind "Plan:".
+// Counts returns the sentence after "Plan:".
 func Counts(plan *planner.Plan) string {
 	add, change, destroy := plan.Counts()
 	imports := ""
@@ -63,10 +63,10 @@ func Counts(plan *planner.Plan) string {
 // InterruptedNote returns the resources whose changes a refresh-only plan cannot show, since an
 // apply was interrupted there.
 func InterruptedNote(plan *planner.Plan) string {
-	if len(plan.CutShort) == 0 {
+	if len(plan.Interrupted) == 0 {
 		return ""
 	}
-	return "The state does not know what an interrupted apply has left on " + ui.Clean(ui.CommaList(plan.CutShort)) + ". " +
+	return "The state does not know what an interrupted apply has left on " + ui.Clean(ui.CommaList(plan.Interrupted)) + ". " +
 		"What was changed there since is shown by kubewright plan, as far as it differs from the configuration. The next apply writes what it finds."
 }
 
@@ -86,7 +86,7 @@ func Warnings(plan *planner.Plan) diag.Diagnostics {
 	return out
 }
 
-// Summaries returns the summaries of findings, each once, with the number of findings where there
+// Summaries returns the summaries of findings, each once, with the number of findings if there
 // are several.
 func Summaries(list diag.Diagnostics) string {
 	times := map[string]int{}

@@ -1,5 +1,5 @@
 // Package planjson is a plan, and its outputs, as JSON for programs. The schema is
 // docs/plan.schema.json.
 //
-// It may not shorten anything: a reader that wants less leaves it out itself.
+// It shortens nothing: a reader that wants less omits it itself.
 package planjson

@@ -45,7 +45,7 @@ type Document struct {
 	Rotations       []string                    `json:"rotations,omitempty"`
 	Certificates    []planner.CertificateEnd    `json:"certificates,omitempty"`
 	Withheld        []state.Unobserved          `json:"withheld,omitempty"`
-	CutShort        []string                    `json:"cut_short,omitempty"`
+	Interrupted     []string                    `json:"cut_short,omitempty"`
 	Policies        []policyJSON                `json:"policies,omitempty"`
 	Diagnostics     []diag.JSON                 `json:"diagnostics,omitempty"`
 }
@@ -92,7 +92,7 @@ type identityJSON struct {
 	Provider string  `json:"provider_name"`
 }
 
-// providerName stands where Terraform's plans have a provider's address, which some readers
+// providerName is in the place of a provider's address in Terraform's plans, which some readers
 // require.
 const providerName = "github.com/kubewright/kubewright"
 
@@ -106,7 +106,7 @@ type Step struct {
 	Estimate *float64 `json:"estimate,omitempty"`
 }
 
-// estimateJSON is how long an apply would take, in seconds, going by earlier ones.
+// estimateJSON is how long an apply would take, in seconds, based on earlier ones.
 type estimateJSON struct {
 	Seconds float64 `json:"seconds"`
 	// CriticalPath is the longest chain of steps, in order.
@@ -133,12 +133,12 @@ type resourceJSON struct {
 	Impact []string   `json:"impact,omitempty"`
 	Change changeJSON `json:"change"`
 	Items  []Item     `json:"items,omitempty"`
-	// There are the items that a new node's host has already.
+	// There are the items that the host of a new node already has.
 	There []string `json:"there,omitempty"`
 }
 
 // driftJSON is an item that changed outside, in the shape of a resource as well: before is what
-// the last apply left, after what is there now.
+// the last apply left, after the present value.
 type driftJSON struct {
 	Item
 	Mode     string     `json:"mode"`
@@ -160,7 +160,7 @@ type changeJSON struct {
 	AfterSensitive  Tree     `json:"after_sensitive"`
 	// ReplacePaths are the attributes that cannot change without a replacement.
 	ReplacePaths [][]string `json:"replace_paths,omitempty"`
-	// Importing is where the resource was found, for one that kubewright did not make.
+	// Importing is where the resource was found, if kubewright did not make it.
 	Importing *importingJSON `json:"importing,omitempty"`
 }
 
@@ -194,7 +194,7 @@ type attributeJSON struct {
 	AfterUnknown bool   `json:"after_unknown,omitempty"`
 	Sensitive    bool   `json:"sensitive,omitempty"`
 	Origin       string `json:"origin,omitempty"`
-	// Origins are those of its parts, where several lines of the configuration set them.
+	// Origins are the origins of its parts, if several lines of the configuration set them.
 	Origins map[string]string `json:"origins,omitempty"`
 	// Outside reports whether Before was set outside of kubewright.
 	Outside bool `json:"outside,omitempty"`
@@ -212,11 +212,11 @@ func New(plan *planner.Plan, o ui.Options) Document {
 	out := Document{
 		FormatVersion: ui.JSONVersion, ToolVersion: plan.ToolVersion, Digest: planfile.Digest(plan), Lineage: plan.Lineage, Serial: plan.Serial, Destroy: plan.Destroy,
 		Forgotten: plan.Forgotten, Targets: plan.Targets, SkippedPhases: plan.SkippedPhases, Excluded: plan.Excluded, LeftOut: plan.LeftOut,
-		Complete: len(plan.Withheld)+len(plan.CutShort) == 0 && !plan.Restricted(), Applyable: applyable(plan, o),
+		Complete: len(plan.Withheld)+len(plan.Interrupted) == 0 && !plan.Restricted(), Applyable: applyable(plan, o),
 		Summary:         summaryJSON{add, change, remove},
 		ResourceChanges: []resourceJSON{}, ResourceDrift: []driftJSON{}, OutputChanges: outputChangesJSON(o.Recorded.Outputs, plan.Outputs),
 		Steps: newSteps(plan, timeline), Estimate: newEstimate(timeline),
-		Limits: plan.Limits, Quorum: plan.Quorum, Upgrades: plan.Upgrades, Rotations: plan.Rotations, Certificates: plan.Certificates, Withheld: plan.Withheld, CutShort: plan.CutShort, Diagnostics: plan.Diagnostics, PlannedValues: plannedJSON{Outputs(plan.Outputs), moduleJSON{[]plannedResourceJSON{}}},
+		Limits: plan.Limits, Quorum: plan.Quorum, Upgrades: plan.Upgrades, Rotations: plan.Rotations, Certificates: plan.Certificates, Withheld: plan.Withheld, Interrupted: plan.Interrupted, Diagnostics: plan.Diagnostics, PlannedValues: plannedJSON{Outputs(plan.Outputs), moduleJSON{[]plannedResourceJSON{}}},
 	}
 	all := outline.NewIndex(plan)
 	known := map[state.Target]bool{}
@@ -239,8 +239,8 @@ func New(plan *planner.Plan, o ui.Options) Document {
 	return out
 }
 
-// applyable reports whether there is something to do, and no policy refuses the plan whoever
-// approves it.
+// applyable reports whether there is something to do and no policy refuses the plan whatever is
+// approved.
 func applyable(plan *planner.Plan, o ui.Options) bool {
 	return !outline.RefusedByPolicy(plan) && (!plan.Empty() || len(outline.ChangedOutputs(o.Recorded.Outputs, plan.Outputs)) > 0)
 }
@@ -312,7 +312,7 @@ func index(t state.Target) *string {
 	return &t.Key
 }
 
-// actionReason returns Terraform's word for a reason, where there is one.
+// actionReason returns Terraform's word for a reason, if there is one.
 func actionReason(plan *planner.Plan, r planner.ResourceChange) string {
 	others := func(o planner.ResourceChange) bool {
 		return o.Target.Type == r.Target.Type && o.Target.Name == r.Target.Name && o.Action != planner.Delete && o.Action != planner.Forget

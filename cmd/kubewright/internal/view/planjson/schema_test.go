@@ -17,8 +17,8 @@ import (
 	jsonschema "github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// TestPlanSchema holds every field of every plan against the documented schema,
-// and the other way around: the schema is not so wide that it says nothing.
+// TestPlanSchema checks every field of every plan against the documented schema, and that the
+// schema is not so wide that it says nothing.
 func TestPlanSchema(t *testing.T) {
 	schema, strict := viewtest.PlanSchema(t, false), viewtest.PlanSchema(t, true)
 	for name, fixture := range viewtest.Plans {
@@ -45,14 +45,14 @@ func TestPlanSchema(t *testing.T) {
 		} {
 			wrong()
 			if schema.Validate(doc) == nil {
-				t.Errorf("%s: the schema takes what is wrong", name)
+				t.Errorf("%s: the schema accepts an invalid document", name)
 			}
 		}
 	}
 }
 
-// TestTerraformReaders reads plans with the package that readers of Terraform's
-// plans use: tf-summarize, for one.
+// TestTerraformReaders reads plans with the package that tools for Terraform's plans use, such
+// as tf-summarize.
 func TestTerraformReaders(t *testing.T) {
 	for name, fixture := range viewtest.Plans {
 		var p tfjson.Plan
@@ -78,7 +78,7 @@ func TestTerraformReaders(t *testing.T) {
 			}
 		}
 		if a, c, d := fixture().Counts(); a != add || c != change || d != destroy {
-			t.Errorf("%s: others count %d, %d, %d and we %d, %d, %d", name, add, change, destroy, a, c, d)
+			t.Errorf("%s: got %d, %d, %d, kubewright counts %d, %d, %d", name, add, change, destroy, a, c, d)
 		}
 		for _, d := range p.ResourceDrift {
 			if d.Change == nil || d.Type == "" {
@@ -86,13 +86,13 @@ func TestTerraformReaders(t *testing.T) {
 			}
 		}
 		if old := p.OutputChanges["old"]; old == nil || !old.Actions.Delete() {
-			t.Errorf("%s: the output that goes is %+v", name, old)
+			t.Errorf("%s: the removed output is %+v", name, old)
 		}
 	}
 }
 
-// TestTerraformShape: what readers of Terraform's plans ask for beside actions is there,
-// and says what it says there.
+// TestTerraformShape checks that the fields that tools for Terraform's plans read besides
+// actions are there, with the same meaning.
 func TestTerraformShape(t *testing.T) {
 	var m viewtest.Maker
 	other := state.NodeKeyTarget("cp", "cp4")
@@ -123,7 +123,7 @@ func TestTerraformShape(t *testing.T) {
 	}
 	for target, want := range map[state.Target]string{viewtest.Cp1: "null", viewtest.Cp2: "null", viewtest.Cp3: `[["role"]]`, other: "null"} {
 		if got, _ := json.Marshal(resources[target.String()].Change.ReplacePaths); string(got) != want {
-			t.Errorf("what cannot change of %s is %s, want %s", target, got, want)
+			t.Errorf("the immutable attributes of %s are %s, want %s", target, got, want)
 		}
 	}
 	var reasons struct {
@@ -149,6 +149,6 @@ func TestTerraformShape(t *testing.T) {
 		left = append(left, r.Address+" "+fmt.Sprint(r.AttributeValues["role"]))
 	}
 	if want := []string{"cluster.prod <nil>", viewtest.Cp1.String() + " control-plane", viewtest.Cp2.String() + " control-plane", viewtest.Cp3.String() + " worker"}; !slices.Equal(left, want) {
-		t.Errorf("after an apply there is %q, want %q", left, want)
+		t.Errorf("after the apply got %q, want %q", left, want)
 	}
 }

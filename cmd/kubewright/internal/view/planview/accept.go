@@ -10,14 +10,15 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// acceptance is how the configuration can be made to agree with a change made outside, where the
+// acceptance says how to make the configuration agree with a change made outside, if the
 // language can express it.
 type acceptance struct {
 	// write are lines to add to the block.
 	write []string
 	// remove are the places of lines to remove.
 	remove []string
-	// ignore are entries of ignore_changes for what can be accepted in no other way.
+	// ignore are entries of ignore_changes for changes that cannot be accepted in any other
+	// way.
 	ignore []string
 	// followUp is what the next apply still does after that.
 	followUp string
@@ -73,12 +74,12 @@ func sharedBlockNote(t state.Target) string {
 }
 
 // acceptanceOf returns for each attribute whether to write, remove or ignore it. An argument or
-// setting that was removed outside and is not configured is rendered again even if it is ignored,
-// so that nothing can be offered for it.
+// setting that was removed outside and is not configured is rendered again even if it is
+// ignored, so that nothing can be offered for it.
 func acceptanceOf(c planner.Change) acceptance {
 	var out acceptance
 	if c.Kind != state.KindFile && slices.ContainsFunc(c.Attributes, func(a planner.AttributeChange) bool { return a.Path == "content" }) {
-		return out // what cannot be parsed
+		return out // values that cannot be parsed
 	}
 	var written []planner.AttributeChange
 	all, whole := c.Shown["taints"]
@@ -112,13 +113,13 @@ func followUp(c planner.Change) string {
 	shared := c.Shown[planner.SharedSetting].AsBool()
 	switch {
 	case c.Kind == state.KindNodeObject && c.Address.Phase == workerMarks && slices.ContainsFunc(c.Attributes, func(a planner.AttributeChange) bool { return state.SplitPath(a.Path)[0] == "taints" }):
-		return "The next apply tells its kubelet as well, which registers the node with its taints, and restarts it. No pod is touched by that."
+		return "The next apply also writes them to its kubelet, which registers the node with its taints, and restarts it. No pod is affected."
 	case c.Kind == state.KindStaticPod:
 		return "The next apply brings it to all control planes, and writes it into kubeadm-config."
 	case shared && c.Kind == state.KindYAMLFile:
-		return "What is said there is said of all nodes: the next apply takes it from the others, and from kubelet-config."
+		return "That setting applies to all nodes: the next apply takes it from the others, and from kubelet-config."
 	case shared:
-		return "What is said there is said of all nodes: the next apply takes it from the others."
+		return "That setting applies to all nodes: the next apply takes it from the others."
 	}
 	return ""
 }

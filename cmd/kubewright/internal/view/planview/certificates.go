@@ -6,8 +6,8 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 )
 
-// certificates prints when certificates end: the first of each cluster, and in a full plan all of
-// them, as they are before the apply.
+// certificates prints when certificates expire: the first of each cluster, and in a full plan
+// all of them, as they are before the apply.
 func (p printer) certificates(ends []string) {
 	for _, sentence := range ends {
 		p.Line(ui.Wrap("Certificates: "+sentence, p.Width, "  "))

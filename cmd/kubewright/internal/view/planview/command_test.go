@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/viewtest"
 )
 
-// TestSavedPlanIsAWord: the command that applies a saved plan has its name as a shell takes
-// it, and one that is plain as Terraform prints it.
+// TestSavedPlanIsAWord checks that the command that applies a saved plan quotes its file name
+// for a shell, and a plain one as Terraform prints it.
 func TestSavedPlanIsAWord(t *testing.T) {
 	for path, want := range map[string]string{
 		"plan.kwplan":        `kubewright apply -chdir=prod "plan.kwplan"`,

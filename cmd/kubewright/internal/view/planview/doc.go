@@ -1,5 +1,5 @@
 // Package planview prints a plan on a terminal: everything that the operator reads before
 // confirming, and where the plan was saved.
 //
-// It may not know the forms for other readers: package export has them.
+// It does not know the forms for other readers: package export has them.
 package planview

@@ -10,12 +10,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// arg returns an argument as kubeadm's configuration has it.
+// arg returns an argument in the form of kubeadm's configuration.
 func arg(name, value string) any { return map[string]any{"name": name, "value": value} }
 
-// TestElements: of lists whose elements have names only what differs is shown, by the
-// name and to the leaf; where the order says something, or a name does not tell which
-// one is meant, it is the list.
+// TestElements checks that lists whose elements have names show only what differs, by name and
+// down to the leaf; and that the whole list is shown if its order has a meaning or a name is
+// ambiguous.
 func TestElements(t *testing.T) {
 	t.Parallel()
 	cluster := func(name, server string) any {
@@ -45,6 +45,6 @@ func TestElements(t *testing.T) {
 	got := viewtest.Render(t, &m.Plan, ui.Options{Width: 120})
 	viewtest.Golden(t, "elements.txt", got)
 	if n := strings.Count(got, "certificate-authority"); n != 0 {
-		t.Errorf("what has not changed is shown %d times", n)
+		t.Errorf("unchanged elements are shown %d times", n)
 	}
 }

@@ -13,7 +13,7 @@ type ImportGaps struct {
 	// certificates that were signed elsewhere.
 	Keyless  []string
 	Supplied string
-	// Taints are those of workers, as NODE (KEY=VALUE:EFFECT).
+	// Taints are the taints of workers, as NODE (KEY=VALUE:EFFECT).
 	Taints []string
 }
 

@@ -93,7 +93,7 @@ func (p printer) actions() {
 func (p printer) restricted() {
 	var parts []string
 	if len(p.plan.Targets) > 0 {
-		parts = append(parts, "speaks only of "+ui.CommaList(ui.Cleaned(p.plan.Targets))+" and what that needs")
+		parts = append(parts, "covers only "+ui.CommaList(ui.Cleaned(p.plan.Targets))+" and what that needs")
 	}
 	if len(p.plan.Excluded) > 0 {
 		parts = append(parts, "leaves out "+ui.CommaList(ui.Cleaned(p.plan.Excluded))+outline.ExcludedDependents(p.plan))
@@ -184,7 +184,7 @@ func (p printer) refreshOnly() {
 			"Apply it to write to the state how these are called now:")
 	case p.plan.Restricted():
 		p.Line(p.BoldGreen("No changes."), " ", p.Bold("What was selected still matches the state."))
-	case len(p.plan.CutShort) > 0:
+	case len(p.plan.Interrupted) > 0:
 		p.Line(p.BoldGreen("No changes."), " ", p.Bold("What the state knows is still so."))
 	default:
 		p.Line(p.BoldGreen("No changes."), " ", p.Bold("Your clusters still match the state."))
@@ -219,7 +219,7 @@ func (p printer) withheld() {
 	p.Line(p.Bold(p.Yellow("Warning: ")), ui.Plural(len(p.plan.Withheld), "target"), verb)
 	for _, u := range p.plan.Withheld {
 		name := ui.Clean(u.Target.String())
-		room := strings.Repeat("-", ansi.StringWidth(name)+1) // that the name takes of the first line
+		room := strings.Repeat("-", ansi.StringWidth(name)+1) // the name takes this room on the first line
 		p.Line("  ", p.Bold(name), " ", strings.TrimPrefix(ui.Wrap(room+" "+ui.Clean(u.Reason), p.Width, "    "), room))
 		if u.Remedy != "" {
 			p.Line("    ", ui.Wrap(ui.Clean(u.Remedy), p.Width, "    "))
@@ -228,7 +228,7 @@ func (p printer) withheld() {
 	p.Line()
 }
 
-// drift prints what changed outside: in full where the plan leaves it so, and as a count where the
+// drift prints what changed outside: in full if the plan leaves it so, and as a count if the
 // plan corrects it and shows it below.
 func (p printer) drift() {
 	left, corrected := outline.SplitDrift(p.plan, p.o.RefreshOnly)

@@ -34,7 +34,7 @@ func TestMessages(t *testing.T) {
 	viewtest.Golden(t, "messages.txt", b.String())
 }
 
-// TestPlanLarge prints a plan of many nodes that are upgraded one by one.
+// TestPlanLarge prints a plan in which many nodes are upgraded one by one.
 func TestPlanLarge(t *testing.T) {
 	var m viewtest.Maker
 	m.Limits = map[string]int{"drain": 1}
@@ -86,7 +86,7 @@ func TestPlanOutputs(t *testing.T) {
 	viewtest.Golden(t, "refresh-only.txt", viewtest.Render(t, viewtest.DriftPlan(), ui.Options{RefreshOnly: true}))
 }
 
-// TestPlanDeterministic prints a plan often: nothing may depend on the order of a map.
+// TestPlanDeterministic prints a plan many times: nothing may depend on the order of a map.
 func TestPlanDeterministic(t *testing.T) {
 	plan := viewtest.CreatePlan()
 	want := viewtest.Render(t, plan, ui.Options{})
@@ -97,7 +97,7 @@ func TestPlanDeterministic(t *testing.T) {
 	}
 }
 
-// TestRareSentencesPlanview prints what seldom is.
+// TestRareSentencesPlanview checks sentences that are rarely printed.
 func TestRareSentencesPlanview(t *testing.T) {
 	t.Parallel()
 	o := ui.Options{Width: 400, Recorded: ui.Recorded{Durations: map[string]float64{"certs/update": 12}}}

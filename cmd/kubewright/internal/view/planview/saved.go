@@ -38,7 +38,7 @@ func Saved(w io.Writer, path string, plan *planner.Plan, o ui.Options) error {
 		return p.Flush(w)
 	}
 	word := outline.ShellWord(path)
-	if word == path { // in the quotes that Terraform prints, where they change nothing
+	if word == path { // plain: in the quotes that Terraform prints
 		word = `"` + path + `"`
 	}
 	p.Line("To perform exactly these actions, run the following command to apply:")
@@ -49,8 +49,8 @@ func Saved(w io.Writer, path string, plan *planner.Plan, o ui.Options) error {
 // maxDifferences is the number of differences that are printed.
 const maxDifferences = 20
 
-// Differences returns what has changed since a plan was saved: each item, and below it the
-// difference.
+// Differences returns what has changed since a plan was saved: each item with the differences
+// below it.
 func Differences(list []planfile.Difference) string {
 	var lines []string
 	var of state.Address
@@ -81,7 +81,7 @@ func differenceText(d planfile.Difference) string {
 		return d.What + presence(d)
 	case d.What == planfile.Otherwise:
 		return ui.Clean(d.Path) + " was to become " + saved + ", and would become " + now
-	case d.Now.IsPending(): // only an apply would have told what it is to become
+	case d.Now.IsPending(): // only an apply would have determined the value
 		return ui.Clean(d.Path) + " was " + saved + " when the plan was saved"
 	case d.Saved.IsPending():
 		return ui.Clean(d.Path) + " is " + now + " now"
@@ -93,7 +93,8 @@ func differenceText(d planfile.Difference) string {
 	return ui.Clean(d.Path) + " was " + saved + " when the plan was saved, and is " + now + " now"
 }
 
-// presence returns whether a whole item was there when the plan was saved, and is now.
+// presence returns whether a whole item existed when the plan was saved, and whether it exists
+// now.
 func presence(d planfile.Difference) string {
 	was, is := "there", "is not there now"
 	switch {

@@ -1,5 +1,5 @@
-// Package progress shows a run while it goes on, on a terminal or in a log, and which hosts
-// have not answered yet while a plan observes them.
+// Package progress shows a run in progress, on a terminal or in a log, and which hosts have not
+// answered yet while a plan observes them.
 //
-// It is the one package of output that waits and has goroutines; what time it is, it is told.
+// It is the only package of output that waits and has goroutines; its callers pass the time in.
 package progress

@@ -11,9 +11,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// folding folds finished steps: the lines of a node's or a cluster's steps stay until all of them
-// are done, and are then replaced by one. When the run ends otherwise, one line has the number of
-// those that were done. A failed step is never folded.
+// folding folds finished steps: the lines of a node's or a cluster's steps stay until all of
+// them are done, and are then replaced by one. If the run ends earlier, one line has the number
+// of finished ones. A failed step is never folded.
 type folding struct {
 	// steps is the number of steps of each target; a target that is not in it is not folded.
 	steps   map[state.Target]int

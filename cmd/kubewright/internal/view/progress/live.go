@@ -14,13 +14,13 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Live redraws a block at the end of the terminal: the running steps with their duration and how
-// long they took before, below the finished steps of nodes that have more to do. A finished node
-// keeps one line above the block, which scrolls with everything else, and so does a failed step. A
-// redraw is one write: the cursor goes up, each line is overwritten, and the rest is cleared, so
-// that nothing flickers. A row that was longer is cleared as a whole first: behind its new end a
-// terminal (tmux) would keep blanks, and fold them into rows of their own when it becomes
-// narrower.
+// Live redraws a block at the end of the terminal: the running steps with their duration and
+// how long they took before, below the finished steps of nodes that have more to do. A finished
+// node keeps one line above the block, which scrolls with everything else, and so does a failed
+// step. A redraw is one write: the cursor goes up, each line is overwritten, and the rest is
+// cleared, so that nothing flickers. A row that was longer is cleared as a whole first: after
+// its new end a terminal (tmux) would keep blanks, and fold them into rows of their own when it
+// becomes narrower.
 type Live struct {
 	mu sync.Mutex
 	tally
@@ -75,7 +75,7 @@ func (p *Live) resize(width, height int) {
 	}
 }
 
-// Note implements Progress.
+// Note implements Renderer.
 func (p *Live) Note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,7 +83,7 @@ func (p *Live) Note(text string) {
 	p.draw()
 }
 
-// Event implements Progress.
+// Event implements Renderer.
 func (p *Live) Event(e executor.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,7 +93,7 @@ func (p *Live) Event(e executor.Event) {
 	}
 }
 
-// Tick implements Progress.
+// Tick implements Renderer.
 func (p *Live) Tick(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -38,7 +38,7 @@ func NewObservation(w io.Writer, o ui.Options, terminal bool, names []string, no
 	}
 }
 
-// Answered removes a host from those that are waited for.
+// Answered removes a host from the list of those that have not answered.
 func (l *Observation) Answered(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

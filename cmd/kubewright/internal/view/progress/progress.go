@@ -16,13 +16,13 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Renderer shows a run while it goes on. Its methods may be called from several goroutines.
+// Renderer shows a run in progress. Its methods may be called from several goroutines.
 type Renderer interface {
 	// Event takes an event of the executor; it is an executor.Options.Sink.
 	Event(executor.Event)
-	// Tick redraws, so that a long step can be seen to be alive.
+	// Tick redraws, so that a long step shows signs of life.
 	Tick(now time.Time)
-	// Note prints a line of the program's own, such as an answer to an interrupt.
+	// Note prints a line of the program itself, such as an answer to an interrupt.
 	Note(text string)
 	// Close ends the display; what it has printed stays.
 	Close() error
@@ -66,8 +66,8 @@ func (d Display) Start(now func() time.Time) (stop func()) {
 	return ticking(now, d.Tick, func() { _ = d.Close() })
 }
 
-// ticking calls tell at intervals until the returned function is called, which then calls closing.
-// The time comes from now.
+// ticking calls tell with the time of now at intervals until the returned function is called,
+// which then calls closing.
 func ticking(now func() time.Time, tell func(time.Time), closing func()) (stop func()) {
 	ticker := time.NewTicker(tick)
 	quit, ended := make(chan struct{}), make(chan struct{})
@@ -197,7 +197,7 @@ func (t *tally) settle(s ui.Style, e executor.Event) []string {
 		t.done++
 		return []string{head + ": " + s.Green("done") + " after " + after}
 	}
-	if !executor.IsCutShort(e.Err) {
+	if !executor.IsInterrupted(e.Err) {
 		t.failed++
 	}
 	why := ""
@@ -223,7 +223,7 @@ func (t *tally) find(id state.Address) *runningStep {
 	return nil
 }
 
-// Plain prints a line for each finished step, and one when nothing has been printed for a while:
+// Plain prints a line for each finished step, and one if nothing has been printed for a while:
 // for logs and terminals that cannot move the cursor.
 type Plain struct {
 	mu sync.Mutex
@@ -242,7 +242,7 @@ func NewPlain(w io.Writer, o ui.Options) *Plain {
 	return &Plain{w: w, style: ui.Style{Color: o.Color}}
 }
 
-// Event implements Progress.
+// Event implements Renderer.
 func (p *Plain) Event(e executor.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -255,7 +255,7 @@ func (p *Plain) Event(e executor.Event) {
 	p.beat(e.Time)
 }
 
-// Tick implements Progress.
+// Tick implements Renderer.
 func (p *Plain) Tick(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -265,21 +265,21 @@ func (p *Plain) Tick(now time.Time) {
 	p.beat(now)
 }
 
-// Note implements Progress.
+// Note implements Renderer.
 func (p *Plain) Note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.print(p.now, ui.Clean(text))
 }
 
-// Close implements Progress; it returns the first error of writing.
+// Close implements Renderer; it returns the first write error.
 func (p *Plain) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err
 }
 
-// beat prints the running steps when nothing has been printed for a while.
+// beat prints the running steps if nothing has been printed for a while.
 func (p *Plain) beat(now time.Time) {
 	if len(p.running) == 0 || p.last.IsZero() || now.Sub(p.last) < quietInterval {
 		return
@@ -321,9 +321,9 @@ func (p *Plain) print(now time.Time, lines ...string) {
 	}
 }
 
-// EndWord returns how an unfinished step ended: failed, or cut short.
+// EndWord returns how an unfinished step ended: failed or interrupted.
 func EndWord(err error) string {
-	if executor.IsCutShort(err) {
+	if executor.IsInterrupted(err) {
 		return "interrupted"
 	}
 	return "failed"

@@ -20,7 +20,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// storySteps are how many steps the targets of the story have.
+// storySteps is the number of steps of each target in the story.
 var storySteps = map[state.Target]int{viewtest.Cp1: 4, viewtest.W21: 1}
 
 func TestPlainProgress(t *testing.T) {
@@ -51,8 +51,8 @@ func TestLiveProgress(t *testing.T) {
 	viewtest.Golden(t, "progress.live.txt", frames.String())
 }
 
-// TestLiveProgressExpected: what a step took before stands behind what it has taken
-// so far, as a whole or not at all, and no column moves for that.
+// TestLiveProgressExpected checks that the expected duration of a step is shown after the
+// elapsed one, whole or not at all, and that no column moves because of it.
 func TestLiveProgressExpected(t *testing.T) {
 	t.Parallel()
 	long, short, new := viewtest.ID(viewtest.Cp1, "wait-control-plane"), viewtest.ID(viewtest.W21, "images"), viewtest.ID(viewtest.W21, "certs")
@@ -66,7 +66,7 @@ func TestLiveProgressExpected(t *testing.T) {
 	}
 	o := schedule.WithForecast(plan, ui.Options{Recorded: ui.Recorded{Durations: took}})
 	if o.Estimate != 75300*time.Millisecond || o.Expected[short] != 9600*time.Millisecond || len(o.Expected) != 2 {
-		t.Fatalf("expected are %v and %v", o.Estimate, o.Expected)
+		t.Fatalf("the estimates are %v and %v", o.Estimate, o.Expected)
 	}
 	var pictures strings.Builder
 	for _, width := range []int{100, 64, 52, 30, 12} {
@@ -91,8 +91,9 @@ func TestLiveProgressExpected(t *testing.T) {
 	viewtest.Golden(t, "progress.expected.txt", pictures.String())
 }
 
-// TestLiveProgressFolds: what is done stands until its node is done, and then as one
-// line; what failed stays with its words, and of a run that ends early what was done.
+// TestLiveProgressFolds checks that finished steps have lines until their node is done, and
+// then one line; that a failed step keeps its text; and that a run that ends early shows what
+// was done.
 func TestLiveProgressFolds(t *testing.T) {
 	t.Parallel()
 	screen := &terminal{width: 80, height: 24}
@@ -123,7 +124,7 @@ func TestLiveProgressFolds(t *testing.T) {
 	done(0, 1, viewtest.ID(viewtest.Cp1, "certs"), viewtest.ID(viewtest.Cp2, "certs"))
 	done(1, 2, viewtest.ID(viewtest.W22, "certs"))
 	done(2, 3, viewtest.ID(cluster, "upload-config"), viewtest.ID(viewtest.Cp2, "kubeconfig"))
-	// Of steps that run side by side the time counts once.
+	// Parallel steps count their time once.
 	done(5, 7, viewtest.ID(viewtest.Cp1, "etcd"), viewtest.ID(viewtest.Cp1, "images"))
 	event(8, executor.KindStarted, viewtest.ID(viewtest.Cp2, "etcd"), executor.Event{})
 	event(8, executor.KindStarted, viewtest.ID(viewtest.Cp2, "images"), executor.Event{})
@@ -140,8 +141,8 @@ func TestLiveProgressFolds(t *testing.T) {
 	viewtest.Golden(t, "progress.folds.txt", frames.String())
 }
 
-// TestLiveProgressFoldsMany: of what is done and not folded the latest lines stand
-// there, as many as there is room for, and not one of them is lost at the end.
+// TestLiveProgressFoldsMany checks that the latest finished, unfolded steps are shown, as many
+// as there is room for, and that none of them is lost at the end.
 func TestLiveProgressFoldsMany(t *testing.T) {
 	t.Parallel()
 	screen := &terminal{width: 40, height: 10}
@@ -172,14 +173,14 @@ func TestLiveProgressFoldsMany(t *testing.T) {
 	viewtest.Golden(t, "progress.folds.many.txt", "--- during\n"+during+"--- closed\n"+screen.String())
 }
 
-// erasing are the sequences that clear something, and early those that clear a row
-// anywhere else than right before it is rewritten.
+// erasing matches sequences that clear something, early those that clear a row other than right
+// before it is rewritten.
 var (
 	erasing = regexp.MustCompile(`\x1b\[\d*[JK]`)
 	early   = regexp.MustCompile(`[^\nA]\x1b\[2K|\x1b\[2K\n`)
 )
 
-// writes are kept one by one.
+// writes keeps each write separately.
 type writes struct {
 	terminal
 	all []string
@@ -190,9 +191,9 @@ func (w *writes) Write(b []byte) (int, error) {
 	return w.terminal.Write(b)
 }
 
-// TestLiveProgressNeverFlickers: a new picture is one write, which goes over the old
-// one line by line: nothing is cleared but a row that had more, right before it is
-// rewritten, and what is left below.
+// TestLiveProgressNeverFlickers checks that a redraw is one write that goes over the old block
+// line by line, and clears only a row that was longer, right before it is rewritten, and the
+// remaining rows below.
 func TestLiveProgressNeverFlickers(t *testing.T) {
 	t.Parallel()
 	t.Run("each step", func(t *testing.T) { neverFlickers(t, nil) })
@@ -213,7 +214,7 @@ func neverFlickers(t *testing.T, steps map[state.Target]int) {
 		for _, text := range screen.all[before:] {
 			above, erased, found := strings.Cut(text, "\x1b[J")
 			if cleared := len(erasing.FindAllString(above, -1)); !found || erased != "" || cleared != strings.Count(above, "\x1b[2K")+strings.Count(above, "\x1b[K\n") || early.MatchString(above) {
-				t.Errorf("something is cleared before it is written anew: %q", text)
+				t.Errorf("a row is cleared before it is rewritten: %q", text)
 			}
 			if strings.Contains(above, "Applying") {
 				drawn++
@@ -229,8 +230,8 @@ func neverFlickers(t *testing.T, steps map[state.Target]int) {
 	}
 }
 
-// TestLiveProgressResize makes the terminal narrower and wider between draws;
-// no remains of an earlier block may stay.
+// TestLiveProgressResize makes the terminal narrower and wider between draws; no remains of an
+// earlier block may stay.
 func TestLiveProgressResize(t *testing.T) {
 	t.Run("each step", func(t *testing.T) { resizes(t, nil) })
 	t.Run("folded", func(t *testing.T) { resizes(t, storySteps) })
@@ -259,8 +260,8 @@ func resizes(t *testing.T, steps map[state.Target]int) {
 	}
 }
 
-// TestLiveProgressNarrower: a short line where a long one stood before is short for
-// the terminal, too, which folds what it thinks is there when it becomes narrower.
+// TestLiveProgressNarrower checks that a short line in place of a long one is short for the
+// terminal, too, which folds the lines in its buffer when it becomes narrower.
 func TestLiveProgressNarrower(t *testing.T) {
 	t.Parallel()
 	screen := &terminal{width: 100, height: 24}
@@ -284,7 +285,7 @@ func TestLiveProgressNarrower(t *testing.T) {
 	}
 }
 
-// TestLiveProgressMany keeps the block lower than the terminal.
+// TestLiveProgressMany checks that the block stays lower than the terminal.
 func TestLiveProgressMany(t *testing.T) {
 	screen := &terminal{width: 80, height: 10}
 	p := progress.NewLive(screen, ui.Options{Width: 80, Height: 10})
@@ -296,7 +297,7 @@ func TestLiveProgressMany(t *testing.T) {
 	viewtest.Golden(t, "progress.many.txt", screen.String())
 }
 
-// terminal is a model of one: enough to see what is on the screen.
+// terminal is a model of a terminal that is detailed enough to show the screen.
 type terminal struct {
 	lines         []string
 	row           int // of the cursor, which is always in column 0 between writes
@@ -308,7 +309,7 @@ var sequence = regexp.MustCompile(`^\x1b\[(\d*)([A-Za-z])`)
 // Write implements io.Writer.
 func (s *terminal) Write(b []byte) (int, error) {
 	text, line := string(b), ""
-	fresh := false // the line was begun in this write
+	fresh := false // the line began in this write
 	for text != "" {
 		if m := sequence.FindStringSubmatch(text); m != nil {
 			n, _ := strconv.Atoi(m[1])
@@ -345,8 +346,8 @@ func (s *terminal) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// put writes a line at the cursor, folded at the width. What stood behind its end
-// becomes blanks, as in tmux, which counts them as part of the line.
+// put writes a line at the cursor, folded at the width. The old text after its end becomes
+// blanks, which tmux counts as part of the line.
 func (s *terminal) put(line string) {
 	r := []rune(line)
 	for {
@@ -417,7 +418,7 @@ func TestLooking(t *testing.T) {
 	}
 }
 
-// TestDisplayTicks: a started display shows what runs without any event.
+// TestDisplayTicks checks that a started display shows running steps without any event.
 func TestDisplayTicks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bytes.Buffer

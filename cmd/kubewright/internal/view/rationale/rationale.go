@@ -17,7 +17,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Explain prints why a plan has what it has at the address of a cluster, node or addon, a step, an
+// Explain prints the reasons of a plan for the address of a cluster, node or addon, a step, an
 // item or a field of one: the chain from the line of the configuration, or from the drift on a
 // host, to the operations.
 func Explain(w io.Writer, plan *planner.Plan, at state.Address, o ui.Options) error {
@@ -158,7 +158,7 @@ func origin(s state.Source) string {
 	return ""
 }
 
-// reason prints a reason, with its meaning where the words alone are not clear.
+// reason prints a reason, with an explanation if the words alone are not clear.
 func (e explainer) reason(indent, reason string) {
 	text := ui.Clean(reason)
 	if more := reasonTexts[reason]; more != "" {
@@ -232,7 +232,7 @@ func (e explainer) position(id state.Address) string {
 	return text
 }
 
-// impactOf returns the impact of a step, to stand behind its name.
+// impactOf returns the impact of a step, to follow its name.
 func (e explainer) impactOf(id state.Address) string {
 	if s := e.review.Step(id); s != nil && s.Impact != "" {
 		return ": " + ui.Clean(s.Impact)
@@ -240,7 +240,7 @@ func (e explainer) impactOf(id state.Address) string {
 	return ""
 }
 
-// drift explains what changed outside, where that is asked for.
+// drift explains what changed outside, if the address covers it.
 func (e explainer) drift(d planner.Change) bool {
 	if !config.Covers(e.at.Target, d.Address.Target) || !e.covers(d.Address) {
 		return false

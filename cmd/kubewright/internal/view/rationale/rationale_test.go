@@ -13,8 +13,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestExplain asks of plans of every sort as somebody does who has read them, and expects
-// to be told of that and of nothing else; or what there is near.
+// TestExplain explains addresses in plans of every sort, and expects an explanation of that
+// address and of nothing else; or the nearest addresses.
 func TestExplain(t *testing.T) {
 	gated := func() *planner.Plan {
 		p := viewtest.ExamplePlan()
@@ -31,19 +31,19 @@ func TestExplain(t *testing.T) {
 		{viewtest.UpdatePlan, server + "#args.audit-log-maxage", []string{`args.audit-log-maxage: null -> "30"`, "because cluster.hcl:21 says so", "step " + `node.cp["cp1"]/control-plane`}, []string{"kubelet-start/file", "maxPods"}, false},
 		{viewtest.UpdatePlan, server + "#args", []string{`args.audit-log-maxage: null -> "30"`}, []string{"maxPods"}, false},
 		{viewtest.CreatePlan, `node.cp["cp1"]/prepare/sysctl:net.ipv4.ip_forward`, []string{`value: "1"`, "not there yet: "}, []string{"null ->", "br_netfilter"}, false},
-		// A block of nodes is each of them, as for -target.
+		// A node block is each of its nodes, as for -target.
 		{viewtest.UpdatePlan, "node.worker", []string{`node.worker["10.77.0.21"] will be updated`, `node.worker["10.77.0.22"] will be destroyed`}, []string{`node.cp["cp1"] will`}, false},
-		// A phase that comes at several waypoints is meant at each.
+		// A phase with several waypoints refers to each.
 		{viewtest.CreatePlan, "cluster.prod/bootstrap-token", []string{"step cluster.prod/bootstrap-token,", "step cluster.prod/bootstrap-token@joined,"}, nil, false},
 		{viewtest.CreatePlan, "cluster.prod/bootstrap-token@joined", []string{"step cluster.prod/bootstrap-token@joined,"}, []string{"step cluster.prod/bootstrap-token,"}, false},
-		// Of what could not be looked at it is said why nothing is planned.
+		// The explanation of a target that could not be observed says why nothing is planned.
 		{viewtest.DriftPlan, `node.worker["10.77.0.22"]/kubelet-start`, []string{"could not be observed, and is left alone", "i/o timeout after 10s.", "To do: Bring the host back"}, []string{"knows no"}, false},
 		{viewtest.DriftPlan, `node.cp["cp2"]/control-plane`, []string{`args.v: "10" -> null`, `args.v: null -> "10"`, "was changed outside of kubewright since the last apply"}, nil, false},
 		{viewtest.ImportPlan, "cluster.prod", []string{"cluster.prod will be imported (Kubernetes 1.36.3).", "imported from ssh://root@10.77.0.11"}, nil, false},
 		{viewtest.ImportPlan, `node.worker["10.77.0.22"]`, []string{`has moved from node.batch["w2"]`}, nil, false},
 		{gated, `node.cp["cp1"]/control-plane`, []string{"only if, right before it, another API server serves\n", "only if, right before it, etcd keeps its quorum\n", "only if, right before it, both members", "only if, right before it, neither its kubelet nor its etcd is heard of\n", "only if, right before it, no more workers are down than may be\n", "only if, right before it, no quorum of etcd answers\n", "another holds\n"}, []string{planner.APIGate}, false},
-		// What is not there leads to what is nearest.
-		{viewtest.UpdatePlan, server + "#args.audit", []string{"the plan does nothing at " + server + "#args.audit", "\n  " + server + "#args.audit-log-maxage"}, []string{"kubelet-start"}, true},
+		// An address that the plan does not have leads to the nearest ones.
+		{viewtest.UpdatePlan, server + "#args.audit", []string{"the plan does nothing at " + server + "#args.audit: it is as it should be, or it is left alone", "\n  " + server + "#args.audit-log-maxage"}, []string{"kubelet-start"}, true},
 		{viewtest.UpdatePlan, `node.cp["cp1"]/control-plane/file:/etc/kubernetes/manifests/etcd.yaml`, []string{"\n  " + server}, []string{"kubelet-start", "#"}, true},
 		{viewtest.UpdatePlan, `node.cp["cp1"]/certs`, []string{"\n  " + `node.cp["cp1"]/control-plane` + "\n  " + `node.cp["cp1"]/kubelet-start`}, []string{"file:", "cp2"}, true},
 		{viewtest.UpdatePlan, `node.cp["cp9"]`, []string{`the plan knows no node.cp["cp9"]: it is in neither configuration nor state`, "\n  " + `node.cp["cp1"]`, "\n  cluster.prod"}, []string{"does nothing"}, true},
@@ -80,7 +80,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestRareSentencesRationale prints what seldom is.
+// TestRareSentencesRationale checks sentences that are rarely printed.
 func TestRareSentencesRationale(t *testing.T) {
 	t.Parallel()
 	o := ui.Options{Width: 400, Recorded: ui.Recorded{Durations: map[string]float64{"certs/update": 12}}}
@@ -92,6 +92,6 @@ func TestRareSentencesRationale(t *testing.T) {
 		"why something is done that is asked": viewtest.Shows(explain(viewtest.Because(planner.ReasonRequested), viewtest.ID(viewtest.Cp1, "certs")), "as requested: a flag of this command asks for it"),
 	})
 	if err := rationale.Explain(io.Discard, viewtest.UpdatePlan(), viewtest.ID(viewtest.Cp1, "certs"), o); err == nil || !strings.Contains(err.Error(), ". Of what the plan changes there are:\n") {
-		t.Errorf("what is near is not named: %v", err)
+		t.Errorf("the nearest addresses are not named: %v", err)
 	}
 }

@@ -1,5 +1,5 @@
-// Package runreport prints what became of a run: the sentence that ends it, where the time
-// went, each failure, and how to go on.
+// Package runreport prints the outcome of a run: the sentence that ends it, where the time
+// went, each failure, and how to continue.
 //
-// It may not print while the run goes on: package progress does.
+// It prints nothing during the run: package progress does.
 package runreport

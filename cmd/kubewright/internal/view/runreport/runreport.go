@@ -20,14 +20,14 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// printer prints what became of a run.
+// printer prints the outcome of a run.
 type printer struct {
 	*ui.Page
 	plan    *planner.Plan
 	outcome *executor.Outcome
 }
 
-// Complete prints that a plan was applied, and where the time went; the outcome is nil when no
+// Complete prints that a plan was applied, and where the time went; the outcome is nil if no
 // step ran.
 func Complete(w io.Writer, plan *planner.Plan, outcome *executor.Outcome, o ui.Options) error {
 	p := printer{ui.NewPage(o), plan, outcome}
@@ -43,7 +43,7 @@ func Complete(w io.Writer, plan *planner.Plan, outcome *executor.Outcome, o ui.O
 	return p.Flush(w)
 }
 
-// UnfinishedNote returns what an applied plan had left alone; empty for nothing.
+// UnfinishedNote returns what an applied plan has skipped; empty for nothing.
 func UnfinishedNote(plan *planner.Plan) string {
 	if len(plan.Withheld) == 0 {
 		return ""
@@ -73,8 +73,8 @@ func CompletedSentence(plan *planner.Plan) string {
 	return "Apply complete! Resources: " + imported + strconv.Itoa(add) + " added, " + strconv.Itoa(change) + " changed, " + strconv.Itoa(destroy) + " destroyed."
 }
 
-// Incomplete prints the end of a run that failed or was stopped: a report of each failure with its
-// consequences, and how to go on.
+// Incomplete prints the end of a run that failed or was stopped: a report of each failure with
+// its consequences, and how to continue.
 func Incomplete(w io.Writer, plan *planner.Plan, outcome *executor.Outcome, o ui.Options) error {
 	p := printer{ui.NewPage(o), plan, outcome}
 	p.Line()
@@ -176,14 +176,14 @@ func skippedBy(outcome *executor.Outcome, cause state.Address) []string {
 	return out
 }
 
-// nextSteps prints how far the run came and how to go on.
+// nextSteps prints how far the run came and how to continue.
 func (p printer) nextSteps(o ui.Options) {
 	head, steps := RunStatus(p.plan, p.outcome)
 	p.Line(p.Bold(head+": "), steps, ".")
 	p.Line()
-	next, command := "What was done is done and recorded. To go on, run the same command again: it looks at the hosts first and plans what is left.", outline.Command(p.plan, o)
+	next, command := "What was done is done and recorded. To continue, run the same command again: it observes the hosts first and plans what is left.", outline.Command(p.plan, o)
 	if p.outcome.Overtaken {
-		next = "Another run has begun, or was let in. What this one has done is found on the hosts. See what a plan says before you go on: it may undo what the other one does."
+		next = "Another run has begun, or was let in. What this one has done is found on the hosts. See what a plan says before you continue: it may undo what the other one does."
 		command = "kubewright plan"
 	}
 	p.Prose(next)
@@ -195,7 +195,7 @@ func (p printer) nextSteps(o ui.Options) {
 func RunStatus(plan *planner.Plan, outcome *executor.Outcome) (head, steps string) {
 	cut := 0
 	for _, s := range outcome.Steps {
-		if executor.IsCutShort(s.Err) {
+		if executor.IsInterrupted(s.Err) {
 			cut++
 		}
 	}
@@ -235,7 +235,7 @@ func NotConverged(w io.Writer, plan *planner.Plan, o ui.Options) error {
 
 const maxRemaining = 20
 
-// NotConvergedText returns what it means that a plan finds changes right after an apply.
+// NotConvergedText returns the finding about a plan that finds changes right after an apply.
 func NotConvergedText(plan *planner.Plan) (summary, detail string) {
 	if plan.OnlyProves() {
 		return "Not everything runs yet", "Every step was done and hosts are as configured, but what is to run on them does not yet, or not as its file says. kubewright plan shows whether it does by now; what stays down says why in its log on the host. These steps would wait for it:"

@@ -23,7 +23,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// TestTiming: an apply ends with where the time went.
+// TestTiming checks that an apply ends with where the time went.
 func TestTiming(t *testing.T) {
 	plan := viewtest.UpdatePlan()
 	viewtest.Golden(t, "timing.txt", viewtest.Printed(t, func(w io.Writer) error {
@@ -49,7 +49,7 @@ func TestNotConverged(t *testing.T) {
 	viewtest.Golden(t, "not-converged.txt", viewtest.Printed(t, func(w io.Writer) error { return runreport.NotConverged(w, viewtest.UpdatePlan(), ui.Options{}) }))
 }
 
-// TestRareSentencesRunreport prints what seldom is.
+// TestRareSentencesRunreport checks sentences that are rarely printed.
 func TestRareSentencesRunreport(t *testing.T) {
 	t.Parallel()
 	o := ui.Options{Width: 400}
@@ -68,7 +68,7 @@ func TestRareSentencesRunreport(t *testing.T) {
 		"a key for certificates": viewtest.Shows(func(w io.Writer) error {
 			return runreport.CertificateKey(w, viewtest.Prod, state.NewSecret([]byte("00ff")), o)
 		}, "The certificates of cluster.prod are in the cluster for two hours, encrypted with this key. It is shown once and kept nowhere.", "kubeadm join … --control-plane --certificate-key 00ff"),
-		"a run that another one has ended": viewtest.Shows(overtaken, "no reason was given", "Another run has begun, or was let in. What this one has done is found on the hosts."),
+		"a run that another one has ended": viewtest.Shows(overtaken, "no reason was given", "Another run has begun, or was let in. What this one has done is found on the hosts. See what a plan says before you continue: it may undo what the other one does."),
 		"what does not run yet": viewtest.Shows(func(w io.Writer) error {
 			return runreport.NotConverged(w, viewtest.StepOf(planner.Wait{For: planner.WaitStaticPod}), o)
 		}, "kubewright plan shows whether it does by now; what stays down says why in its log on the host. These steps would wait for it:\n"),

@@ -1,5 +1,5 @@
 // Package schedule is the order in which the steps of a plan run, as chains and parallel
 // branches, and how long they take.
 //
-// It may not look at what the steps change.
+// It does not inspect what the steps change.
 package schedule

@@ -13,7 +13,7 @@ import (
 )
 
 // Print prints the order of the steps, shortened: a chain a → b, parallel steps {a, b},
-// independent chains behind a semicolon. An order that does not fit into two lines becomes a
+// independent chains after a semicolon. An order that does not fit into two lines becomes a
 // numbered list.
 func Print(p *ui.Page, plan *planner.Plan) {
 	if len(plan.Steps) == 0 {
@@ -49,8 +49,8 @@ func Print(p *ui.Page, plan *planner.Plan) {
 	}
 }
 
-// inTurn prints lines that follow one another, one below the other: on one line the last would
-// read as a part of what is done on each target of the first.
+// inTurn prints consecutive lines one below the other: on one line the last would read as a
+// part of what is done on each target of the first.
 func inTurn(p *ui.Page, head string, turns []string) {
 	indent := strings.Repeat(" ", len(head)+2)
 	for i, turn := range turns {
@@ -118,7 +118,7 @@ func newLabels(plan *planner.Plan) labels {
 	return l
 }
 
-// who names the targets of a group; empty when there is only one that it can be.
+// who names the targets of a group; empty if there is only one possible.
 func (l labels) who(g group) string {
 	if len(g.Targets) == 1 && g.Targets[0].Type == state.TypeCluster && l.clusters == 1 {
 		return ""
@@ -171,7 +171,7 @@ func (l labels) inline(x expr) string {
 	return x.Name
 }
 
-// stages cuts a long chain where the targets change. Parallel branches have a line each, or
+// stages splits a long chain where the targets change. Parallel branches have a line each, or
 // several for a branch that is itself a chain.
 func (l labels) stages(x expr) [][][]string {
 	var out [][][]string
@@ -198,8 +198,8 @@ func (l labels) stages(x expr) [][][]string {
 // other targets share one: cp1 → cp2 → cp3, each: control-plane.
 func (l labels) turns(runs []expr) []string {
 	type turn struct {
-		whos []string
-		text string
+		names []string
+		text  string
 	}
 	var turns []turn
 	for _, x := range runs {
@@ -209,23 +209,23 @@ func (l labels) turns(runs []expr) []string {
 			continue
 		}
 		text := phaseNames(x)
-		if n := len(turns); n > 0 && turns[n-1].text == text && len(turns[n-1].whos) > 0 {
-			turns[n-1].whos = append(turns[n-1].whos, who)
+		if n := len(turns); n > 0 && turns[n-1].text == text && len(turns[n-1].names) > 0 {
+			turns[n-1].names = append(turns[n-1].names, who)
 			continue
 		}
 		turns = append(turns, turn{[]string{who}, text})
 	}
 	var out []string
 	for _, t := range turns {
-		switch n := len(t.whos); {
+		switch n := len(t.names); {
 		case n == 0:
 			out = append(out, t.text)
 		case n == 1:
-			out = append(out, t.whos[0]+": "+t.text)
+			out = append(out, t.names[0]+": "+t.text)
 		case n > maxNamedTurns:
-			out = append(out, t.whos[0]+" → "+t.whos[1]+" → … → "+t.whos[n-1]+", "+strconv.Itoa(n)+" in turn: "+t.text)
+			out = append(out, t.names[0]+" → "+t.names[1]+" → … → "+t.names[n-1]+", "+strconv.Itoa(n)+" in turn: "+t.text)
 		default:
-			out = append(out, strings.Join(t.whos, " → ")+", each: "+t.text)
+			out = append(out, strings.Join(t.names, " → ")+", each: "+t.text)
 		}
 	}
 	return out
@@ -238,7 +238,7 @@ const maxNamedTurns = 8
 // and so do the targets of the same phases.
 func (l labels) sides(kids []expr) [][]string {
 	var lines [][]string
-	var whos []string
+	var order []string
 	names := map[string]string{}
 	for _, k := range kids {
 		if k.op != single {
@@ -251,11 +251,11 @@ func (l labels) sides(kids []expr) [][]string {
 			continue
 		}
 		names[who] = k.Name
-		whos = append(whos, who)
+		order = append(order, who)
 	}
 	targets := map[string]string{}
 	var phases []string
-	for _, who := range whos {
+	for _, who := range order {
 		if _, ok := targets[names[who]]; ok {
 			targets[names[who]] += ", " + who
 			continue

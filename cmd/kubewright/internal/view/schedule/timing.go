@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// WithForecast fills in the number of steps per target, and how long the plan and each step would
-// take, going by earlier applies.
+// WithForecast fills in the number of steps per target, and how long the plan and each step
+// would take, based on earlier applies.
 func WithForecast(plan *planner.Plan, o ui.Options) ui.Options {
 	o.Steps = map[state.Target]int{}
 	for _, s := range plan.Steps {
@@ -36,7 +36,7 @@ func Measurable(t executor.Timeline) bool { return t.Seconds >= 1 }
 // ToDuration returns seconds as a duration.
 func ToDuration(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// EstimateText returns how long a plan would take, in a sentence; empty where earlier applies do
+// EstimateText returns how long a plan would take, in a sentence; empty if earlier applies do
 // not show it.
 func EstimateText(t executor.Timeline) string {
 	if !Measurable(t) {
@@ -80,7 +80,7 @@ func (l labels) step(s executor.Span) string {
 	return name + " " + ui.Duration(ToDuration(s.Seconds))
 }
 
-// SpanText returns how long a step takes; empty where that is unknown or almost nothing.
+// SpanText returns how long a step takes; empty if that is unknown or almost nothing.
 func SpanText(s executor.Span) string {
 	if !s.Known || s.Seconds < 0.1 {
 		return ""

@@ -1,5 +1,5 @@
 // Package stateview prints what the state records: resources, items and outputs, and what an
 // edit of the state does.
 //
-// It may not know plans.
+// It does not depend on plans.
 package stateview

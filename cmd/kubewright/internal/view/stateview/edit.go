@@ -52,7 +52,7 @@ func Forgetting(w io.Writer, targets []Forgotten, dry bool, o ui.Options) error 
 	p.Line()
 	p.Prose("They stay as they are. What is still in the configuration is found on its host by the next plan, and known again with the next apply; what is not is unmanaged: kubewright neither observes it nor ever removes it.")
 	if protected {
-		p.Prose("With a target goes what the state remembers of its prevent_destroy = true.")
+		p.Prose("The prevent_destroy = true that the state has recorded of a target is forgotten with it.")
 	}
 	if dry {
 		p.Line()

@@ -10,8 +10,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Expression prints the value of an expression as HCL; in place of a sensitive one that it is
-// sensitive.
+// Expression prints the value of an expression as HCL, or that it is sensitive.
 func Expression(w io.Writer, v state.Value, o ui.Options) error {
 	p := ui.NewPage(o)
 	p.Line(ui.HCL(v, ""))
@@ -55,7 +54,7 @@ func OutputList(w io.Writer, outputs map[string]state.Value, o ui.Options) error
 	return p.Flush(w)
 }
 
-// Outputs prints the outputs at the end of an apply; nothing when there are none.
+// Outputs prints the outputs at the end of an apply; nothing if there are none.
 func Outputs(w io.Writer, outputs map[string]state.Value, o ui.Options) error {
 	if len(outputs) == 0 {
 		return nil

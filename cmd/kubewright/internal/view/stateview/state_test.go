@@ -3,6 +3,7 @@ package stateview_test
 import (
 	"bytes"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/stateview"
@@ -48,7 +49,7 @@ func TestState(t *testing.T) {
 		return viewtest.Printed(t, func(w io.Writer) error {
 			there, err := stateview.Show(w, st, a, o)
 			if !there {
-				t.Errorf("%s is said not to be recorded", a)
+				t.Errorf("%s is not found", a)
 			}
 			return err
 		})
@@ -56,7 +57,7 @@ func TestState(t *testing.T) {
 	viewtest.Golden(t, "state.show.txt", shown(viewtest.Address(viewtest.Cp1, "control-plane", ""))+
 		shown(viewtest.Address(viewtest.Cp1, "control-plane", viewtest.Manifests+"kube-apiserver.yaml").WithField("image"))+shown(state.Address{Target: viewtest.Cp1}))
 	if there, err := stateview.Show(io.Discard, st, viewtest.Address(viewtest.Cp2, "certs", ""), o); there || err != nil {
-		t.Error("nothing is recorded there, and nobody says so")
+		t.Error("an address without a record is found")
 	}
 	viewtest.Golden(t, "outputs.list.txt", viewtest.Printed(t, func(w io.Writer) error { return stateview.OutputList(w, st.Outputs, o) })+
 		viewtest.Printed(t, func(w io.Writer) error { return stateview.Outputs(w, st.Outputs, o) })+
@@ -86,20 +87,23 @@ func TestOutput(t *testing.T) {
 	for _, tt := range tests {
 		var b bytes.Buffer
 		err := stateview.Output(&b, tt.v, tt.raw, tt.json, ui.Options{})
+		if tt.v.Kind() == state.KindSensitive && (err == nil || !strings.HasSuffix(err.Error(), "Take it from where the configuration has it")) {
+			t.Errorf("a sensitive output: %v", err)
+		}
 		if b.String() != tt.want || (err != nil) != (tt.want == "") {
 			t.Errorf("%v: got %q and error %v, want %q", tt.v, b.String(), err, tt.want)
 		}
 	}
 }
 
-// TestRareSentencesStateview prints what seldom is.
+// TestRareSentencesStateview checks sentences that are rarely printed.
 func TestRareSentencesStateview(t *testing.T) {
 	t.Parallel()
 	o := ui.Options{Width: 400}
 	viewtest.CheckSentences(t, map[string]viewtest.Sentences{
 		"an empty state": viewtest.Shows(func(w io.Writer) error { return stateview.Print(w, &state.State{}, o) }, "The state is empty: nothing is there, or nothing was applied yet.\n"),
 		"names that the state gives up": viewtest.Shows(func(w io.Writer) error {
-			return stateview.Forgetting(w, []stateview.Forgotten{{Target: viewtest.W21}}, false, o)
-		}, "The state would forget, without touching any host:\n", "They stay as they are.", "what is not is unmanaged: kubewright neither observes it nor ever removes it."),
+			return stateview.Forgetting(w, []stateview.Forgotten{{Target: viewtest.W21, Protected: true}}, false, o)
+		}, "The prevent_destroy = true that the state has recorded of a target is forgotten with it.", "The state would forget, without touching any host:\n", "They stay as they are.", "what is not is unmanaged: kubewright neither observes it nor ever removes it."),
 	})
 }

@@ -58,7 +58,7 @@ func clean(s string, lines bool) string {
 // ##octopus[…].
 var bracketCommand = regexp.MustCompile(`##([\w.-]*)\[`)
 
-// Disarm escapes what makes a line a command to the service whose runner shows it: a
+// Disarm escapes what a CI service's runner would obey as a command in a line of its log: a
 // bracketCommand, and GitHub's ::COMMAND …:: at the beginning of a line. An IPv6 address has no
 // second pair of colons. Sections of GitLab and groups of Buildkite's OSC commands need control
 // characters, which are escaped already.

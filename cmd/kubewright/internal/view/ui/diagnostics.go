@@ -29,7 +29,7 @@ func Diagnostics(w io.Writer, list diag.Diagnostics, o Options, source func(file
 		p.Line(count(list))
 	}
 	if !list.HasErrors() && (len(list) > 1 || p.Color && len(list) > 0) {
-		p.Line() // the command goes on, and what it prints next stands apart
+		p.Line() // separates it from what the command prints next
 	}
 	return p.Flush(w)
 }
@@ -95,7 +95,7 @@ func (p *Page) compactWarnings(list diag.Diagnostics) {
 	p.Line()
 }
 
-// diagnostic prints one finding in a frame, or without one when there is no colour.
+// diagnostic prints one finding in a frame, or without one if there is no colour.
 func (p *Page) diagnostic(d *diag.Diagnostic, source func(string) []byte, more int) {
 	rule, title := p.Red, p.BoldRed("Error: ")
 	if d.Severity == diag.Warning {

@@ -38,7 +38,7 @@ func TestDiagnostics(t *testing.T) {
 	}
 }
 
-// TestLongLine: of a line that no person wrote the part is shown that is meant.
+// TestLongLine checks that the excerpt of a very long line is cut to the part in question.
 func TestLongLine(t *testing.T) {
 	const before = 5000
 	text := strings.Repeat("ä", before) + "BAD" + strings.Repeat("ö", before)
@@ -83,14 +83,14 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// FuzzClean: nothing that drives a terminal gets through.
+// FuzzClean checks that no sequence that drives a terminal gets through.
 func FuzzClean(f *testing.F) {
 	f.Add("a\x1b[31m\u202e\xff\n")
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, out := range []string{ui.Clean(s), strings.ReplaceAll(ui.CleanText(s), "\n", "")} {
 			for _, r := range out {
 				if r < 0x20 || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0xfffd && !strings.ContainsRune(s, 0xfffd) {
-					t.Fatalf("%q became %q, which holds %U", s, out, r)
+					t.Fatalf("%q became %q, which contains %U", s, out, r)
 				}
 			}
 		}

@@ -1,7 +1,7 @@
 // Package ui is what all output of the program is made of: pages and their style, text
 // that is safe for a terminal, values, tables, findings, prompts and JSON.
 //
-// It may not print plans or runs: the packages beside it do, and it imports none of them.
+// It prints no plans or runs: the packages beside it do, and it imports none of them.
 // Like them it takes a writer, the width of the terminal, whether to colour, and values.
 // None of them has a clock, a terminal, an environment or files of its own; the commands
 // find those out once and pass them in. The same values give the same bytes, so that all

@@ -53,7 +53,7 @@ func visibleJSON(s string) string {
 	return bracketCommand.ReplaceAllString(s, `##$1\u005b`)
 }
 
-// JSONValue returns a value as JSON shows it: null where it is sensitive or not known.
+// JSONValue returns a value as JSON shows it: null if it is sensitive or unknown.
 func JSONValue(v state.Value) any {
 	switch v.Kind() {
 	case state.KindPending, state.KindSensitive:

@@ -7,7 +7,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// PhaseName returns the phase of a step, with its waypoint where it has one.
+// PhaseName returns the phase of a step, with its waypoint if it has one.
 func PhaseName(step state.Address) string {
 	name := Clean(step.Phase)
 	if step.Waypoint != "" {

@@ -10,9 +10,9 @@ import (
 
 // Options are the options of printing.
 type Options struct {
-	// Width and Height are those of the terminal; 0 stands for 80 and 24.
+	// Width and Height are the size of the terminal; 0 stands for 80 and 24.
 	Width, Height int
-	// Size asks the terminal again, for a display that outlives a change of its size; nil when it
+	// Size asks the terminal again, for a display that outlives a change of its size; nil if it
 	// never changes.
 	Size func() (width, height int)
 	// Color allows escape sequences.
@@ -30,14 +30,14 @@ type Options struct {
 	GivenAgain       []string
 	// SavedPlan is the file of the plan that is applied; empty for a plan without a file.
 	SavedPlan string
-	// SavedDigest approves the plan in that file, or in one that was just saved; empty where
-	// applying the file needs no approval.
+	// SavedDigest approves the plan in that file, or in one that was just saved; empty if the
+	// file needs no approval.
 	SavedDigest string
-	// Recorded is what the state knows.
+	// Recorded are the recorded values.
 	Recorded Recorded
 	// Parallelism is the number of steps that run at once, for estimates; 0 is the default.
 	Parallelism int
-	// Estimate is how long an apply takes, going by earlier ones; 0 is unknown.
+	// Estimate is how long an apply takes, based on earlier ones; 0 is unknown.
 	Estimate time.Duration
 	// Expected is how long each of its steps takes, without those that no earlier apply has run.
 	// Steps is the number of steps per target. schedule.WithForecast fills in all three.
@@ -47,7 +47,7 @@ type Options struct {
 
 // Recorded is the part of the state that a plan is printed beside.
 type Recorded struct {
-	// Outputs are those of the last apply.
+	// Outputs are the outputs of the last apply.
 	Outputs map[string]state.Value
 	// Durations are seconds per state.DurationKey.
 	Durations map[string]float64
@@ -87,7 +87,7 @@ func (p *Page) Prose(text string) { p.Line(Wrap(text, p.Width, "")) }
 // Rule prints a line across the page.
 func (p *Page) Rule() { p.Line(p.Dim(strings.Repeat("─", p.Width-1))) }
 
-// Framed prints lines in a frame, or without one when there is no colour. They are wrapped to
+// Framed prints lines in a frame, or without one if there is no colour. They are wrapped to
 // FramedWidth.
 func (p *Page) Framed(paint func(string) string, body []string) {
 	left := ""

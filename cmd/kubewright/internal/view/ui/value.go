@@ -91,7 +91,7 @@ func ArgStrings(args []state.Arg) []state.Value {
 	return out
 }
 
-// Key prints a map key: bare where HCL allows it.
+// Key prints a map key: bare if HCL allows it.
 func Key(k string) string {
 	if k == "" {
 		return `""`
@@ -135,7 +135,7 @@ type Member struct {
 	Value state.Value
 }
 
-// Symbol stands in front of a line and shows its action.
+// Symbol is the mark in front of a line that shows its action.
 type Symbol string
 
 const (

@@ -7,8 +7,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestDelimiter: no line of a text looks like its end, so that a text cannot show lines of
-// its own as others of the plan.
+// TestDelimiter checks that no line of a text looks like its delimiter, so that a text cannot
+// pass off its own lines as other lines of the plan.
 func TestDelimiter(t *testing.T) {
 	t.Parallel()
 	for want, texts := range map[string][][]string{

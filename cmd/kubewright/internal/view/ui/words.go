@@ -49,7 +49,7 @@ func Cleaned(words []string) []string {
 // CommaList joins names with commas.
 func CommaList(names []string) string { return strings.Join(names, ", ") }
 
-// Brackets returns the parts in brackets, behind a space; empty where all parts are.
+// Brackets returns the parts in brackets, after a space; empty if all parts are.
 func Brackets(parts []string) string {
 	var kept []string
 	for _, part := range parts {

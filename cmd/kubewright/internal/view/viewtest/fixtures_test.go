@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestFixtures holds the fixtures as saved plans hold them.
+// TestFixtures checks the fixtures against their saved plans.
 func TestFixtures(t *testing.T) {
 	for name, fixture := range Plans {
 		b, err := json.MarshalIndent(fixture(), "", " ")

@@ -15,7 +15,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Golden compares with a file of testdata; UPDATE=1 rewrites it.
+// Golden compares got with a file of testdata; UPDATE=1 rewrites the file.
 func Golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -67,12 +67,12 @@ func Render(t *testing.T, plan *planner.Plan, o ui.Options) string {
 	return b.String()
 }
 
-// Recorded returns what the state knows beside these plans.
+// Recorded returns the recorded values beside these plans.
 func Recorded() ui.Recorded {
 	return ui.Recorded{Durations: Durations(), Outputs: map[string]state.Value{"old": state.Int(1)}}
 }
 
-// Durations returns what an earlier apply says of how long steps take, but for images.
+// Durations returns the step durations of an earlier apply, without those of images.
 func Durations() map[string]float64 {
 	return map[string]float64{
 		"prepare/create": 1.2, "certs/create": 2, "kubeconfig/create": 1, "etcd/create": 9.5, "control-plane/create": 12,

@@ -8,7 +8,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// CreatePlan founds the cluster of three control planes and two workers.
+// CreatePlan bootstraps the cluster of three control planes and two workers.
 func CreatePlan() *planner.Plan {
 	var m Maker
 	m.Limits = map[string]int{"cluster.prod/etcd-membership": 1}
@@ -59,7 +59,7 @@ func prepare(m *Maker, t state.Target) state.Address {
 	return m.AddStep(t, "images", planner.Create, "", []state.Address{p}, pull...)
 }
 
-// found makes everything of the first control plane and returns its last step.
+// found makes everything of the first control plane and returns its last steps.
 func found(m *Maker, ready state.Address) []state.Address {
 	planeItems(m, Cp1)
 	a := m.AddStep(Cp1, "certs", planner.Create, "", []state.Address{ready}, certificateOps(Cp1)...)

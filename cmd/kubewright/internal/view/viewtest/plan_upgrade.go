@@ -6,8 +6,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// UpgradePlan takes one control plane and one worker to another minor version,
-// with a snapshot of etcd before.
+// UpgradePlan upgrades one control plane and one worker to the next minor version, after a
+// snapshot of etcd.
 func UpgradePlan() *planner.Plan {
 	var m Maker
 	m.Limits = map[string]int{"cluster.prod/control-plane-disruption": 1}
@@ -34,8 +34,8 @@ func UpgradePlan() *planner.Plan {
 	return &m.Plan
 }
 
-// ImportPlan learns a cluster that kubeadm made, of which one node is not as it is to
-// be, and another is called otherwise by now.
+// ImportPlan imports a cluster that kubeadm made; one of its nodes differs from the
+// configuration, and another is renamed.
 func ImportPlan() *planner.Plan {
 	var m Maker
 	for _, t := range []state.Target{Prod, Cp1, W21} {

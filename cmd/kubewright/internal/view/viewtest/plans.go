@@ -22,7 +22,7 @@ var (
 	Workers = []state.Target{W21, W22}
 )
 
-// machine is what the fixtures know of a host.
+// machine is what the fixtures know about a host.
 type machine struct{ Address, Name, Role string }
 
 // Machines are the hosts of the nodes.
@@ -34,7 +34,7 @@ var Machines = map[state.Target]machine{
 	W22: {"10.77.0.22", "w2", "worker"},
 }
 
-// Line returns a place in the configuration.
+// Line returns a position in the configuration.
 func Line(n int) state.Source { return state.Source{File: "cluster.hcl", Line: n} }
 
 // Address returns the address of an item.
@@ -42,8 +42,7 @@ func Address(t state.Target, phase, item string) state.Address {
 	return state.Address{Target: t, Phase: phase, Item: item}
 }
 
-// Attributes makes changed attributes from path, before, after, and where an int is
-// given behind them, the line they come from.
+// Attributes makes changed attributes from path, before, after, and optionally an AtLine.
 func Attributes(args ...any) []planner.AttributeChange {
 	var out []planner.AttributeChange
 	for len(args) > 0 {
@@ -59,10 +58,10 @@ func Attributes(args ...any) []planner.AttributeChange {
 	return out
 }
 
-// AtLine is the line of the configuration of the attribute before it.
+// AtLine is the configuration line of the attribute before it.
 type AtLine int
 
-// Created makes the attributes of something new.
+// Created makes the attributes of a new item.
 func Created(args ...any) []planner.AttributeChange {
 	var out []planner.AttributeChange
 	for i := 0; i < len(args); i += 2 {
@@ -123,7 +122,7 @@ func otherPlanes(t state.Target) string {
 	return s
 }
 
-// Manifests begins the names of static pods.
+// Manifests is the prefix of static pod manifests' names.
 const Manifests = "file:/etc/kubernetes/manifests/"
 
 // UpdatePlan changes an API server argument, a kubelet setting and a label,
@@ -171,7 +170,7 @@ func UpdatePlan() *planner.Plan {
 	return &m.Plan
 }
 
-// certificateEnd returns a certificate with so many days left.
+// certificateEnd returns a certificate with that many days left.
 func certificateEnd(t state.Target, path string, days int, by planner.Renewer) planner.CertificateEnd {
 	kind := "certificate"
 	if strings.HasSuffix(path, ".conf") {
@@ -183,7 +182,7 @@ func certificateEnd(t state.Target, path string, days int, by planner.Renewer) p
 	}
 }
 
-// RemoveWorker takes a worker out.
+// RemoveWorker removes a worker.
 func RemoveWorker(m *Maker, t state.Target) {
 	r := ResourceChange(t, planner.Delete, 0)
 	r.Reason = planner.ReasonUnconfigured
@@ -198,7 +197,7 @@ func RemoveWorker(m *Maker, t state.Target) {
 		planner.RemovePath{Path: "/etc/kubernetes"}, planner.RemovePath{Path: "/var/lib/kubelet", ContentsOnly: true}, planner.Mark{Remove: true, Marks: state.Marks{Node: t}})
 }
 
-// ExamplePlan returns the plan of the design: one argument, one worker gone.
+// ExamplePlan returns the example plan: it changes one argument and removes a worker.
 func ExamplePlan() *planner.Plan {
 	var m Maker
 	m.Limits = map[string]int{"cluster.prod/control-plane-disruption": 1}
@@ -218,7 +217,7 @@ func ExamplePlan() *planner.Plan {
 	return &m.Plan
 }
 
-// DriftPlan puts one thing right, leaves another, and cannot see a worker.
+// DriftPlan corrects one drift, leaves another, and cannot observe a worker.
 func DriftPlan() *planner.Plan {
 	var m Maker
 	m.Resources = append(m.Resources, ResourceChange(Cp2, planner.Update, 7))
@@ -253,7 +252,7 @@ func EmptyPlan() *planner.Plan {
 	return &planner.Plan{Resources: []planner.ResourceChange{ResourceChange(Prod, planner.NoOp, 0)}}
 }
 
-// DestroyPlan gives all hosts back.
+// DestroyPlan destroys the cluster.
 func DestroyPlan() *planner.Plan {
 	var m Maker
 	m.Destroy = true
@@ -266,7 +265,7 @@ func DestroyPlan() *planner.Plan {
 	return &m.Plan
 }
 
-// replacePlan takes a worker out and in again, and changes text of several lines.
+// replacePlan replaces a worker and changes multi-line text.
 func replacePlan() *planner.Plan {
 	var m Maker
 	r := ResourceChange(W21, planner.Replace, 0)
@@ -294,12 +293,12 @@ func replacePlan() *planner.Plan {
 	return &m.Plan
 }
 
-// ThirtyPlan founds a cluster of three control planes and has 27 workers join.
+// ThirtyPlan bootstraps a cluster of three control planes and 27 workers.
 func ThirtyPlan() *planner.Plan {
 	plan := CreatePlan()
 	m := Maker{*plan}
 	token := state.Address{Target: Prod, Phase: "bootstrap-token"}
-	for i := range 25 { // two are there
+	for i := range 25 { // two exist already
 		w := state.NodeKeyTarget("worker", fmt.Sprintf("10.77.1.%d", i))
 		m.Resources = append(m.Resources, ResourceChange(w, planner.Create, 0))
 		join(&m, w, []state.Address{prepare(&m, w)}, token)

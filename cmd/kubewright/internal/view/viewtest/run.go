@@ -9,10 +9,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// RunStart is when the run begins.
+// RunStart is the time at which the run begins.
 var RunStart = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// Moment is an event, or a tick when it has no kind.
+// Moment is an event, or a tick if it has no kind.
 type Moment struct {
 	At    float64
 	Event executor.Event

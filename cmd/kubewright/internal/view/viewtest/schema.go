@@ -8,8 +8,8 @@ import (
 	jsonschema "github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// PlanSchema returns the documented schema. Readers have to live with fields that
-// they do not know; with strict, for us, there are none.
+// PlanSchema returns the documented schema. Readers have to accept unknown fields; with strict,
+// for tests, unknown fields are errors.
 func PlanSchema(t *testing.T, strict bool) *jsonschema.Schema {
 	t.Helper()
 	f, err := os.Open(filepath.Join("..", "..", "..", "..", "..", "docs", "plan.schema.json"))
@@ -35,7 +35,7 @@ func PlanSchema(t *testing.T, strict bool) *jsonschema.Schema {
 	return schema
 }
 
-// closeObjects allows no other properties than those that are described.
+// closeObjects forbids properties that the schema does not describe.
 func closeObjects(v any) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// ManySteps returns a plan with so many steps, of as many phases.
+// ManySteps returns a plan with n steps in n phases.
 func ManySteps(n int) *planner.Plan {
 	var m Maker
 	m.Resources = append(m.Resources, ResourceChange(W21, planner.Update, 0))
@@ -21,7 +21,7 @@ func ManySteps(n int) *planner.Plan {
 	return &m.Plan
 }
 
-// ManyLines returns a plan of which so many lines of the configuration change something.
+// ManyLines returns a plan in which n lines of the configuration change something.
 func ManyLines(n int) *planner.Plan {
 	var m Maker
 	m.Resources = append(m.Resources, ResourceChange(W21, planner.Update, 0))
@@ -32,7 +32,7 @@ func ManyLines(n int) *planner.Plan {
 	return &m.Plan
 }
 
-// StepOf returns a plan of one step on a worker that does these operations.
+// StepOf returns a plan with one step on a worker that does these operations.
 func StepOf(ops ...planner.Operation) *planner.Plan {
 	var m Maker
 	m.Resources = append(m.Resources, ResourceChange(W21, planner.Delete, 0))
@@ -40,7 +40,7 @@ func StepOf(ops ...planner.Operation) *planner.Plan {
 	return &m.Plan
 }
 
-// Because returns a plan of one change with a reason.
+// Because returns a plan with one change and its reason.
 func Because(reason string) *planner.Plan {
 	var m Maker
 	m.Resources = append(m.Resources, ResourceChange(Cp1, planner.Update, 0))
@@ -51,16 +51,16 @@ func Because(reason string) *planner.Plan {
 	return &m.Plan
 }
 
-// Sentences are what is printed, and what has to stand in it.
+// Sentences are a print function and the texts its output must contain.
 type Sentences struct {
 	print func(io.Writer) error
 	want  []string
 }
 
-// Shows returns what has to stand in what a function prints.
+// Shows returns the Sentences of a print function.
 func Shows(print func(io.Writer) error, want ...string) Sentences { return Sentences{print, want} }
 
-// CheckSentences prints by name and looks for what has to stand there.
+// CheckSentences runs each print function and checks that its output contains the texts.
 func CheckSentences(t *testing.T, tests map[string]Sentences) {
 	t.Helper()
 	for name, tt := range tests {
@@ -69,7 +69,7 @@ func CheckSentences(t *testing.T, tests map[string]Sentences) {
 			got := Printed(t, tt.print)
 			for _, want := range tt.want {
 				if !strings.Contains(got, want) {
-					t.Errorf("it is not said %q:\n%s", want, got)
+					t.Errorf("the output lacks %q:\n%s", want, got)
 				}
 			}
 		})

@@ -48,7 +48,7 @@ for folder in containerd kubelet etcd; do
 done
 chmod 700 "$root/var/lib/etcd"
 
-# A boot of its own, as a reboot is told by this id.
+# A boot ID of its own, by which a reboot is detected.
 cat /proc/sys/kernel/random/uuid >"$HOST_DIR/boot_id"
 mount --bind "$HOST_DIR/boot_id" "$root/proc/sys/kernel/random/boot_id"
 mount -o remount,bind,ro "$root/proc/sys/kernel/random/boot_id"

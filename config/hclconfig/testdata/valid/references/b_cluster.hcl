@@ -1,4 +1,4 @@
-# Clusters speak of nodes, nodes of clusters, in any order and over files.
+# Clusters refer to nodes and nodes to clusters, in any order, over files.
 locals {
   first = keys(node.cp)[0]
 }

@@ -13,13 +13,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Twin returns the configuration as it would be if its secrets were others. What is
-// made of it and comes out the same holds no secret; what differs does. So
-// nobody has to follow a secret through rendering, patching and encoding, and
-// nothing that is made of one can be forgotten. A configuration without secrets
-// has no twin: nil.
-func (c *Config) Twin() *Config {
-	t := twins{}
+// WithOtherSecrets returns the configuration with other values in place of its secrets. Whatever is derived
+// from both and is equal holds no secret; what differs does. So no code has to follow a secret
+// through rendering, patching and encoding, and nothing derived from one can be forgotten. For
+// a configuration without secrets it returns nil.
+func (c *Config) WithOtherSecrets() *Config {
+	t := substitution{}
 	out := *c
 	out.Clusters, out.Nodes = nil, nil
 	for _, cl := range c.Clusters {
@@ -34,10 +33,10 @@ func (c *Config) Twin() *Config {
 	return &out
 }
 
-// SecretTexts returns the texts and numbers in clusters, nodes and addons that must
-// not be shown.
+// SecretTexts returns the texts and numbers in clusters, nodes and addons that must not be
+// shown.
 func (c *Config) SecretTexts() []string {
-	t := twins{}
+	t := substitution{}
 	for _, cl := range c.Clusters {
 		t.cluster(cl)
 	}
@@ -47,18 +46,18 @@ func (c *Config) SecretTexts() []string {
 	return t.found
 }
 
-// twins replaces what is sensitive and remembers what that was.
-type twins struct {
+// substitution replaces sensitive values and remembers the originals.
+type substitution struct {
 	sensitive map[string]bool
-	// any reports whether something was replaced.
+	// any reports whether a value was replaced.
 	any   bool
 	found []string
-	// shown are keys and names beside it, which are shown.
+	// shown are the keys and names beside them, which are shown.
 	shown []string
 }
 
-// cluster returns the twin of a cluster.
-func (t *twins) cluster(c *Cluster) *Cluster {
+// cluster returns a cluster with its secrets replaced.
+func (t *substitution) cluster(c *Cluster) *Cluster {
 	t.sensitive = c.Sensitive
 	out := *c
 	out.APIServer.Component = t.component("api_server", c.APIServer.Component)
@@ -86,8 +85,8 @@ func (t *twins) cluster(c *Cluster) *Cluster {
 	return &out
 }
 
-// node returns the twin of a node.
-func (t *twins) node(n *Node) *Node {
+// node returns a node with its secrets replaced.
+func (t *substitution) node(n *Node) *Node {
 	t.sensitive = n.Sensitive
 	out := *n
 	out.Labels, out.Annotations = t.texts("labels", n.Labels), t.texts("annotations", n.Annotations)
@@ -96,9 +95,9 @@ func (t *twins) node(n *Node) *Node {
 	return &out
 }
 
-// twinned are the keys of Cluster.Sensitive and Node.Sensitive that the twin
-// differs in, or that never reach a file, an object or a name.
-var twinned = regexp.MustCompile(`^(` + strings.Join([]string{
+// replacedSecrets matches the keys of Cluster.Sensitive and Node.Sensitive that WithOtherSecrets replaces, or that
+// never reach a file, an object or a name.
+var replacedSecrets = regexp.MustCompile(`^(` + strings.Join([]string{
 	`(api_server|controller_manager|scheduler|etcd|kubelet)\.arg\[.*`,
 	`(api_server|controller_manager|scheduler|etcd)\.extra_env\[.*`,
 	`(kubelet|kube_proxy)\.config(\W.*)?`,
@@ -113,24 +112,22 @@ var twinned = regexp.MustCompile(`^(` + strings.Join([]string{
 	`lifecycle\.precondition\[\d+\]\.(condition|error_message)`,
 }, "|") + `)$`)
 
-// secrets refuses sensitive values where they could not be kept from being seen,
-// such as in addresses and names: those stand in every plan, and what is reached by
-// them is remembered.
+// secrets refuses sensitive values in places where they cannot be hidden, such as addresses and
+// names: every plan shows those, and the state records how to reach a host.
 func (c checker) secrets() {
 	for _, path := range keys(c.hidden) {
-		if !twinned.MatchString(path) {
+		if !replacedSecrets.MatchString(path) {
 			c.errorf(path, "Value cannot be sensitive", "%s is shown in plans and kept in the state. "+
 				"Give a value that is no secret, or wrap it in nonsensitive() if it is none.", path)
 		}
 	}
 }
 
-// secretNames refuses what is named or found by something that is made of a
-// secret of the configuration.
+// secretNames refuses names and identifiers that contain a secret of the configuration.
 func (c *Config) secretNames(out *diag.Diagnostics) {
 	for _, cl := range c.Clusters {
 		for _, a := range cl.Addons {
-			t := twins{}
+			t := substitution{}
 			t.addon(a)
 			c.checkShown(out, t.shown, a.Source, state.AddonTarget(cl.Label, a.Name))
 		}
@@ -143,7 +140,7 @@ func (c *Config) secretNames(out *diag.Diagnostics) {
 
 func (c *Config) patchNames(out *diag.Diagnostics, patches []Patch, sensitive map[string]bool, about state.Target) {
 	for i, p := range patches {
-		t := twins{sensitive: sensitive}
+		t := substitution{sensitive: sensitive}
 		if t.hides(patchPath(i)) {
 			t.document(p.Content)
 		}
@@ -158,7 +155,7 @@ func (c *Config) checkShown(out *diag.Diagnostics, shown []string, at state.Sour
 	}
 }
 
-func (t *twins) hides(path string) bool {
+func (t *substitution) hides(path string) bool {
 	for ; path != ""; path = enclosing(path) {
 		if t.sensitive[path] {
 			return true
@@ -167,15 +164,15 @@ func (t *twins) hides(path string) bool {
 	return false
 }
 
-func (t *twins) component(path string, c Component) Component {
+func (t *substitution) component(path string, c Component) Component {
 	return Component{Args: t.args(path, c.Args), Volumes: c.Volumes, Envs: t.envs(path, c.Envs)}
 }
 
-func (t *twins) kubelet(k Kubelet) Kubelet {
+func (t *substitution) kubelet(k Kubelet) Kubelet {
 	return Kubelet{Config: t.tree("kubelet.config", k.Config), Args: t.args("kubelet", k.Args)}
 }
 
-func (t *twins) args(block string, args []Arg) []Arg {
+func (t *substitution) args(block string, args []Arg) []Arg {
 	out := slices.Clone(args)
 	for i, a := range out {
 		out[i].Value = t.text(fmt.Sprintf("%s.arg[%q]", block, a.Name), a.Value)
@@ -183,7 +180,7 @@ func (t *twins) args(block string, args []Arg) []Arg {
 	return out
 }
 
-func (t *twins) envs(block string, envs []EnvVar) []EnvVar {
+func (t *substitution) envs(block string, envs []EnvVar) []EnvVar {
 	out := slices.Clone(envs)
 	for i, e := range out {
 		path := fmt.Sprintf("%s.extra_env[%q]", block, e.Name)
@@ -192,7 +189,7 @@ func (t *twins) envs(block string, envs []EnvVar) []EnvVar {
 	return out
 }
 
-func (t *twins) texts(path string, m map[string]string) map[string]string {
+func (t *substitution) texts(path string, m map[string]string) map[string]string {
 	if m == nil {
 		return nil
 	}
@@ -203,15 +200,15 @@ func (t *twins) texts(path string, m map[string]string) map[string]string {
 	return out
 }
 
-func (t *twins) text(path, s string) string {
+func (t *substitution) text(path, s string) string {
 	if !t.hides(path) {
 		return s
 	}
 	return t.other(state.String(s)).AsString()
 }
 
-// tree replaces what is sensitive in a tree, below paths as in Origins.
-func (t *twins) tree(path string, v state.Value) state.Value {
+// tree replaces the sensitive values in a tree, below paths as in Origins.
+func (t *substitution) tree(path string, v state.Value) state.Value {
 	switch {
 	case t.hides(path):
 		return t.all(v)
@@ -225,7 +222,7 @@ func (t *twins) tree(path string, v state.Value) state.Value {
 	return v
 }
 
-func (t *twins) patches(patches []Patch) []Patch {
+func (t *substitution) patches(patches []Patch) []Patch {
 	out := slices.Clone(patches)
 	for i, p := range out {
 		if t.hides(patchPath(i)) {
@@ -237,12 +234,12 @@ func (t *twins) patches(patches []Patch) []Patch {
 	return out
 }
 
-// loginInText is an address with a user and a password in it, up to the host. It is a
-// secret also where nobody calls it sensitive.
+// loginInText matches a URL with a user and a password in it, up to the host. It is a secret
+// even if nothing marks it as sensitive.
 var loginInText = regexp.MustCompile("[A-Za-z][A-Za-z0-9+.-]*://[^/\\s\"'`@:]*:[^/\\s\"'`]+@")
 
-// login replaces the password of such an address.
-func (t *twins) login(address string) string {
+// login replaces the password of such a URL.
+func (t *substitution) login(address string) string {
 	scheme, rest, _ := strings.Cut(address, "://")
 	user, password, _ := strings.Cut(rest, ":")
 	other := t.other(state.String(password)).AsString()
@@ -253,7 +250,7 @@ func (t *twins) login(address string) string {
 func patchPath(i int) string { return fmt.Sprintf("patch[%d].content", i) }
 
 // document replaces the leaves of each YAML document of a text.
-func (t *twins) document(text string) string {
+func (t *substitution) document(text string) string {
 	defer t.onlyLong(len(t.found))
 	var out []string
 	for doc := range strings.SplitSeq("\n"+text, "\n---") {
@@ -275,18 +272,18 @@ func (t *twins) document(text string) string {
 	return strings.Join(out, "\n---\n")
 }
 
-// ordinary is the length up to which a leaf of a document is more likely a word
-// such as Always than a secret: taken out of every sentence it would leave none.
+// ordinary is the length up to which a leaf of a document is more likely a word such as Always
+// than a secret: redacting it would make every message unreadable.
 const ordinary = 7
 
-// onlyLong forgets the short ones of what was found since.
-func (t *twins) onlyLong(since int) {
+// onlyLong drops the short ones of the texts found since.
+func (t *substitution) onlyLong(since int) {
 	long := slices.DeleteFunc(slices.Clone(t.found[since:]), func(s string) bool { return len(s) <= ordinary })
 	t.found = append(t.found[:since], long...)
 }
 
 // operations replaces the values of a JSON patch (RFC 6902).
-func (t *twins) operations(list state.Value) state.Value {
+func (t *substitution) operations(list state.Value) state.Value {
 	out := make([]state.Value, len(list.AsList()))
 	for i, op := range list.AsList() {
 		m := map[string]state.Value{}
@@ -303,9 +300,9 @@ func (t *twins) operations(list state.Value) state.Value {
 	return state.List(out...)
 }
 
-// addon replaces the leaves of objects that are made of something sensitive,
-// and in any case what a Secret holds.
-func (t *twins) addon(a *Addon) *Addon {
+// addon replaces the leaves of objects that contain sensitive values, and the content of every
+// Secret.
+func (t *substitution) addon(a *Addon) *Addon {
 	out := *a
 	out.Objects = slices.Clone(a.Objects)
 	for i, o := range out.Objects {
@@ -319,8 +316,8 @@ func (t *twins) addon(a *Addon) *Addon {
 	return &out
 }
 
-// object replaces everything but what an object is found by.
-func (t *twins) object(o state.Value) state.Value {
+// object replaces everything except what identifies an object.
+func (t *substitution) object(o state.Value) state.Value {
 	defer t.onlyLong(len(t.found))
 	m := map[string]state.Value{}
 	for k, e := range o.AsMap() {
@@ -337,7 +334,7 @@ func (t *twins) object(o state.Value) state.Value {
 	return state.Map(m)
 }
 
-func (t *twins) metadata(v state.Value) state.Value {
+func (t *substitution) metadata(v state.Value) state.Value {
 	m := map[string]state.Value{}
 	for k, e := range v.AsMap() {
 		if m[k] = e; k == "name" || k == "namespace" {
@@ -350,7 +347,7 @@ func (t *twins) metadata(v state.Value) state.Value {
 }
 
 // secret replaces the content of a Secret.
-func (t *twins) secret(o state.Value) state.Value {
+func (t *substitution) secret(o state.Value) state.Value {
 	for _, text := range o.Get("data").AsMap() {
 		if plain, err := base64.StdEncoding.DecodeString(text.AsString()); err == nil {
 			t.found = append(t.found, string(plain))
@@ -366,11 +363,11 @@ func (t *twins) secret(o state.Value) state.Value {
 	return state.Map(m)
 }
 
-// fixed are keys whose values say which element of a list is referred to.
+// fixed are keys whose values identify an element of a list.
 var fixed = []string{"name", "$patch", "apiVersion", "kind"}
 
 // all replaces every leaf of a value.
-func (t *twins) all(v state.Value) state.Value {
+func (t *substitution) all(v state.Value) state.Value {
 	switch v.Kind() {
 	case state.KindMap:
 		m := map[string]state.Value{}
@@ -395,10 +392,9 @@ func (t *twins) all(v state.Value) state.Value {
 	return t.other(v)
 }
 
-// other is another value of the same kind and shape, so that it is read and
-// rendered in the same way: another letter for each letter, another digit for
-// each digit.
-func (t *twins) other(v state.Value) state.Value {
+// other returns another value of the same kind and shape, so that it is parsed and rendered in
+// the same way: another letter for each letter, another digit for each digit.
+func (t *substitution) other(v state.Value) state.Value {
 	t.any = true
 	switch v.Kind() {
 	case state.KindBool:

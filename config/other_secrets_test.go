@@ -33,16 +33,16 @@ func secretCluster() *config.Config {
 	}}, Nodes: []*config.Node{{Labels: map[string]string{"open": "x", "s": "S-label"}, Sensitive: map[string]bool{"labels.s": true}}}}
 }
 
-// TestTwin: the twin differs in what is sensitive, and in nothing else; what it
-// is found or named by stays.
+// TestTwin checks that WithOtherSecrets changes what is sensitive and nothing else; names and identifiers
+// stay.
 func TestTwin(t *testing.T) {
 	t.Parallel()
 	c := secretCluster()
-	twin := c.Twin()
+	swapped := c.WithOtherSecrets()
 	if c.Clusters[0].APIServer.Args[1].Value != "S-arg9" || c.Nodes[0].Labels["s"] != "S-label" {
-		t.Error("making the twin changed the configuration")
+		t.Error("Twin changed the configuration")
 	}
-	cl := twin.Clusters[0]
+	cl := swapped.Clusters[0]
 	if got := cl.APIServer.Args; got[0].Value != "open" || got[1].Value != "T-bsh1" {
 		t.Errorf("arguments: %v", got)
 	}
@@ -62,23 +62,23 @@ func TestTwin(t *testing.T) {
 		o[1].Get("metadata.labels.a").AsString() != "c" || o[2].Get("stringData.k").AsString() != "T-tfdsfu" || o[2].Get("type").AsString() != "Opaque" {
 		t.Errorf("objects: %v", o)
 	}
-	if got := twin.Nodes[0].Labels; got["open"] != "x" || got["s"] != "T-mbcfm" {
+	if got := swapped.Nodes[0].Labels; got["open"] != "x" || got["s"] != "T-mbcfm" {
 		t.Errorf("labels: %v", got)
 	}
 	texts := strings.Join(c.SecretTexts(), " ")
 	for _, want := range []string{"S-arg9", "S-list", "S-patch", "S-value", "S-object", "S-secret", "S-label", "http://ann:S-login@", "19"} {
 		if want == "S-patch" || want == "S-value" {
-			continue // shorter than a secret in a document has to be
+			continue // too short for a secret in a document
 		}
 		if !strings.Contains(texts, want) {
 			t.Errorf("%s is not among the secrets: %s", want, texts)
 		}
 	}
 	if slices.Contains(c.SecretTexts(), "open") {
-		t.Error("what is open is among the secrets")
+		t.Error("a public value is among the secrets")
 	}
 	c.Clusters[0].Sensitive, c.Clusters[0].Addons, c.Nodes, c.Clusters[0].Patches = nil, nil, nil, c.Clusters[0].Patches[:1]
-	if c.Twin() != nil {
-		t.Error("a configuration without secrets has a twin")
+	if c.WithOtherSecrets() != nil {
+		t.Error("Twin is not nil for a configuration without secrets")
 	}
 }
