@@ -48,9 +48,9 @@ func pkcs8(t *testing.T, key crypto.Signer) string {
 	return block("PRIVATE KEY", der)
 }
 
-// TestGivenCA checks that a CA of the operator is compared with its key before any host is
+// TestOperatorCAMatchesItsKey checks that a CA of the operator is compared with its key before any host is
 // observed.
-func TestGivenCA(t *testing.T) {
+func TestOperatorCAMatchesItsKey(t *testing.T) {
 	t.Parallel()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -120,9 +120,9 @@ func TestGivenCA(t *testing.T) {
 	}
 }
 
-// TestSigningElsewhere checks that a controller manager that signs with another file accepts
+// TestOtherSigningFileAllowsCAChain checks that a controller manager that signs with another file accepts
 // further certificates after the CA.
-func TestSigningElsewhere(t *testing.T) {
+func TestOtherSigningFileAllowsCAChain(t *testing.T) {
 	t.Parallel()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -138,9 +138,9 @@ func TestSigningElsewhere(t *testing.T) {
 	}
 }
 
-// TestResolve checks that a reference resolves to a value that a plan does not hold, and to
+// TestResolveReference checks that a reference resolves to a value that a plan does not hold, and to
 // nothing else.
-func TestResolve(t *testing.T) {
+func TestResolveReference(t *testing.T) {
 	t.Parallel()
 	cl := config.NewCluster("prod", "1.36.3")
 	cl.Certificates.EtcdCA = config.GivenCA{Certificate: "crt", Key: state.NewSecret([]byte("hush"))}
@@ -156,8 +156,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestKeysRefused checks that an invalid key is refused without quoting any of it.
-func TestKeysRefused(t *testing.T) {
+// TestInvalidKeysAreRefused checks that an invalid key is refused without quoting any of it.
+func TestInvalidKeysAreRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"ca.key": "this is not PEM, which begins with -----BEGIN PRIVATE KEY-----",

@@ -8,9 +8,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestComponentFlags checks that each component has its flags in each version; that an unknown
+// TestComponentFlagsPerVersion checks that each component has its flags in each version; that an unknown
 // flag is refused, and no known one.
-func TestComponentFlags(t *testing.T) {
+func TestComponentFlagsPerVersion(t *testing.T) {
 	t.Parallel()
 	for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"} {
 		if n := len(componentFlags[component]); n < 60 {

@@ -2,9 +2,9 @@ package config
 
 import "testing"
 
-// TestFeatureGateList checks that every supported version has gates, and that a few that were
+// TestFeatureGatesPerVersion checks that every supported version has gates, and that a few that were
 // added, locked or removed are in the versions that have them.
-func TestFeatureGateList(t *testing.T) {
+func TestFeatureGatesPerVersion(t *testing.T) {
 	t.Parallel()
 	for minor := MinMinor; minor <= MaxMinor; minor++ {
 		if n := len(componentGates[minor]); n < 200 {

@@ -10,9 +10,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestFlagTypes checks that each flag has a checked type, and that each set of values exists in
+// TestFlagTypesAreComplete checks that each flag has a checked type, and that each set of values exists in
 // all versions of its flag. No type and no set is unused.
-func TestFlagTypes(t *testing.T) {
+func TestFlagTypesAreComplete(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{"etcd-gates": true}
 	own := []string{"text", "suites", "gates", "labels", "taints"}
@@ -39,9 +39,9 @@ func TestFlagTypes(t *testing.T) {
 	}
 }
 
-// TestComponentValues checks that every form of a value that a component accepts is accepted,
+// TestComponentValuesAreChecked checks that every form of a value that a component accepts is accepted,
 // and that a value on which it exits is refused, with what to write instead.
-func TestComponentValues(t *testing.T) {
+func TestComponentValuesAreChecked(t *testing.T) {
 	t.Parallel()
 	const whole = `is not what --audit-log-maxage takes: a whole number. kube-apiserver would not start.`
 	for _, tt := range []struct {
@@ -111,9 +111,9 @@ func TestComponentValues(t *testing.T) {
 	}
 }
 
-// TestValuesOfOwnEtcd checks that gates are not checked for an etcd image that the user chose,
+// TestCustomEtcdImageGatesAreNotChecked checks that gates are not checked for an etcd image that the user chose,
 // and that numbers still are.
-func TestValuesOfOwnEtcd(t *testing.T) {
+func TestCustomEtcdImageGatesAreNotChecked(t *testing.T) {
 	t.Parallel()
 	var out diag.Diagnostics
 	own := checker{out: &out, minor: 36, about: state.ClusterTarget("c"), origins: Origins{"etcd.image_tag": {}}}

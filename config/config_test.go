@@ -132,8 +132,8 @@ func TestDefaultsAreValid(t *testing.T) {
 	}
 }
 
-// TestNames checks that the code that acts on phases and checks can look them up.
-func TestNames(t *testing.T) {
+// TestPhasesAndChecksAreListed checks that the code that acts on phases and checks can look them up.
+func TestPhasesAndChecksAreListed(t *testing.T) {
 	t.Parallel()
 	phases := config.Phases()
 	for _, p := range []string{"preflight", "certs", "control-plane", "addon", "etcd", "reset", "drain"} {
@@ -146,9 +146,9 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestSkipPhases checks that each phase, and each part of one, is either skipped or refused
+// TestSkipPhasesIsCompleteOrRefused checks that each phase, and each part of one, is either skipped or refused
 // with a reason, before any host is contacted.
-func TestSkipPhases(t *testing.T) {
+func TestSkipPhasesIsCompleteOrRefused(t *testing.T) {
 	t.Parallel()
 	told := func(role config.Role, phases ...string) string {
 		c := &config.Config{
@@ -201,9 +201,9 @@ func TestSkipPhases(t *testing.T) {
 	}
 }
 
-// TestWhyPhasesStay compares the messages that say why each phase is in every plan, and what to
+// TestReasonsForUnskippablePhases compares the messages that say why each phase is in every plan, and what to
 // write instead, with testdata. UPDATE=1 rewrites it.
-func TestWhyPhasesStay(t *testing.T) {
+func TestReasonsForUnskippablePhases(t *testing.T) {
 	t.Parallel()
 	var names []string
 	for phase := range config.Phases() {

@@ -9,9 +9,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestConnectionIsRemembered checks that a recorded connection reaches the host as before: it
+// TestRecordedConnectionReachesHost checks that a recorded connection reaches the host as before: it
 // has every field except passwords.
-func TestConnectionIsRemembered(t *testing.T) {
+func TestRecordedConnectionReachesHost(t *testing.T) {
 	t.Parallel()
 	hop := config.Connection{
 		Type: "ssh", Host: "gate.example.com", Port: 2222, User: "jump", PrivateKeys: []string{"~/.ssh/a", "b"}, Certificate: "b-cert.pub", Agent: true,

@@ -6,9 +6,9 @@ import (
 	"github.com/kubewright/kubewright/config"
 )
 
-// TestUnfetchable checks that hosts fetch only from names and addresses of other machines,
+// TestFetchRefusesLocalAddresses checks that hosts fetch only from names and addresses of other machines,
 // however an address is written.
-func TestUnfetchable(t *testing.T) {
+func TestFetchRefusesLocalAddresses(t *testing.T) {
 	t.Parallel()
 	for _, host := range []string{
 		"pkgs.k8s.io", "mirror", "mirror.corp.internal", "mirror.example.com.", "x_y.example.com", "10.0.0.5", "192.168.1.1", "100.64.0.1", "[fd00:77::b]", "2001:db8::1",

@@ -8,9 +8,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestLengths checks that a group of bootstrap tokens and the tag of an image may be as long as
+// TestLengthLimits checks that a group of bootstrap tokens and the tag of an image may be as long as
 // Kubernetes and the distribution specification allow, and no longer.
-func TestLengths(t *testing.T) {
+func TestLengthLimits(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string

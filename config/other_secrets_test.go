@@ -33,9 +33,9 @@ func secretCluster() *config.Config {
 	}}, Nodes: []*config.Node{{Labels: map[string]string{"open": "x", "s": "S-label"}, Sensitive: map[string]bool{"labels.s": true}}}}
 }
 
-// TestTwin checks that WithOtherSecrets changes what is sensitive and nothing else; names and identifiers
+// TestConfigurationCopyChangesOnlySensitiveValues checks that WithOtherSecrets changes what is sensitive and nothing else; names and identifiers
 // stay.
-func TestTwin(t *testing.T) {
+func TestConfigurationCopyChangesOnlySensitiveValues(t *testing.T) {
 	t.Parallel()
 	c := secretCluster()
 	swapped := c.WithOtherSecrets()

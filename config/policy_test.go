@@ -57,7 +57,7 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
-func TestPatterns(t *testing.T) {
+func TestTargetPatterns(t *testing.T) {
 	t.Parallel()
 	cp1 := state.NodeKeyTarget("cp", "cp1")
 	for _, tt := range []struct {

@@ -10,9 +10,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestTurns checks that a worker that asks for a turn sees the turns already taken, each from
+// TestTurnsAreTakenOneByOne checks that a worker that asks for a turn sees the turns already taken, each from
 // its gate to the end of its own step, and that a refused worker has none.
-func TestTurns(t *testing.T) {
+func TestTurnsAreTakenOneByOne(t *testing.T) {
 	t.Parallel()
 	var ts turns
 	w1, w2 := state.NodeKeyTarget("worker", "w1"), state.NodeKeyTarget("worker", "w2")

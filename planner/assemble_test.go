@@ -36,10 +36,10 @@ func TestAssembleOrdersThroughStepsWithoutWork(t *testing.T) {
 	}
 }
 
-// TestAssembleInTurn checks that excluding a step also drops the steps that need it, and reports
+// TestAssembleExcludesDependentStepsOnly checks that excluding a step also drops the steps that need it, and reports
 // them, but not the steps that only wait for their turn: these wait for what the excluded step had
 // waited for.
-func TestAssembleInTurn(t *testing.T) {
+func TestAssembleExcludesDependentStepsOnly(t *testing.T) {
 	t.Parallel()
 	id := func(node, phase string) state.Address {
 		return state.Address{Target: state.NodeTarget(node), Phase: phase}
@@ -78,9 +78,9 @@ func TestAssembleInTurn(t *testing.T) {
 	}
 }
 
-// TestAssembleChain checks that a target selects everything that it needs, to the start of the
+// TestAssembleFollowsTransitiveDependencies checks that a target selects everything that it needs, to the start of the
 // chain, and that an exclusion drops everything that needs it, to the end.
-func TestAssembleChain(t *testing.T) {
+func TestAssembleFollowsTransitiveDependencies(t *testing.T) {
 	t.Parallel()
 	d := planner.Draft{Edges: map[state.Address][]state.Address{}}
 	for i, node := range []string{"a", "b", "c", "d", "other"} {
@@ -111,8 +111,8 @@ func TestAssembleChain(t *testing.T) {
 	}
 }
 
-// TestAssembleCloses checks that every partial plan with a step also has the step that closes it.
-func TestAssembleCloses(t *testing.T) {
+// TestAssembleKeepsClosingSteps checks that every partial plan with a step also has the step that closes it.
+func TestAssembleKeepsClosingSteps(t *testing.T) {
 	t.Parallel()
 	at := func(node, phase string) state.Address {
 		return state.Address{Target: state.NodeTarget(node), Phase: phase}
@@ -158,9 +158,9 @@ func TestAssembleCloses(t *testing.T) {
 	}
 }
 
-// TestAssembleServes checks that a partial plan has a serving step only with a step that needs it,
+// TestAssembleKeepsServingStepsOnlyIfNeeded checks that a partial plan has a serving step only with a step that needs it,
 // or when its phase is selected by name.
-func TestAssembleServes(t *testing.T) {
+func TestAssembleKeepsServingStepsOnlyIfNeeded(t *testing.T) {
 	t.Parallel()
 	at := func(node, phase string) state.Address {
 		return state.Address{Target: state.NodeTarget(node), Phase: phase}
@@ -199,7 +199,7 @@ func TestAssembleServes(t *testing.T) {
 	}
 }
 
-func TestAssembleOfAPart(t *testing.T) {
+func TestAssemblePartialPlan(t *testing.T) {
 	t.Parallel()
 	at := func(node, phase, item string) state.Address {
 		return state.Address{Target: state.NodeTarget(node), Phase: phase, Item: item}
@@ -257,9 +257,9 @@ func TestAssembleOfAPart(t *testing.T) {
 	}
 }
 
-// TestAssembleMarksOutside checks that attributes with drift are marked as changed outside of
+// TestAssembleMarksDriftAsChangedOutside checks that attributes with drift are marked as changed outside of
 // kubewright, at the waypoint that observes the drifted value.
-func TestAssembleMarksOutside(t *testing.T) {
+func TestAssembleMarksDriftAsChangedOutside(t *testing.T) {
 	t.Parallel()
 	at := func(waypoint string) state.Address {
 		return state.Address{Target: state.NodeTarget("a"), Phase: "p", Waypoint: waypoint, Item: "file:/x"}

@@ -10,9 +10,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestFirstEnds checks which certificate expires first in each cluster, ignoring those that the
+// TestFirstExpiringCertificatePerCluster checks which certificate expires first in each cluster, ignoring those that the
 // plan reissues, that a kubelet renews in time, or that no component verifies. Hours do not count.
-func TestFirstEnds(t *testing.T) {
+func TestFirstExpiringCertificatePerCluster(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2027, 3, 2, 9, 0, 0, 0, time.UTC)
 	a, b := state.ClusterTarget("a"), state.ClusterTarget("b")

@@ -9,9 +9,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestGoneAllows checks that a node is removed without its host only while neither its kubelet nor
+// TestGoneGateRefusesWhileNodeReports checks that a node is removed without its host only while neither its kubelet nor
 // its etcd member reports. Reports of other nodes do not count.
-func TestGoneAllows(t *testing.T) {
+func TestGoneGateRefusesWhileNodeReports(t *testing.T) {
 	t.Parallel()
 	node := planner.DeleteObject{Ref: planner.NodeRef("cp3")}
 	worker := &planner.Step{Target: state.NodeKeyTarget("cp", "cp3"), Operations: planner.Operations{node}}

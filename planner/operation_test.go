@@ -117,9 +117,9 @@ func TestUnknownOperationIsRefused(t *testing.T) {
 	}
 }
 
-// TestDoneWhenIsNotRead checks that done_when is not read but follows from the other fields. A plan
+// TestDoneWhenIsDerivedWhenReadingPlans checks that done_when is not read but follows from the other fields. A plan
 // saved by an earlier version has none, and one of another version may word it differently.
-func TestDoneWhenIsNotRead(t *testing.T) {
+func TestDoneWhenIsDerivedWhenReadingPlans(t *testing.T) {
 	t.Parallel()
 	const want = `[{"op":"restore","done_when":"nothing is preserved of the path","path":"/x"}]`
 	for _, text := range []string{want, `[{"op":"restore","path":"/x"}]`, `[{"op":"restore","done_when":"the moon is full","path":"/x"}]`} {
@@ -133,8 +133,8 @@ func TestDoneWhenIsNotRead(t *testing.T) {
 	}
 }
 
-// TestOperationsAreClosed checks that every named type is in the table, once, with a summary.
-func TestOperationsAreClosed(t *testing.T) {
+// TestOperationTableIsComplete checks that every named type is in the table, once, with a summary.
+func TestOperationTableIsComplete(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
 	types := map[string]bool{}
@@ -197,9 +197,9 @@ func TestIsHostOperation(t *testing.T) {
 	}
 }
 
-// TestWritesHost checks that every operation writes to the host, except those of the API and etcd
+// TestWritesHostCoversEveryHostOperation checks that every operation writes to the host, except those of the API and etcd
 // and waits.
-func TestWritesHost(t *testing.T) {
+func TestWritesHostCoversEveryHostOperation(t *testing.T) {
 	t.Parallel()
 	var elsewhere []string
 	for _, zero := range operations {
@@ -214,7 +214,7 @@ func TestWritesHost(t *testing.T) {
 	}
 }
 
-func TestSummariesOfVariants(t *testing.T) {
+func TestOperationSummariesOfVariants(t *testing.T) {
 	t.Parallel()
 	for want, op := range map[string]Operation{
 		"load module br_netfilter":                                  LoadModule{Module: "br_netfilter"},
@@ -261,8 +261,8 @@ func TestSummariesOfVariants(t *testing.T) {
 // donePhrase matches a clause of one line that needs no quoting in JSON.
 var donePhrase = regexp.MustCompile(`^[a-z][a-zA-Z0-9 ,;:._'-]*[a-zA-Z0-9]$`)
 
-// TestDoneWhenIsSaid checks that each operation has a clause, whichever of its fields are set.
-func TestDoneWhenIsSaid(t *testing.T) {
+// TestEveryOperationHasDoneWhen checks that each operation has a clause, whichever of its fields are set.
+func TestEveryOperationHasDoneWhen(t *testing.T) {
 	t.Parallel()
 	said := func(what string, op Operation) {
 		if s := op.DoneWhen(); !donePhrase.MatchString(s) {
@@ -439,9 +439,9 @@ var doneWhen = map[string][]Operation{
 	"a member of etcd that has started has this name":                        {Wait{For: WaitEtcdStarted}},
 }
 
-// TestDoneWhen checks the clause of each operation in the table, and that the table has every
+// TestDoneWhenTextPerOperation checks the clause of each operation in the table, and that the table has every
 // operation.
-func TestDoneWhen(t *testing.T) {
+func TestDoneWhenTextPerOperation(t *testing.T) {
 	t.Parallel()
 	told := map[string]bool{}
 	for want, ops := range doneWhen {

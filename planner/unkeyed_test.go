@@ -9,9 +9,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestUnkeyedPlan checks that Unkeyed keeps the references of secrets and removes their
+// TestUnkeyedPlanHasNoFingerprints checks that Unkeyed keeps the references of secrets and removes their
 // fingerprints. Observed sensitive values stay hidden.
-func TestUnkeyedPlan(t *testing.T) {
+func TestUnkeyedPlanHasNoFingerprints(t *testing.T) {
 	t.Parallel()
 	text := func(p *Plan) string {
 		b, err := json.Marshal(p)
@@ -45,9 +45,9 @@ func TestUnkeyedPlan(t *testing.T) {
 	}
 }
 
-// TestUnkeyedOperations checks that no fingerprint is left in any operation, and that the original
+// TestUnkeyedOperationsHaveNoFingerprints checks that no fingerprint is left in any operation, and that the original
 // operation keeps its fingerprints.
-func TestUnkeyedOperations(t *testing.T) {
+func TestUnkeyedOperationsHaveNoFingerprints(t *testing.T) {
 	t.Parallel()
 	left := regexp.MustCompile(`"fingerprint":"[^"]`)
 	for _, zero := range operations {

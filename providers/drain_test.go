@@ -12,9 +12,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestBlocked checks that the error of a drain names every pod that a budget blocks, before
+// TestDrainErrorNamesBlockedPodsFirst checks that the error of a drain names every pod that a budget blocks, before
 // all others, and counts those beyond the limit.
-func TestBlocked(t *testing.T) {
+func TestDrainErrorNamesBlockedPodsFirst(t *testing.T) {
 	t.Parallel()
 	why := providers.WhyBlocked("shop/web", state.BudgetReport{Healthy: 12, Wanted: 12, Expected: 13})
 	var left []providers.StillThere

@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-func TestSanitize(t *testing.T) {
+func TestSanitizeOutput(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		in    string
@@ -92,8 +92,8 @@ func TestTailKeepsTheEnd(t *testing.T) {
 	}
 }
 
-// TestKindsSpeak checks that a kind's own text is shown if there is no cause.
-func TestKindsSpeak(t *testing.T) {
+// TestErrorKindTextIsShownWithoutCause checks that a kind's own text is shown if there is no cause.
+func TestErrorKindTextIsShownWithoutCause(t *testing.T) {
 	t.Parallel()
 	for want, kind := range map[string]error{
 		"forwarding forbidden by the host":    providers.ErrNoForwarding,

@@ -68,7 +68,7 @@ func held(s *scene, run, who string, token int64, ago time.Duration) *providers.
 	return &providers.Lease{Lineage: "l1", Run: run, Who: who, Token: token, Since: s.now, Renewed: s.now.Add(-ago), Duration: time.Minute, Version: "x", Name: "kubewright"}
 }
 
-func TestFenceTakes(t *testing.T) {
+func TestFenceTakesLease(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
@@ -126,9 +126,9 @@ func TestFenceTakes(t *testing.T) {
 	}
 }
 
-// TestFenceHolds checks that a held lease is renewed from time to time, found to be lost,
+// TestFenceRenewsAndReleasesLease checks that a held lease is renewed from time to time, found to be lost,
 // and released.
-func TestFenceHolds(t *testing.T) {
+func TestFenceRenewsAndReleasesLease(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	l := &leases{}
@@ -172,9 +172,9 @@ func TestFenceHolds(t *testing.T) {
 	}
 }
 
-// TestFenceReleasesWhatItDidNotHearOf checks that the lease is released even if the answer
+// TestFenceReleasesLeaseAfterLostAnswer checks that the lease is released even if the answer
 // to the last renewal was lost.
-func TestFenceReleasesWhatItDidNotHearOf(t *testing.T) {
+func TestFenceReleasesLeaseAfterLostAnswer(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	l := &leases{}
@@ -189,9 +189,9 @@ func TestFenceReleasesWhatItDidNotHearOf(t *testing.T) {
 	}
 }
 
-// TestFenceBuries checks that the next run deletes the lease of a killed run, even if it
+// TestFenceDeletesLeaseOfKilledRun checks that the next run deletes the lease of a killed run, even if it
 // could not take the lease itself; it deletes no other run's lease.
-func TestFenceBuries(t *testing.T) {
+func TestFenceDeletesLeaseOfKilledRun(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		run, who string
@@ -216,9 +216,9 @@ func TestFenceBuries(t *testing.T) {
 	}
 }
 
-// TestFenceForbidden checks that it is an error if the API answers, but does not let the
+// TestFenceForbiddenLeaseIsAnError checks that it is an error if the API answers, but does not let the
 // lease be read.
-func TestFenceForbidden(t *testing.T) {
+func TestFenceForbiddenLeaseIsAnError(t *testing.T) {
 	t.Parallel()
 	l := &leases{err: errors.New("forbidden")}
 	if err := l.fence(newScene(), "mine", 5).Hold(t.Context(), cp1); err == nil || !strings.Contains(err.Error(), "forbidden") {
@@ -226,9 +226,9 @@ func TestFenceForbidden(t *testing.T) {
 	}
 }
 
-// TestFenceSays checks that a run that may not continue reports who holds the lease, since
+// TestFenceReportsHolderOfLease checks that a run that may not continue reports who holds the lease, since
 // when, and how the claim ends.
-func TestFenceSays(t *testing.T) {
+func TestFenceReportsHolderOfLease(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	s.now = time.Unix(1e9, 0)
@@ -254,9 +254,9 @@ func TestFenceSays(t *testing.T) {
 	says(f, "cannot continue with the cluster: its lease kubewright was deleted while it ran. See that no other run is at work on the cluster, and plan again")
 }
 
-// TestFenceOfOlderState checks that a run that finds the lease of a later, ended run
+// TestFenceReportsOutdatedState checks that a run that finds the lease of a later, ended run
 // reports that its own state is the older one, and the remedy.
-func TestFenceOfOlderState(t *testing.T) {
+func TestFenceReportsOutdatedState(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	s.now = time.Unix(1e9, 0)

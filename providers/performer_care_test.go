@@ -19,7 +19,7 @@ func three() []state.EtcdMember {
 	return out
 }
 
-func TestCompact(t *testing.T) {
+func TestPerformerRetriesCompaction(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	s.etcdErr = []error{&providers.Error{Kind: providers.ErrTimeout, Do: "compact etcd"}}
@@ -31,7 +31,7 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-func TestDefragment(t *testing.T) {
+func TestPerformerDefragmentMovesLeaderFirst(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][]string{
 		"cp3": {"defragment 3"},
@@ -69,9 +69,9 @@ func TestDefragment(t *testing.T) {
 	}
 }
 
-// TestMoveLeader checks that a member that is about to stop hands leadership to the first
+// TestPerformerMovesLeaderToFirstEligible checks that a member that is about to stop hands leadership to the first
 // eligible of the given members, and that a step does not fail if none takes it.
-func TestMoveLeader(t *testing.T) {
+func TestPerformerMovesLeaderToFirstEligible(t *testing.T) {
 	t.Parallel()
 	op := func(name string, to ...string) planner.MoveEtcdLeader {
 		return planner.MoveEtcdLeader{Name: name, PeerURL: "https://" + name + ":2380", To: to}
@@ -117,7 +117,7 @@ func (s *scene) did(words ...string) []string {
 	return out
 }
 
-func TestDisarm(t *testing.T) {
+func TestPerformerDisarmsOnlyItsAlarm(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	s.members = three()

@@ -44,10 +44,10 @@ func (s *scene) performGated(t *testing.T, step *planner.Step, nth int) (looks i
 	return looks, err
 }
 
-// TestGatesAreLookedAtAgain checks that the gates are evaluated again right before etcd
+// TestGatesAreEvaluatedBeforeEtcdStops checks that the gates are evaluated again right before etcd
 // stops, and before a serving component stops after a wait. On refusal, whatever was
 // stopped for it starts again unchanged, and etcd is not touched.
-func TestGatesAreLookedAtAgain(t *testing.T) {
+func TestGatesAreEvaluatedBeforeEtcdStops(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	if looks, err := s.performGated(t, restartsEtcd(), 0); err != nil || looks != 1 {
@@ -76,9 +76,9 @@ func TestGatesAreLookedAtAgain(t *testing.T) {
 	}
 }
 
-// TestNotStartedAgain checks the error when the host does not take back the removed
+// TestManifestThatCannotBeRestoredIsReported checks the error when the host does not take back the removed
 // manifest.
-func TestNotStartedAgain(t *testing.T) {
+func TestManifestThatCannotBeRestoredIsReported(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	s.printing = func(b providers.Batch) {
@@ -93,9 +93,9 @@ func TestNotStartedAgain(t *testing.T) {
 	}
 }
 
-// TestWrittenIsNotPutBack checks that a manifest that the step has written stays as
+// TestWrittenManifestIsNotRestored checks that a manifest that the step has written stays as
 // written.
-func TestWrittenIsNotPutBack(t *testing.T) {
+func TestWrittenManifestIsNotRestored(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	step := restartsEtcd()

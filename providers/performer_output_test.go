@@ -16,9 +16,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestOutput checks that the latest output of commands reaches the reader, without secrets,
+// TestCommandOutputIsReportedWithoutSecrets checks that the latest output of commands reaches the reader, without secrets,
 // and that no command waits for a slow reader.
-func TestOutput(t *testing.T) {
+func TestCommandOutputIsReportedWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	s.files["/f"] = ""
@@ -48,8 +48,8 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// TestOutputOfTransfers checks that uploads and downloads report their progress.
-func TestOutputOfTransfers(t *testing.T) {
+// TestTransfersReportProgress checks that uploads and downloads report their progress.
+func TestTransfersReportProgress(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	folder := t.TempDir()

@@ -36,7 +36,7 @@ func (s *scene) snapshotFile(t *testing.T) string {
 	return filepath.Join(s.snapshots, entries[0].Name())
 }
 
-func TestSnapshotEtcd(t *testing.T) {
+func TestSnapshotRetriesBrokenStream(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	s.snapshots = filepath.Join(t.TempDir(), "kubewright.snapshots")
@@ -71,10 +71,10 @@ func TestSnapshotEtcd(t *testing.T) {
 	}
 }
 
-// TestSnapshotOfItsOwn checks that a plan that continues no other one fetches a snapshot of
+// TestSnapshotIsFetchedPerPlan checks that a plan that continues no other one fetches a snapshot of
 // its own, however recent the last one is; so does one that continues a plan that was begun
 // later.
-func TestSnapshotOfItsOwn(t *testing.T) {
+func TestSnapshotIsFetchedPerPlan(t *testing.T) {
 	t.Parallel()
 	for name, since := range map[string]time.Duration{"continues none": -1, "continues a later one": time.Minute} {
 		s := newScene()
@@ -95,9 +95,9 @@ func TestSnapshotOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestOlderSnapshotsStay checks that the new snapshot is reported even if older ones cannot
+// TestSnapshotIsReportedIfPruningFails checks that the new snapshot is reported even if older ones cannot
 // be removed.
-func TestOlderSnapshotsStay(t *testing.T) {
+func TestSnapshotIsReportedIfPruningFails(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	s.snapshots, s.now = t.TempDir(), time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
@@ -114,9 +114,9 @@ func TestOlderSnapshotsStay(t *testing.T) {
 	}
 }
 
-// TestSnapshotWithoutEnd checks that a member that sends more than etcd holds does not fill
+// TestSnapshotEndlessStreamIsCutOff checks that a member that sends more than etcd holds does not fill
 // the disk, and is not asked again.
-func TestSnapshotWithoutEnd(t *testing.T) {
+func TestSnapshotEndlessStreamIsCutOff(t *testing.T) {
 	t.Parallel()
 	const remedy = "if etcd's database is as large, give its quota as arg quota-backend-bytes in etcd { }. Otherwise take the member's host for compromised until you know better"
 	for name, c := range map[string]struct {
@@ -149,9 +149,9 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestSnapshotEtcdFails checks that a stream that stays broken is given up, and that a full
+// TestSnapshotFailureLeavesNoFile checks that a stream that stays broken is given up, and that a full
 // disk is not retried. Neither leaves a file.
-func TestSnapshotEtcdFails(t *testing.T) {
+func TestSnapshotFailureLeavesNoFile(t *testing.T) {
 	t.Parallel()
 	op := planner.SnapshotEtcd{Cluster: "prod"}
 	s := newScene()
@@ -177,9 +177,9 @@ func TestSnapshotEtcdFails(t *testing.T) {
 	}
 }
 
-// TestSnapshotWithoutQuorum checks that without a quorum a member is asked alone, and that
+// TestSnapshotWithoutQuorumReplacesNone checks that without a quorum a member is asked alone, and that
 // its snapshot replaces no older one. A step of a plan takes no such snapshot.
-func TestSnapshotWithoutQuorum(t *testing.T) {
+func TestSnapshotWithoutQuorumReplacesNone(t *testing.T) {
 	t.Parallel()
 	silent := &providers.Error{Kind: providers.ErrTimeout, Do: "list members of etcd"}
 	corrupt := errors.New("no voter answers that is not alarmed as corrupt")

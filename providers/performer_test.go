@@ -21,9 +21,9 @@ const (
 	cp2Name = `node.cp["cp2"]`
 )
 
-// TestGroups checks that adjacent operations of one kind travel together, and that their
+// TestPerformerGroupsAdjacentOperations checks that adjacent operations of one kind travel together, and that their
 // order stays.
-func TestGroups(t *testing.T) {
+func TestPerformerGroupsAdjacentOperations(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	s.files["/f"] = ""
@@ -54,9 +54,9 @@ func TestGroups(t *testing.T) {
 
 func (h *fakeHost) Name() string { return h.name }
 
-// TestFailure checks that the first failure ends the step, and that later operations are
+// TestPerformerStopsAtFirstFailure checks that the first failure ends the step, and that later operations are
 // not begun.
-func TestFailure(t *testing.T) {
+func TestPerformerStopsAtFirstFailure(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	s.hostErr = errRefused
@@ -67,9 +67,9 @@ func TestFailure(t *testing.T) {
 	s.expect(t, "begin 0+1", cp2Name+" performs ensure_directory")
 }
 
-// TestBeginRefused checks that an operation is not begun if its beginning could not be
+// TestPerformerNeedsRecordedBeginning checks that an operation is not begun if its beginning could not be
 // recorded.
-func TestBeginRefused(t *testing.T) {
+func TestPerformerNeedsRecordedBeginning(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	step := &planner.Step{Target: cp1, Operations: planner.Operations{planner.EnsureDirectory{Path: "/a"}}}
@@ -79,7 +79,7 @@ func TestBeginRefused(t *testing.T) {
 	}
 }
 
-func TestCancelled(t *testing.T) {
+func TestPerformerCancelledDoesNothing(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -90,7 +90,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-func TestToken(t *testing.T) {
+func TestPerformerCreatesAndUsesToken(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	outputs, err := s.perform(t, providers.Run{}, planner.CreateToken{})
@@ -117,9 +117,9 @@ func TestToken(t *testing.T) {
 	s.expect(t, "begin 0+1", "log 0: the bootstrap token is not known to this run; it expires by itself", "done 0+1", "begin 0+1")
 }
 
-// TestNoSecretShows checks that no error and no log line contains the token, wherever it
+// TestPerformerErrorsHideToken checks that no error and no log line contains the token, wherever it
 // comes from.
-func TestNoSecretShows(t *testing.T) {
+func TestPerformerErrorsHideToken(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	s.apiErrs = []error{nil, fmt.Errorf("cannot apply: %s is no name: %w", token, providers.ErrUnavailable), fmt.Errorf("cannot apply: %s is no name", token)}
@@ -134,9 +134,9 @@ func TestNoSecretShows(t *testing.T) {
 	}
 }
 
-// TestQuotedSecret checks that the operator's secrets are masked in an API server's errors,
+// TestPerformerMasksSecretsInAPIErrors checks that the operator's secrets are masked in an API server's errors,
 // both in the final error and in the log of retries.
-func TestQuotedSecret(t *testing.T) {
+func TestPerformerMasksSecretsInAPIErrors(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	quoting := `Secret "db" is invalid: data: Invalid value: "hunter22"`
@@ -147,9 +147,9 @@ func TestQuotedSecret(t *testing.T) {
 	}
 }
 
-// TestSealedPatch checks that a node's sensitive annotation is resolved only in the request
+// TestSensitiveAnnotationIsResolvedInRequest checks that a node's sensitive annotation is resolved only in the request
 // itself.
-func TestSealedPatch(t *testing.T) {
+func TestSensitiveAnnotationIsResolvedInRequest(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	op := planner.PatchNode{Node: "n", Labels: map[string]string{"a": "b"}, Sealed: map[string]state.Sensitive{`annotations["x.y/z"]`: {Ref: "config:n"}}}
@@ -165,7 +165,7 @@ func TestSealedPatch(t *testing.T) {
 	}
 }
 
-func TestRetry(t *testing.T) {
+func TestPerformerRetries(t *testing.T) {
 	t.Parallel()
 	busy := fmt.Errorf("cannot apply: %w", providers.ErrUnavailable)
 	lost := fmt.Errorf("cannot create: %w", providers.ErrTimeout)
@@ -198,9 +198,9 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestDeletedIsGone checks that a step waits for an object that finalizers hold, and names
+// TestPerformerWaitsForFinalizers checks that a step waits for an object that finalizers hold, and names
 // them.
-func TestDeletedIsGone(t *testing.T) {
+func TestPerformerWaitsForFinalizers(t *testing.T) {
 	t.Parallel()
 	ref := state.ObjectRef{APIVersion: "v1", Kind: "Namespace", Name: "tools"}
 	held := state.FromGo(map[string]any{"metadata": map[string]any{"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": []any{"example.org/agent"}}})
@@ -222,8 +222,8 @@ func TestDeletedIsGone(t *testing.T) {
 	}
 }
 
-// TestRetryEnds checks that retries end, with the last error.
-func TestRetryEnds(t *testing.T) {
+// TestPerformerRetriesEndWithLastError checks that retries end, with the last error.
+func TestPerformerRetriesEndWithLastError(t *testing.T) {
 	t.Parallel()
 	service := state.FromGo(map[string]any{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "kube-dns"}})
 	for limit, op := range map[string]planner.ApplyObject{"1m0s": {}, "3m0s": {Object: service}} {
@@ -242,7 +242,7 @@ func TestRetryEnds(t *testing.T) {
 	}
 }
 
-func TestWait(t *testing.T) {
+func TestPerformerWaits(t *testing.T) {
 	t.Parallel()
 	restarted := planner.Wait{For: planner.WaitRestarted, Process: state.Process{Name: "p", Argument: "a"}, Files: []string{"/f"}}
 	rootCA := planner.Wait{For: planner.WaitRootCA, Name: "/c.crt"}
@@ -325,7 +325,7 @@ func TestWait(t *testing.T) {
 	}
 }
 
-func TestJoinEtcd(t *testing.T) {
+func TestPerformerAddsEtcdMember(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	s.members = []state.EtcdMember{
@@ -347,10 +347,10 @@ func TestJoinEtcd(t *testing.T) {
 		"log 0: trying again: refused", "add learner https://2:2380", "done 0+1", "begin 1+1", cp2Name+" performs write_file", "done 1+1")
 }
 
-// TestWaitClosed checks that only a refused connection counts as closed. A server that does
+// TestWaitClosedRequiresRefusedConnection checks that only a refused connection counts as closed. A server that does
 // not answer, or a host that cannot be asked, is waited for, and the error has the last
 // observation.
-func TestWaitClosed(t *testing.T) {
+func TestWaitClosedRequiresRefusedConnection(t *testing.T) {
 	t.Parallel()
 	closed := planner.Wait{For: planner.WaitClosed, URL: "https://a/livez", CA: "/ca.crt", Timeout: time.Minute}
 	timeout := &providers.Error{Kind: providers.ErrTimeout, Do: "probe https://a/livez"}
@@ -380,7 +380,7 @@ func TestWaitClosed(t *testing.T) {
 	}
 }
 
-func TestPromoteMember(t *testing.T) {
+func TestPerformerPromotesEtcdMember(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	s.members = []state.EtcdMember{{ID: "2", Name: "cp2", PeerURLs: []string{"p"}, Learner: true}, {ID: "1", Name: "cp1", Healthy: true}}
@@ -402,9 +402,9 @@ func TestPromoteMember(t *testing.T) {
 	}
 }
 
-// TestQuorumLostWhileTried checks that each attempt to add or promote a member reads etcd's
+// TestMemberChangeReadsEtcdStatusPerAttempt checks that each attempt to add or promote a member reads etcd's
 // status again, since a member may have gone down in between.
-func TestQuorumLostWhileTried(t *testing.T) {
+func TestMemberChangeReadsEtcdStatusPerAttempt(t *testing.T) {
 	t.Parallel()
 	add := planner.AddEtcdMember{Name: "cp4", PeerURL: "p4"}
 	for name, op := range map[string]planner.Operation{"add": add, "promote": planner.PromoteEtcdMember{PeerURL: "p4"}} {
@@ -431,7 +431,7 @@ func TestQuorumLostWhileTried(t *testing.T) {
 	}
 }
 
-func TestRemoveMember(t *testing.T) {
+func TestPerformerRemovesEtcdMember(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	s.members = []state.EtcdMember{
@@ -459,9 +459,9 @@ func TestRemoveMember(t *testing.T) {
 	}
 }
 
-// TestClusterInfo checks that cluster-info gets the CA that exists only at apply, read from
+// TestPerformerWritesClusterInfoCA checks that cluster-info gets the CA that exists only at apply, read from
 // the host that the step goes through.
-func TestClusterInfo(t *testing.T) {
+func TestPerformerWritesClusterInfoCA(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	object := state.FromGo(map[string]any{"metadata": map[string]any{"name": "cluster-info"}, "data": map[string]any{
@@ -484,7 +484,7 @@ func TestClusterInfo(t *testing.T) {
 	}
 }
 
-func TestArtifacts(t *testing.T) {
+func TestPerformerArtifacts(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	inside := filepath.Join(folder, "inside")
@@ -519,8 +519,8 @@ func TestArtifacts(t *testing.T) {
 	}
 }
 
-// TestConnections checks that a connection is opened once, and closed once.
-func TestConnections(t *testing.T) {
+// TestPerformerOpensConnectionOnce checks that a connection is opened once, and closed once.
+func TestPerformerOpensConnectionOnce(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	p := s.performer()
@@ -536,9 +536,9 @@ func TestConnections(t *testing.T) {
 	s.expect(t, "API through "+cp1Name+" at cp1:6443", "apply ", "apply ", "apply ", "apply ", "API closed")
 }
 
-// TestForgottenConnection checks that a connection is reopened once the files that it was
+// TestPerformerReopensConnectionOfRewrittenFiles checks that a connection is reopened once the files that it was
 // opened with are rewritten.
-func TestForgottenConnection(t *testing.T) {
+func TestPerformerReopensConnectionOfRewrittenFiles(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	p := s.performer()
@@ -562,8 +562,8 @@ func TestForgottenConnection(t *testing.T) {
 		"issuer makes set_kubeconfig for "+cp1Name+", token 0", opened, "apply ", "API closed", "API closed")
 }
 
-// TestLogIsEscaped checks that the output of a drain is escaped for the terminal.
-func TestLogIsEscaped(t *testing.T) {
+// TestPerformerEscapesDrainOutput checks that the output of a drain is escaped for the terminal.
+func TestPerformerEscapesDrainOutput(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	if _, err := s.perform(t, providers.Run{}, planner.Drain{Node: "n"}); err != nil {
@@ -574,10 +574,10 @@ func TestLogIsEscaped(t *testing.T) {
 	}
 }
 
-// TestFallOver checks that the next control plane is asked if the first does not serve. An
+// TestPerformerAsksNextControlPlane checks that the next control plane is asked if the first does not serve. An
 // operation that may have been done is not repeated elsewhere, and the error is the node's
 // own.
-func TestFallOver(t *testing.T) {
+func TestPerformerAsksNextControlPlane(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
@@ -620,10 +620,10 @@ func TestFallOver(t *testing.T) {
 	}
 }
 
-// TestMadeSecretsAreTold checks that secrets made in a run are masked in texts from hosts
+// TestSecretsMadeInRunAreMasked checks that secrets made in a run are masked in texts from hosts
 // and APIs, and reach the later steps: whole, and of a bootstrap token also the secret half
 // alone.
-func TestMadeSecretsAreTold(t *testing.T) {
+func TestSecretsMadeInRunAreMasked(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	p := s.performer()

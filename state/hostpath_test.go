@@ -2,7 +2,7 @@ package state
 
 import "testing"
 
-func TestCheckRemoval(t *testing.T) {
+func TestCheckRemovalRefusesSystemFolders(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		path           string

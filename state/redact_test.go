@@ -11,9 +11,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestRedactor checks that a secret is removed in every form in which it may be quoted; a short
+// TestRedactorRemovesEveryForm checks that a secret is removed in every form in which it may be quoted; a short
 // one only as a whole word, and a shorter one never.
-func TestRedactor(t *testing.T) {
+func TestRedactorRemovesEveryForm(t *testing.T) {
 	t.Parallel()
 	const hidden = "(sensitive value)"
 	r := state.NewRedactor([]string{"hunter22", "4711", "ab", "", "two\nlines here", `quo"ted`, "hunter22 and more", "p/w<d&"})
@@ -45,8 +45,8 @@ func TestRedactor(t *testing.T) {
 	}
 }
 
-// TestRedactors checks that a combined redactor removes the secrets of both, longer ones first.
-func TestRedactors(t *testing.T) {
+// TestCombinedRedactorRemovesLongestFirst checks that a combined redactor removes the secrets of both, longer ones first.
+func TestCombinedRedactorRemovesLongestFirst(t *testing.T) {
 	t.Parallel()
 	var none *state.Redactor
 	both := none.And(state.NewRedactor([]string{"hunter22"})).And(state.NewRedactor([]string{"hunter22 and more"})).And(nil)
@@ -60,9 +60,9 @@ func TestRedactors(t *testing.T) {
 	}
 }
 
-// TestWithoutPasswords checks that an address loses only its password, even if it cannot be
+// TestWithoutPasswordsKeepsAddress checks that an address loses only its password, even if it cannot be
 // parsed.
-func TestWithoutPasswords(t *testing.T) {
+func TestWithoutPasswordsKeepsAddress(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"see http://ann:hunter22@proxy:3128/x":      "see http://ann:(sensitive value)@proxy:3128/x",
@@ -91,9 +91,9 @@ func TestRedactorProperty(t *testing.T) {
 	})
 }
 
-// TestFingerprint checks that equal values have equal fingerprints under one key only, and that
+// TestFingerprintDependsOnKey checks that equal values have equal fingerprints under one key only, and that
 // no verb prints the key.
-func TestFingerprint(t *testing.T) {
+func TestFingerprintDependsOnKey(t *testing.T) {
 	t.Parallel()
 	k, other := state.NewKey("k1"), state.NewKey("k2")
 	a, b := state.String("secret"), state.String("Secret")

@@ -8,7 +8,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-func TestWeighRuns(t *testing.T) {
+func TestRunTokenFromSeenRuns(t *testing.T) {
 	t.Parallel()
 	cp := func(name string, token int64) state.SeenRun {
 		return state.SeenRun{Target: state.NodeKeyTarget("cp", name), ControlPlane: true, Token: token}
@@ -74,8 +74,8 @@ func keys(seen []state.SeenRun) []string {
 	return out
 }
 
-// TestLaterRun checks that a state with an invalid number takes over the next run's token.
-func TestLaterRun(t *testing.T) {
+// TestInvalidRunTokenIsReplaced checks that a state with an invalid number takes over the next run's token.
+func TestInvalidRunTokenIsReplaced(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ recorded, next, want int64 }{
 		{0, 1, 1},

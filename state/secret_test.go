@@ -53,7 +53,7 @@ func TestSecretIsNeverPrinted(t *testing.T) {
 	}
 }
 
-func TestSecret(t *testing.T) {
+func TestSecretRevealAndZero(t *testing.T) {
 	t.Parallel()
 	s := state.NewSecret([]byte(secretText))
 	if string(s.Reveal()) != secretText || s.IsZero() {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestShellWord passes words to a shell and checks what it reads.
-func TestShellWord(t *testing.T) {
+// TestShellWordIsQuoted passes words to a shell and checks what it reads.
+func TestShellWordIsQuoted(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	if err != nil {
 		t.Skip("no shell here")

@@ -17,7 +17,7 @@ func item(address string) state.Item {
 	return state.Item{Address: a, Kind: state.KindFile, Attributes: state.Map(nil)}
 }
 
-func TestSnapshot(t *testing.T) {
+func TestSnapshotSortAndLookup(t *testing.T) {
 	t.Parallel()
 	down := state.Unobserved{Target: state.NodeTarget("c"), Reason: "no route to host"}
 	s := state.Snapshot{
@@ -55,7 +55,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-func TestItem(t *testing.T) {
+func TestItemOriginsAndClasses(t *testing.T) {
 	t.Parallel()
 	line := state.Source{File: "cluster.hcl", Line: 21}
 	i := state.Item{

@@ -7,9 +7,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestInterrupted checks that a plan continues if the last apply was interrupted and has begun
+// TestInterruptedApplyContinues checks that a plan continues if the last apply was interrupted and has begun
 // the step, and that the time is that of the first interrupted apply in a row.
-func TestInterrupted(t *testing.T) {
+func TestInterruptedApplyContinues(t *testing.T) {
 	t.Parallel()
 	step := state.Address{Target: state.ClusterTarget("prod"), Phase: "etcd-snapshot"}
 	at := func(minute int) time.Time { return time.Date(2026, 3, 2, 9, minute, 0, 0, time.UTC) }

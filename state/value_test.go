@@ -79,9 +79,9 @@ func TestValueRoundTrip(t *testing.T) {
 	})
 }
 
-// TestValueJSONIsGos checks that a value without tags is written exactly as encoding/json writes
+// TestValueJSONMatchesEncodingJSON checks that a value without tags is written exactly as encoding/json writes
 // it.
-func TestValueJSONIsGos(t *testing.T) {
+func TestValueJSONMatchesEncodingJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		v := drawValue(t, 3)
@@ -98,9 +98,9 @@ func TestValueJSONIsGos(t *testing.T) {
 	})
 }
 
-// TestValuesThatAreAlike checks that a value is decoded the same each time, at any length, and
+// TestValueDecodingIsRepeatable checks that a value is decoded the same each time, at any length, and
 // that invalid JSON is refused each time and leaves the old value.
-func TestValuesThatAreAlike(t *testing.T) {
+func TestValueDecodingIsRepeatable(t *testing.T) {
 	t.Parallel()
 	for _, length := range []int{1, 1 << 10, 1 << 16} {
 		want := state.Map(map[string]state.Value{"a": state.String(strings.Repeat("x", length)), "b": state.List(state.Int(int64(length)))})
@@ -192,7 +192,7 @@ func TestPathRoundTrip(t *testing.T) {
 	})
 }
 
-func TestGet(t *testing.T) {
+func TestValueGet(t *testing.T) {
 	t.Parallel()
 	v := state.FromGo(map[string]any{
 		"metadata": map[string]any{"labels": map[string]string{"a.b/c": "x"}},
@@ -267,8 +267,8 @@ func TestFromGo(t *testing.T) {
 	state.FromGo(make(chan int))
 }
 
-// TestAccessors checks that each accessor returns the zero value for other kinds.
-func TestAccessors(t *testing.T) {
+// TestAccessorsReturnZeroForOtherKinds checks that each accessor returns the zero value for other kinds.
+func TestAccessorsReturnZeroForOtherKinds(t *testing.T) {
 	t.Parallel()
 	null := state.Null()
 	if !null.IsNull() || null.IsPending() || null.AsBool() || null.AsString() != "" || null.AsList() != nil || null.AsMap() != nil || null.AsArgs() != nil || null.Go() != nil {

@@ -102,9 +102,9 @@ func (f folder) has(name string) bool {
 	return err == nil && info.Size() > 0
 }
 
-// TestRemoteState checks that an apply leaves its state on the server alone, that another
+// TestApplyKeepsStateOnServer checks that an apply leaves its state on the server alone, that another
 // operator continues from it, and that no file here or there contains the password.
-func TestRemoteState(t *testing.T) {
+func TestApplyKeepsStateOnServer(t *testing.T) {
 	t.Parallel()
 	m := newTeam(t)
 	ada, grace := m.from, m.from.other(t)
@@ -136,9 +136,9 @@ func TestRemoteState(t *testing.T) {
 	m.want(ada, "ada@laptop", 1, "leave one of them out", "plan", "-state=other.json")
 }
 
-// TestStateNotTaken checks that a state that the server rejects at the end of an apply is
+// TestApplyKeepsStateLocallyWhenBackendFails checks that a state that the server rejects at the end of an apply is
 // kept locally, and that the same command continues from that copy.
-func TestStateNotTaken(t *testing.T) {
+func TestApplyKeepsStateLocallyWhenBackendFails(t *testing.T) {
 	t.Parallel()
 	m := newTeam(t)
 	env, printed := m.as(m.from, "ada@laptop", "apply", "-auto-approve")
@@ -167,10 +167,10 @@ func TestStateNotTaken(t *testing.T) {
 	m.want(m.from.other(t), "grace@desk", 0, "No changes.", "plan", "-detailed-exitcode")
 }
 
-// TestKilledRemotely checks that a killed run leaves its lock: the same machine takes it over,
+// TestKilledRunLeavesRemoteLock checks that a killed run leaves its lock: the same machine takes it over,
 // another operator sees the holder, ends the lock and continues. After that the journal on
 // the first machine is no longer trusted.
-func TestKilledRemotely(t *testing.T) {
+func TestKilledRunLeavesRemoteLock(t *testing.T) {
 	t.Parallel()
 	m := newTeam(t)
 	f := m.from
@@ -226,9 +226,9 @@ func mustReopen(t *testing.T, f folder) *sim.World {
 	return w
 }
 
-// TestLockEnded checks that a paused run whose lock another operator has ended, and who has
+// TestApplyStopsWhenLockIsEnded checks that a paused run whose lock another operator has ended, and who has
 // applied meanwhile, starts no further step and does not replace the newer state.
-func TestLockEnded(t *testing.T) {
+func TestApplyStopsWhenLockIsEnded(t *testing.T) {
 	t.Parallel()
 	for _, remote := range []bool{false, true} {
 		t.Run(fmt.Sprintf("remote %v", remote), func(t *testing.T) {
@@ -297,9 +297,9 @@ func runStopped() {
 	})))
 }
 
-// TestStoppedProcess stops the command with SIGSTOP after planning, right before its first
+// TestApplyStopsWhenLockIsLost stops the command with SIGSTOP after planning, right before its first
 // change. Its lock is ended and another apply runs; on SIGCONT it changes nothing.
-func TestStoppedProcess(t *testing.T) {
+func TestApplyStopsWhenLockIsLost(t *testing.T) {
 	t.Parallel()
 	f := newShared(t).from
 	cmd := f.process("kubewright-stopped", arguments("apply", "-parallelism=1")...)
@@ -345,9 +345,9 @@ func listing(t *testing.T, f folder) string {
 	return all
 }
 
-// TestMovedBackend checks that a user who changes the backend is asked what to do with the
+// TestInitMigratesState checks that a user who changes the backend is asked what to do with the
 // state, that it is copied under both locks, and that a newer state is not overwritten.
-func TestMovedBackend(t *testing.T) {
+func TestInitMigratesState(t *testing.T) {
 	t.Parallel()
 	first, second := httptestserver.New(t), httptestserver.New(t)
 	m := &team{shared: &shared{t, mustOpen(t), newFolder(t, crashConfig)}, server: first}

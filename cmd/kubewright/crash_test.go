@@ -230,11 +230,11 @@ func killings() []killing {
 	}
 }
 
-// TestKilledAnywhere kills the command with SIGKILL while it bootstraps a cluster, changes it
+// TestApplyConvergesAfterKill kills the command with SIGKILL while it bootstraps a cluster, changes it
 // and its members, upgrades it, renews its certificates and destroys it; running the same
 // command again converges. With KUBEWRIGHT_LONG set each command is killed at every moment,
 // otherwise at some of them.
-func TestKilledAnywhere(t *testing.T) {
+func TestApplyConvergesAfterKill(t *testing.T) {
 	t.Parallel()
 	for _, tt := range killings() {
 		t.Run(tt.name, func(t *testing.T) {
@@ -254,10 +254,10 @@ func TestKilledAnywhere(t *testing.T) {
 // savedPlan is the apply of a saved plan.
 const savedPlan = "apply plan.kwplan"
 
-// TestSavedKilledAnywhere kills the apply of a saved plan: applying the same file again
+// TestSavedPlanConvergesAfterKill kills the apply of a saved plan: applying the same file again
 // continues and converges, whatever the first part has changed, and the file is refused from
 // then on. With KUBEWRIGHT_LONG set each command is killed at every moment, otherwise some at one.
-func TestSavedKilledAnywhere(t *testing.T) {
+func TestSavedPlanConvergesAfterKill(t *testing.T) {
 	t.Parallel()
 	for _, tt := range killings() {
 		if len(tt.saved) == 0 && os.Getenv("KUBEWRIGHT_LONG") == "" {
@@ -498,10 +498,10 @@ func (f folder) wantBlank(t *testing.T, at moment) {
 	}
 }
 
-// TestDestroyedUnwritten checks that, after an apply that creates a cluster and the destroy
+// TestDestroyAfterLostStateWrite checks that, after an apply that creates a cluster and the destroy
 // after it both lose their last write, the next destroy lists what it removes and a further
 // one, also one restricted to this cluster, reports that nothing is left.
-func TestDestroyedUnwritten(t *testing.T) {
+func TestDestroyAfterLostStateWrite(t *testing.T) {
 	t.Parallel()
 	lost := moment{1, "before rename to kubewright.state.json"}
 	f := newFolder(t, crashConfig)
@@ -525,9 +525,9 @@ func TestDestroyedUnwritten(t *testing.T) {
 	}
 }
 
-// TestFoundedUnwritten checks that after an apply whose last write was lost a refresh-only
+// TestRefreshAfterLostStateWrite checks that after an apply whose last write was lost a refresh-only
 // plan does not claim to know what that apply left on the nodes.
-func TestFoundedUnwritten(t *testing.T) {
+func TestRefreshAfterLostStateWrite(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t, crashConfig)
 	f.kill(t, "apply", moment{1, "before rename to kubewright.state.json"})
@@ -553,9 +553,9 @@ func TestFoundedUnwritten(t *testing.T) {
 	}
 }
 
-// TestDestroyLeavesForgottenHosts checks that the state keeps its records of a cluster while
+// TestDestroyKeepsClusterOfUnmanagedHosts checks that the state keeps its records of a cluster while
 // hosts that were removed from the state still hold that cluster.
-func TestDestroyLeavesForgottenHosts(t *testing.T) {
+func TestDestroyKeepsClusterOfUnmanagedHosts(t *testing.T) {
 	t.Parallel()
 	f := foundedFolder(t).copy(t)
 	f.must(t, "state", "rm", "-auto-approve", `node.cp["cp1"]`, `node.cp["cp2"]`, `node.cp["cp3"]`, "node.worker")

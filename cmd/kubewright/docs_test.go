@@ -64,8 +64,8 @@ func anchors(t *testing.T, page string) string {
 	return out
 }
 
-// TestDocsRefusals checks that a script shows each error that the page of tasks lists.
-func TestDocsRefusals(t *testing.T) {
+// TestDocsErrorsAreShownByScripts checks that a script shows each error that the page of tasks lists.
+func TestDocsErrorsAreShownByScripts(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(examples, "..", "docs", "operations.md"))
 	if err != nil {

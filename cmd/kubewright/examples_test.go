@@ -79,8 +79,8 @@ func (o *operator) mustCA(t *testing.T, dir string) {
 	}
 }
 
-// TestExamples runs the life cycle of every example on simulated hosts.
-func TestExamples(t *testing.T) {
+// TestExamplesLifeCycle runs the life cycle of every example on simulated hosts.
+func TestExamplesLifeCycle(t *testing.T) {
 	t.Parallel()
 	entries, err := os.ReadDir(examples)
 	if err != nil {
@@ -108,8 +108,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestExampleScript checks that the CA that an example generates for a trial fits.
-func TestExampleScript(t *testing.T) {
+// TestExampleCAScriptFits checks that the CA that an example generates for a trial fits.
+func TestExampleCAScriptFits(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("openssl"); err != nil {
 		t.Skip("openssl is not installed")

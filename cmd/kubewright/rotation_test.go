@@ -134,10 +134,10 @@ func (f folder) wantNewKeys(t *testing.T, before folder, failAt int) {
 	}
 }
 
-// TestNobodyDistrusts rotates all CAs and keys and checks at every moment that every component
+// TestRotationKeepsTrust rotates all CAs and keys and checks at every moment that every component
 // trusts the certificates of every other one. A rotation that is interrupted continues with
 // an ordinary apply, again without any distrust.
-func TestNobodyDistrusts(t *testing.T) {
+func TestRotationKeepsTrust(t *testing.T) {
 	t.Parallel()
 	founded := foundedFolder(t)
 	apply := append([]string{"apply", "-auto-approve", "-parallelism=1"}, rotateAll...)

@@ -410,9 +410,9 @@ func TestSecretsOfFiles(t *testing.T) {
 	}
 }
 
-// TestLoginsInAddresses checks that the password in the address of a proxy is treated as a
+// TestSecretsInProxyAddresses checks that the password in the address of a proxy is treated as a
 // secret also where it is not marked as sensitive.
-func TestLoginsInAddresses(t *testing.T) {
+func TestSecretsInProxyAddresses(t *testing.T) {
 	t.Parallel()
 	v := newKeeper(t, "")
 	proxy, database := login("http://proxy:3128"), login("postgres://db/x")
@@ -453,9 +453,9 @@ func protectedKey(t *testing.T, dir string) (file string, public ssh.PublicKey, 
 	return filepath.Join(dir, protected), public, line
 }
 
-// TestPassphrases checks that the passphrases of the keys for hosts and for the state, right or
+// TestSecretsOfPassphrases checks that the passphrases of the keys for hosts and for the state, right or
 // wrong, are in no output.
-func TestPassphrases(t *testing.T) {
+func TestSecretsOfPassphrases(t *testing.T) {
 	t.Parallel()
 	file, public, line := protectedKey(t, t.TempDir())
 	for name, c := range map[string]struct {

@@ -311,9 +311,9 @@ func (v *vault) searchFiles(after string) {
 	}
 }
 
-// TestSecretsStay runs the life cycle of a cluster with secrets everywhere: no command prints
+// TestSecretsAreNeverPrintedOrStored runs the life cycle of a cluster with secrets everywhere: no command prints
 // or stores one.
-func TestSecretsStay(t *testing.T) {
+func TestSecretsAreNeverPrintedOrStored(t *testing.T) {
 	t.Parallel()
 	v := newVault(t)
 	v.run(0, "validate")
@@ -416,9 +416,9 @@ func (v *vault) noChanges() {
 	}
 }
 
-// TestSecretsDrift checks that drift next to a secret is shown without the secret, and is
+// TestSecretsHiddenInDrift checks that drift next to a secret is shown without the secret, and is
 // corrected.
-func TestSecretsDrift(t *testing.T) {
+func TestSecretsHiddenInDrift(t *testing.T) {
 	t.Parallel()
 	v := newVault(t)
 	v.run(0, "apply", "-auto-approve")

@@ -66,10 +66,10 @@ func (s *spoken) wait(text string) {
 	}
 }
 
-// TestSignals sends SIGINT and SIGTERM to the command while it works: the first lets the
+// TestApplyStopsOnSignals sends SIGINT and SIGTERM to the command while it works: the first lets the
 // running step finish and starts no other, the second interrupts that step. The state is
 // accurate, and the same command continues.
-func TestSignals(t *testing.T) {
+func TestApplyStopsOnSignals(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, signals string
@@ -112,9 +112,9 @@ func runUnread() {
 	})))
 }
 
-// TestUnread checks that an apply whose output is no longer read continues: the running step
+// TestApplyContinuesWithoutReader checks that an apply whose output is no longer read continues: the running step
 // is not interrupted.
-func TestUnread(t *testing.T) {
+func TestApplyContinuesWithoutReader(t *testing.T) {
 	t.Parallel()
 	f := blankFolder(t)
 	cmd := f.process("kubewright-unread", "apply", "-auto-approve", "-parallelism=1")
@@ -175,8 +175,8 @@ func (f folder) wantStopped(t *testing.T, finishes bool, out string) {
 	}
 }
 
-// TestInterruptedPlan checks that a command interrupted before any change makes no plan.
-func TestInterruptedPlan(t *testing.T) {
+// TestPlanInterrupted checks that a command interrupted before any change makes no plan.
+func TestPlanInterrupted(t *testing.T) {
 	t.Parallel()
 	for _, command := range [][]string{{"plan"}, {"apply", "-auto-approve"}, {"destroy", "-auto-approve"}, {"graph"}} {
 		f := newFolder(t, crashConfig)
@@ -205,8 +205,8 @@ func (e endless) Read([]byte) (int, error) {
 	select {}
 }
 
-// TestInterruptedInput checks that a command that reads an endless input can be interrupted.
-func TestInterruptedInput(t *testing.T) {
+// TestInputInterrupted checks that a command that reads an endless input can be interrupted.
+func TestInputInterrupted(t *testing.T) {
 	t.Parallel()
 	for _, command := range [][]string{{"fmt", "-"}, {"state", "push", "-"}} {
 		interrupts := make(chan os.Signal)
@@ -218,9 +218,9 @@ func TestInterruptedInput(t *testing.T) {
 	}
 }
 
-// TestTerminated checks that a command that gets SIGTERM while a step hangs interrupts that step
+// TestApplyTerminatedAfterGracePeriod checks that a command that gets SIGTERM while a step hangs interrupts that step
 // itself after its grace period.
-func TestTerminated(t *testing.T) {
+func TestApplyTerminatedAfterGracePeriod(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t, crashConfig)
 	interrupts := make(chan os.Signal)
@@ -305,9 +305,9 @@ func newInterrupted(f folder, args []string, sent []os.Signal, look func(ctx con
 	return i
 }
 
-// TestHurry checks that a run that is stopped at once, or by a SIGTERM that a SIGKILL may
+// TestStoppedApplySkipsVerification checks that a run that is stopped at once, or by a SIGTERM that a SIGKILL may
 // follow, writes its state without another query to a host, because a host may not answer.
-func TestHurry(t *testing.T) {
+func TestStoppedApplySkipsVerification(t *testing.T) {
 	t.Parallel()
 	for name, sent := range map[string][]os.Signal{
 		"two interrupts": {os.Interrupt, os.Interrupt}, "a termination": {syscall.SIGTERM}, "a termination, then an interrupt": {syscall.SIGTERM, os.Interrupt},
@@ -330,9 +330,9 @@ func TestHurry(t *testing.T) {
 	}
 }
 
-// TestInterruptedLook checks that an interrupt ends the final verification, after an interrupted
+// TestVerificationInterrupted checks that an interrupt ends the final verification, after an interrupted
 // run as well as after a complete one, also while it waits for components to restart.
-func TestInterruptedLook(t *testing.T) {
+func TestVerificationInterrupted(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		sent []os.Signal

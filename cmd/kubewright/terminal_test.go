@@ -381,10 +381,10 @@ func wantDone(t *testing.T, screen string) (done, all int) {
 
 const heldStep = `node.cp["cp1"]/certs`
 
-// TestTerminal runs an apply on a terminal: the question is asked and answered there, running
+// TestApplyOnTerminal runs an apply on a terminal: the question is asked and answered there, running
 // steps are shown and completed ones folded, also when the terminal is resized, and the final
 // screen shows what was done and nothing else.
-func TestTerminal(t *testing.T) {
+func TestApplyOnTerminal(t *testing.T) {
 	t.Parallel()
 	f := blankFolder(t)
 	// An earlier apply has recorded how long such a step takes.
@@ -414,8 +414,8 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// TestTerminalInterrupted types ^C: the pending step is named, and it finishes.
-func TestTerminalInterrupted(t *testing.T) {
+// TestApplyInterruptedOnTerminal types ^C: the pending step is named, and it finishes.
+func TestApplyInterruptedOnTerminal(t *testing.T) {
 	t.Parallel()
 	f := blankFolder(t)
 	c := startConsole(t, f, 100, 24, "apply", "-auto-approve", "-parallelism=1")

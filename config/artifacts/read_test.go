@@ -60,7 +60,7 @@ func programs(c *config.Catalog, arch string) string {
 	return strings.Join(out, " ")
 }
 
-func TestRead(t *testing.T) {
+func TestReadArtifacts(t *testing.T) {
 	t.Parallel()
 	f := artifactstest.New("amd64", "1.36.3", pause, "busybox")
 	f["README"] = []byte("nobody's business")
@@ -128,8 +128,8 @@ func TestReadLayouts(t *testing.T) {
 	}
 }
 
-// TestRefused checks that everything that is wrong is reported, with the file and what to do.
-func TestRefused(t *testing.T) {
+// TestInvalidArtifactsAreRefused checks that everything that is wrong is reported, with the file and what to do.
+func TestInvalidArtifactsAreRefused(t *testing.T) {
 	t.Parallel()
 	good := artifactstest.New("amd64", "1.36.3", pause)
 	for name, test := range map[string]struct {
@@ -212,8 +212,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestNoImages checks that archives with other content are recognised as such.
-func TestNoImages(t *testing.T) {
+// TestArchivesWithoutImagesAreRecognized checks that archives with other content are recognised as such.
+func TestArchivesWithoutImagesAreRecognized(t *testing.T) {
 	t.Parallel()
 	many, document := map[string][]byte{}, bytes.Repeat([]byte("["), 4<<20)
 	for i := range 17 {
@@ -247,9 +247,9 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestSumsAnew checks that the suggested command writes checksums with which the folder is
+// TestSuggestedCommandWritesChecksums checks that the suggested command writes checksums with which the folder is
 // accepted, whatever its name, and also if files in it are links.
-func TestSumsAnew(t *testing.T) {
+func TestSuggestedCommandWritesChecksums(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "Ann's files (new)")
 	must(t, os.Mkdir(dir, 0o700))
@@ -271,8 +271,8 @@ func TestSumsAnew(t *testing.T) {
 	}
 }
 
-// TestSums checks that all formats of checksum files are read.
-func TestSums(t *testing.T) {
+// TestChecksumFormats checks that all formats of checksum files are read.
+func TestChecksumFormats(t *testing.T) {
 	t.Parallel()
 	dir := write(t, artifactstest.Folder{"runc.amd64": artifactstest.Program("amd64", "r")})
 	b, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
@@ -286,8 +286,8 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// TestMemory checks that a cached file is not read again, and that a changed one is.
-func TestMemory(t *testing.T) {
+// TestCachedFileIsNotReadAgain checks that a cached file is not read again, and that a changed one is.
+func TestCachedFileIsNotReadAgain(t *testing.T) {
 	t.Parallel()
 	dir := write(t, artifactstest.New("amd64", "1.36.3", pause))
 	file := filepath.Join(t.TempDir(), "cache", "artifacts.json")
@@ -325,9 +325,9 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestVersions checks that the version of a Kubernetes program is the one that the linker
+// TestKubernetesProgramVersions checks that the version of a Kubernetes program is the one that the linker
 // wrote, anywhere in the file, and no other text.
-func TestVersions(t *testing.T) {
+func TestKubernetesProgramVersions(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ text, want string }{
 		"linked":       {"protobuf v1.36.5 v1.20.0.go\x00xv1.36.3\x00" + strings.Repeat("y", 100), "1.36.3"},

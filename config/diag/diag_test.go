@@ -68,9 +68,9 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestJSONBack checks that a finding that was saved as JSON is printed as before, without its
+// TestJSONRoundTrip checks that a finding that was saved as JSON is printed as before, without its
 // file.
-func TestJSONBack(t *testing.T) {
+func TestJSONRoundTrip(t *testing.T) {
 	d := diag.Warningf("Unsupported argument", "An argument named %q is not expected here.", "adress").
 		At(subject()).In(state.Source{File: "cluster.hcl", Line: 1}).For(state.NodeTarget("w3")).With("each.key is \"a\"")
 	d.Context.File, d.Subject.File = "cluster.hcl", "cluster.hcl"
@@ -92,9 +92,9 @@ func TestJSONBack(t *testing.T) {
 	}
 }
 
-// TestContext checks that a block is named only if the subject is inside it, and not in another
+// TestContextNamesEnclosingBlock checks that a block is named only if the subject is inside it, and not in another
 // block that also applies to it.
-func TestContext(t *testing.T) {
+func TestContextNamesEnclosingBlock(t *testing.T) {
 	for _, tt := range []struct {
 		name, text     string
 		block, subject int
@@ -145,9 +145,9 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// TestCoveredExcerpt checks that the replacement of covered text does not reveal its length,
+// TestCoveredExcerptHidesLength checks that the replacement of covered text does not reveal its length,
 // and that the highlight moves along.
-func TestCoveredExcerpt(t *testing.T) {
+func TestCoveredExcerptHidesLength(t *testing.T) {
 	const hidden = "(sensitive value)"
 	for _, tt := range []struct{ text, subject, code, highlighted string }{
 		{"a = \x00\x00\x00 + b", "b", "a = " + hidden + " + b", "b"},

@@ -27,9 +27,9 @@ func said(diags diag.Diagnostics) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestBackend checks that the block is found despite mistakes elsewhere, and accepts only
+// TestBackendBlockIsFound checks that the block is found despite mistakes elsewhere, and accepts only
 // literals.
-func TestBackend(t *testing.T) {
+func TestBackendBlockIsFound(t *testing.T) {
 	t.Parallel()
 	b, said, whole := backend(`kubewright {
 	  required_version = var.nonsense
@@ -68,9 +68,9 @@ func TestBackend(t *testing.T) {
 	}
 }
 
-// TestCompleteBackend checks that the command line takes precedence over the block, the block
+// TestBackendSettingsPrecedence checks that the command line takes precedence over the block, the block
 // over the environment, and the environment over defaults.
-func TestCompleteBackend(t *testing.T) {
+func TestBackendSettingsPrecedence(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "settings")
 	if err := os.WriteFile(file, []byte("username = \"file\"\nretry_max = 7\n"), 0o600); err != nil {

@@ -27,9 +27,9 @@ node "n" {
   address  = each.value
 }`
 
-// TestConsole checks that expressions have the same values as in a file, that secrets are not
+// TestConsoleExpressions checks that expressions have the same values as in a file, that secrets are not
 // shown, and that the name of a host is known once it is recorded.
-func TestConsole(t *testing.T) {
+func TestConsoleExpressions(t *testing.T) {
 	t.Parallel()
 	c, diags := hclconfig.NewConsole(hclconfig.Options{FS: folder("main.hcl", consoleConfig, "note.txt", "hello")},
 		map[state.Target]string{state.NodeKeyTarget("n", "a"): "host-a"})
@@ -90,8 +90,8 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-// TestIncomplete checks which expressions continue on the next line.
-func TestIncomplete(t *testing.T) {
+// TestConsoleContinuationLines checks which expressions continue on the next line.
+func TestConsoleContinuationLines(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
 		"1": false, "": false, "[": true, "[1,\n2": true, "[1,\n2]": false, "f(": true, "]": false,

@@ -9,9 +9,9 @@ import (
 	"github.com/kubewright/kubewright/config/hclconfig"
 )
 
-// TestCover checks that the secrets in a file, valid or not, are covered and nothing else is.
+// TestCoverHidesSecretsOnly checks that the secrets in a file, valid or not, are covered and nothing else is.
 // In the texts, «…» marks a secret.
-func TestCover(t *testing.T) {
+func TestCoverHidesSecretsOnly(t *testing.T) {
 	t.Parallel()
 	folder := fstest.MapFS{"main.hcl": {Data: []byte("variable \"size\" {}\nvariable \"pin\" {\n  sensitive = true\n}\nvariable \"open\" {\n  sensitive = false\n}\n")}}
 	for _, c := range []struct{ name, text string }{
@@ -42,8 +42,8 @@ func TestCover(t *testing.T) {
 	}
 }
 
-// TestCoverNothing checks that NUL bytes of a binary file are not mistaken for covered bytes.
-func TestCoverNothing(t *testing.T) {
+// TestCoverKeepsNULBytes checks that NUL bytes of a binary file are not mistaken for covered bytes.
+func TestCoverKeepsNULBytes(t *testing.T) {
 	t.Parallel()
 	if got := hclconfig.Cover(hclconfig.Options{FS: folder("main.hcl", "")}, "main.hcl", []byte("a = \"\x00\"\n")); string(got) != "a = \"?\"\n" {
 		t.Errorf("got %q", got)

@@ -14,8 +14,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestCycle checks that a cycle is reported once, with its whole path.
-func TestCycle(t *testing.T) {
+// TestCycleIsReportedOnce checks that a cycle is reported once, with its whole path.
+func TestCycleIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	_, diags := load("main.hcl", `
 locals {
@@ -44,9 +44,9 @@ node "n" {
 	}
 }
 
-// TestLazy checks that an attribute depends only on what its value needs, not on everything
+// TestEvaluationIsLazy checks that an attribute depends only on what its value needs, not on everything
 // that its expression could reach.
-func TestLazy(t *testing.T) {
+func TestEvaluationIsLazy(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, sans, label string }{
 		{"for", `[for n in node.n : n.address]`, `join(",", cluster.c.api_server.cert_sans)`},
@@ -108,8 +108,8 @@ func checkEager(t *testing.T, diags diag.Diagnostics) {
 	}
 }
 
-// TestTwins checks that the native and the JSON form give the same model.
-func TestTwins(t *testing.T) {
+// TestNativeAndJSONGiveTheSameModel checks that the native and the JSON form give the same model.
+func TestNativeAndJSONGiveTheSameModel(t *testing.T) {
 	t.Parallel()
 	native, diags := load("main.hcl", `
 variable "v" {
@@ -207,8 +207,8 @@ func noPlaces(model string) string {
 	return strings.Join(out, "")
 }
 
-// TestOrigins checks the keys under which phases look positions up.
-func TestOrigins(t *testing.T) {
+// TestOriginKeys checks the keys under which phases look positions up.
+func TestOriginKeys(t *testing.T) {
 	t.Parallel()
 	c, diags := load("main.hcl", `cluster "c" {
   kubernetes_version = "1.36.3"
@@ -265,8 +265,8 @@ node "n" {
 	}
 }
 
-// TestOutside checks that functions read nothing outside of the folder.
-func TestOutside(t *testing.T) {
+// TestFunctionsReadOnlyTheFolder checks that functions read nothing outside of the folder.
+func TestFunctionsReadOnlyTheFolder(t *testing.T) {
 	t.Parallel()
 	outside := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(outside, []byte("secret"), 0o600); err != nil {
@@ -293,8 +293,8 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// TestDigest checks that the digest changes with everything that the configuration depends on.
-func TestDigest(t *testing.T) {
+// TestDigestCoversConfiguration checks that the digest changes with everything that the configuration depends on.
+func TestDigestCoversConfiguration(t *testing.T) {
 	t.Parallel()
 	text := base + `
 variable "v" {
@@ -336,8 +336,8 @@ output "f" {
 	}
 }
 
-// TestBombs checks that a few lines cannot exhaust the process.
-func TestBombs(t *testing.T) {
+// TestFewLinesCannotExhaustProcess checks that a few lines cannot exhaust the process.
+func TestFewLinesCannotExhaustProcess(t *testing.T) {
 	t.Parallel()
 	var bomb strings.Builder
 	bomb.WriteString("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n")
@@ -382,9 +382,9 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// TestUnknownFunction checks that the nearest function is named, always the same one, so that a
+// TestUnknownFunctionNamesNearest checks that the nearest function is named, always the same one, so that a
 // mistake inside a loop is one finding.
-func TestUnknownFunction(t *testing.T) {
+func TestUnknownFunctionNamesNearest(t *testing.T) {
 	t.Parallel()
 	for range 20 {
 		_, diags := load("main.hcl", base+"output \"o\" {\n  value = [for x in [\"A\", \"B\", \"C\"] : lowr(x)]\n}\n")
@@ -394,9 +394,9 @@ func TestUnknownFunction(t *testing.T) {
 	}
 }
 
-// TestLinkOutside checks that a link out of the folder is not followed, and that the error says
+// TestLinkOutOfFolderIsNotFollowed checks that a link out of the folder is not followed, and that the error says
 // why.
-func TestLinkOutside(t *testing.T) {
+func TestLinkOutOfFolderIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "config")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -412,8 +412,8 @@ func TestLinkOutside(t *testing.T) {
 	}
 }
 
-// TestFunctions checks some functions of each kind; most are the library's.
-func TestFunctions(t *testing.T) {
+// TestFunctionResults checks some functions of each kind; most are the library's.
+func TestFunctionResults(t *testing.T) {
 	t.Parallel()
 	fsys := folder("f.txt", "text", "t.tpl", "%{ for n in names ~}\n${upper(n)}\n%{ endfor ~}", "d/e/x.yaml", "a: 1", "d/y.yaml", "")
 	tests := []struct{ x, want string }{
@@ -483,8 +483,8 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// TestValues checks that a finding describes the variables of the expression.
-func TestValues(t *testing.T) {
+// TestFindingDescribesVariables checks that a finding describes the variables of the expression.
+func TestFindingDescribesVariables(t *testing.T) {
 	t.Parallel()
 	_, diags := load("main.hcl", base+`
 variable "s" {
@@ -517,8 +517,8 @@ check "password" {
 	}
 }
 
-// TestFunctionsRefuse checks the errors of functions for invalid arguments.
-func TestFunctionsRefuse(t *testing.T) {
+// TestFunctionsRefuseInvalidArguments checks the errors of functions for invalid arguments.
+func TestFunctionsRefuseInvalidArguments(t *testing.T) {
 	t.Parallel()
 	fsys := folder("bin", "\xff\xfe", "d/y.yaml", "", "big", strings.Repeat("x", 16<<20+1), "deep.json", strings.Repeat("[", 300)+strings.Repeat("]", 300),
 		"deep.tpl", "${"+strings.Repeat("(", 300)+"1"+strings.Repeat(")", 300)+"}", "stars.yaml", "a: ["+strings.Repeat("*", 10_001))
@@ -548,9 +548,9 @@ func TestFunctionsRefuse(t *testing.T) {
 	}
 }
 
-// TestOutputsOfHostNames checks that an output made of a host's name is pending, also through a
+// TestOutputOfHostNameIsPending checks that an output made of a host's name is pending, also through a
 // local, and gets its value from the recorded names, and a new one when those change.
-func TestOutputsOfHostNames(t *testing.T) {
+func TestOutputOfHostNameIsPending(t *testing.T) {
 	t.Parallel()
 	c, diags := load("main.hcl", consoleConfig+`
 locals { first = upper(node.n["a"].name) }

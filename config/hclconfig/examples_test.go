@@ -8,8 +8,8 @@ import (
 	"github.com/kubewright/kubewright/config/hclconfig"
 )
 
-// TestExamples checks that every example can be copied as it is.
-func TestExamples(t *testing.T) {
+// TestExamplesAreValid checks that every example can be copied as it is.
+func TestExamplesAreValid(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join("..", "..", "examples")
 	entries, err := os.ReadDir(dir)

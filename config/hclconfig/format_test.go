@@ -52,8 +52,8 @@ func TestFilesToFormat(t *testing.T) {
 	}
 }
 
-// TestExamplesFormatted checks that examples are in canonical form; UPDATE=1 formats them.
-func TestExamplesFormatted(t *testing.T) {
+// TestExamplesAreFormatted checks that examples are in canonical form; UPDATE=1 formats them.
+func TestExamplesAreFormatted(t *testing.T) {
 	t.Parallel()
 	const examples = "../../examples"
 	files, err := hclconfig.FilesToFormat(os.DirFS(examples), true)

@@ -52,9 +52,9 @@ func decoded(t *testing.T, b []byte) any {
 	return doc
 }
 
-// TestJSONSchema checks that every example, and a configuration with every attribute, fits the
+// TestJSONSchemaAcceptsExamples checks that every example, and a configuration with every attribute, fits the
 // schema when written in JSON, and gives the same model.
-func TestJSONSchema(t *testing.T) {
+func TestJSONSchemaAcceptsExamples(t *testing.T) {
 	t.Parallel()
 	schema := configSchema(t)
 	written, err := os.ReadFile(filepath.Join("testdata", "valid", "json", "main.hcl.json"))
@@ -131,8 +131,8 @@ func meaning(t *testing.T, model []byte) any {
 	return v
 }
 
-// TestJSONSchemaRefuses checks that the schema is not so wide that it says nothing.
-func TestJSONSchemaRefuses(t *testing.T) {
+// TestJSONSchemaRefusesInvalid checks that the schema is not so wide that it says nothing.
+func TestJSONSchemaRefusesInvalid(t *testing.T) {
 	t.Parallel()
 	schema := configSchema(t)
 	const good = `{"cluster": {"c": {"kubernetes_version": "1.36.3", "network": {"pod_subnet": "10.244.0.0/16"}, "addon": {"a": {"manifest": "x"}}}},

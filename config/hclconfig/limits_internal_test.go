@@ -177,8 +177,8 @@ var aHundredth = limits{
 	text: 80_000, elements: 10_000, made: 30_000, textMade: 640_000, kept: 40_000, textKept: 2_560_000, steps: 1_000_000,
 }
 
-// TestLimits checks that each bomb ends at a limit, at the expression that exceeds it.
-func TestLimits(t *testing.T) {
+// TestEvaluationLimits checks that each bomb ends at a limit, at the expression that exceeds it.
+func TestEvaluationLimits(t *testing.T) {
 	t.Parallel()
 	for _, b := range bombs {
 		t.Run(b.name, func(t *testing.T) {
@@ -189,9 +189,9 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestMemory checks that with the usual limits no bomb takes more memory than a large
+// TestEvaluationMemoryIsLimited checks that with the usual limits no bomb takes more memory than a large
 // configuration does. It is not parallel, since it measures the memory of the process.
-func TestMemory(t *testing.T) {
+func TestEvaluationMemoryIsLimited(t *testing.T) {
 	for _, b := range bombs {
 		if !b.memory {
 			continue
@@ -228,9 +228,9 @@ func checkLimit(t *testing.T, diags diag.Diagnostics, summary, file string, line
 	}
 }
 
-// TestLimitsEverywhere checks that the limits apply to every part of a configuration that is
+// TestLimitsApplyToEveryPart checks that the limits apply to every part of a configuration that is
 // evaluated.
-func TestLimitsEverywhere(t *testing.T) {
+func TestLimitsApplyToEveryPart(t *testing.T) {
 	t.Parallel()
 	const (
 		list  = "[0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9]"
@@ -285,9 +285,9 @@ func TestLimitsInJSON(t *testing.T) {
 	}
 }
 
-// TestLargeFiles checks that JSON is limited by its tokens, as TestLimitsOfFilesSay checks for
+// TestLargeJSONIsLimited checks that JSON is limited by its tokens, as TestFileLimitErrorsNameRemedy checks for
 // native syntax.
-func TestLargeFiles(t *testing.T) {
+func TestLargeJSONIsLimited(t *testing.T) {
 	t.Parallel()
 	words := `{"locals": {"x": [` + strings.Repeat("1,", maxTokens) + "1]}}"
 	if diags := loadWithin(usualLimits, "main.hcl.json", words); len(diags) != 1 || diags[0].Summary != tooManyTokens {
@@ -295,8 +295,8 @@ func TestLargeFiles(t *testing.T) {
 	}
 }
 
-// TestManyNodes checks that an ordinary large configuration is far from the limits.
-func TestManyNodes(t *testing.T) {
+// TestLargeConfigurationIsWithinLimits checks that an ordinary large configuration is far from the limits.
+func TestLargeConfigurationIsWithinLimits(t *testing.T) {
 	t.Parallel()
 	l, _, diags := newLoader(Options{FS: fstest.MapFS{"main.hcl": {Data: []byte(`
 cluster "c" {

@@ -47,9 +47,9 @@ func marks(text string) []string {
 	return out
 }
 
-// TestInvalid checks that every mistake is found at its position, all at once, and nothing
+// TestInvalidConfigurationsAreReported checks that every mistake is found at its position, all at once, and nothing
 // else. The text of the findings is in a golden file, for people to read.
-func TestInvalid(t *testing.T) {
+func TestInvalidConfigurationsAreReported(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob(filepath.Join("testdata", "invalid", "*.hcl"))
 	if err != nil || len(names) == 0 {
@@ -123,8 +123,8 @@ func checkWording(t *testing.T, d *diag.Diagnostic) {
 	}
 }
 
-// TestValid compares the model of each file with a reviewed golden file.
-func TestValid(t *testing.T) {
+// TestValidConfigurationsGiveModel compares the model of each file with a reviewed golden file.
+func TestValidConfigurationsGiveModel(t *testing.T) {
 	t.Parallel()
 	dirs, err := filepath.Glob(filepath.Join("testdata", "valid", "*"))
 	if err != nil || len(dirs) == 0 {

@@ -11,9 +11,9 @@ import (
 // numberRange is a part of the error for each.
 const numberRange = "it must be finite, its size at most 1e4932"
 
-// TestNumberOutOfRange checks that an infinite number, or one with an absurd number of digits,
+// TestNumberOutOfRangeIsAnError checks that an infinite number, or one with an absurd number of digits,
 // is an error where it is made, immediately, and not a panic or a minute later.
-func TestNumberOutOfRange(t *testing.T) {
+func TestNumberOutOfRangeIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, x := range []string{
 		"log(0, 2)", "pow(2, 999999999999)", "-pow(2, 999999999999)", `yamldecode(".inf")`, `yamldecode("a: [-.inf]")`, `yamldecode("1e9999999")`,
@@ -64,8 +64,8 @@ func lineStart(text string, line int) int {
 	return at
 }
 
-// TestVariableOutOfRange checks the same for a value from outside, whose text is not quoted.
-func TestVariableOutOfRange(t *testing.T) {
+// TestVariableOutOfRangeIsAnError checks the same for a value from outside, whose text is not quoted.
+func TestVariableOutOfRangeIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, typ := range []string{"number", "list(number)\n sensitive = true"} {
 		main := base + "variable \"n\" {\n  type = " + typ + "\n}\n"
@@ -86,8 +86,8 @@ func TestVariableOutOfRange(t *testing.T) {
 	}
 }
 
-// TestNumbersInRange checks that large and small numbers are accepted.
-func TestNumbersInRange(t *testing.T) {
+// TestNumbersInRangeAreAccepted checks that large and small numbers are accepted.
+func TestNumbersInRangeAreAccepted(t *testing.T) {
 	t.Parallel()
 	for x, want := range map[string]string{
 		"1e400": "1" + strings.Repeat("0", 400), "1e-3": "0.001", "pow(2, 10)": "1024", `tonumber("0")`: "0", "log(16, 2)": "4",

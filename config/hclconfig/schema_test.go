@@ -36,8 +36,8 @@ func allRows() map[string]*hclconfig.Attribute {
 	return into
 }
 
-// TestSchemaRows checks that every row is documented, and says what a change costs.
-func TestSchemaRows(t *testing.T) {
+// TestSchemaRowsAreDocumented checks that every row is documented, and says what a change costs.
+func TestSchemaRowsAreDocumented(t *testing.T) {
 	t.Parallel()
 	name := regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 	for path, a := range allRows() {
@@ -50,9 +50,9 @@ func TestSchemaRows(t *testing.T) {
 	}
 }
 
-// TestComplete checks that the complete configuration sets every attribute, so that its golden
+// TestCompleteConfigurationSetsEveryAttribute checks that the complete configuration sets every attribute, so that its golden
 // file shows where each of them goes.
-func TestComplete(t *testing.T) {
+func TestCompleteConfigurationSetsEveryAttribute(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile(filepath.Join("testdata", "valid", "complete", "main.hcl"))
 	if err != nil {
@@ -75,7 +75,7 @@ func TestComplete(t *testing.T) {
 	walk(f.Body.(*hclsyntax.Body), "")
 	for path := range allRows() {
 		if strings.HasPrefix(path, "kubewright.backend.") {
-			continue // a configuration has only one of them: TestBackend
+			continue // a configuration has only one of them: TestBackendBlockIsFound
 		}
 		if !set[lastTwo(path)] {
 			t.Errorf("testdata/valid/complete does not set %s", path)
@@ -89,8 +89,8 @@ func lastTwo(path string) string {
 	return strings.Join(parts[max(0, len(parts)-2):], ".")
 }
 
-// TestDefaults checks that an empty block gives the defaults of NewCluster and NewNode.
-func TestDefaults(t *testing.T) {
+// TestEmptyBlockHasDefaults checks that an empty block gives the defaults of NewCluster and NewNode.
+func TestEmptyBlockHasDefaults(t *testing.T) {
 	t.Parallel()
 	c, diags := load("main.hcl", `
 		cluster "c" {
@@ -240,8 +240,8 @@ var kubeadmFields = map[string]string{
 	"UpgradeConfiguration.timeouts":                                       "cluster.timeouts",
 }
 
-// TestKubeadmFields checks that the paths of kubeadm's fields exist.
-func TestKubeadmFields(t *testing.T) {
+// TestKubeadmFieldPathsExist checks that the paths of kubeadm's fields exist.
+func TestKubeadmFieldPathsExist(t *testing.T) {
 	t.Parallel()
 	places := map[string]bool{}
 	for path := range allRows() {

@@ -45,9 +45,9 @@ func (c crowded) ReadDir(name string) ([]fs.DirEntry, error) {
 	return out, nil
 }
 
-// TestSuppliedTooMany checks that a folder full of other files is not accepted as one with
+// TestSuppliedFolderIsLimited checks that a folder full of other files is not accepted as one with
 // certificates.
-func TestSuppliedTooMany(t *testing.T) {
+func TestSuppliedFolderIsLimited(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(base, "\"1.36.3\"", "\"1.36.3\"\n certificates {\n  supplied = \"keys\"\n }", 1)
 	_, diags := hclconfig.Load(hclconfig.Options{FS: crowded{folder("main.hcl", text, "keys/0.key", ""), 200_001}})

@@ -43,8 +43,8 @@ func output(t *testing.T, c *config.Config, name string) string {
 	return ""
 }
 
-// TestPrecedence checks that each source of a variable takes precedence over the previous ones.
-func TestPrecedence(t *testing.T) {
+// TestVariableSourcePrecedence checks that each source of a variable takes precedence over the previous ones.
+func TestVariableSourcePrecedence(t *testing.T) {
 	t.Parallel()
 	const declared = base + "variable \"v\" {\n  default = \"default\"\n}\noutput \"v\" {\n  value = var.v\n}\n"
 	sources := []struct {
@@ -134,9 +134,9 @@ func TestVariableValues(t *testing.T) {
 	}
 }
 
-// TestUndeclared checks that an undeclared name is an error on the command line, a warning in a
+// TestUndeclaredVariables checks that an undeclared name is an error on the command line, a warning in a
 // file, and nothing in the environment.
-func TestUndeclared(t *testing.T) {
+func TestUndeclaredVariables(t *testing.T) {
 	t.Parallel()
 	const declared = base + "variable \"version\" {\n  default = 1\n}\n"
 	tests := []struct {
@@ -164,9 +164,9 @@ func TestUndeclared(t *testing.T) {
 	}
 }
 
-// TestUnreadValues checks that, if a file of values cannot be read, missing variables are
+// TestUnreadableValuesFileAsksForNoVariables checks that, if a file of values cannot be read, missing variables are
 // neither reported nor asked for.
-func TestUnreadValues(t *testing.T) {
+func TestUnreadableValuesFileAsksForNoVariables(t *testing.T) {
 	t.Parallel()
 	const declared = base + "variable \"v\" {}\n"
 	read := func(text string, err error) func(string) ([]byte, error) {
@@ -190,9 +190,9 @@ func TestUnreadValues(t *testing.T) {
 	}
 }
 
-// TestFilesOfTheCommandLine checks that an endless file named there is not read to its end, and
+// TestCommandLineFilesAreLimited checks that an endless file named there is not read to its end, and
 // that endless nesting does not end the process.
-func TestFilesOfTheCommandLine(t *testing.T) {
+func TestCommandLineFilesAreLimited(t *testing.T) {
 	t.Parallel()
 	large, deep := filepath.Join(t.TempDir(), "large.kwvars"), filepath.Join(t.TempDir(), "deep.kwvars")
 	if err := errors.Join(os.WriteFile(large, nil, 0o600), os.Truncate(large, 17<<20), os.WriteFile(deep, []byte("username = "+strings.Repeat("[", 20_000)), 0o600)); err != nil {
@@ -217,9 +217,9 @@ func lines(diags diag.Diagnostics) []string {
 	return out
 }
 
-// TestAsk checks that the user is asked for required variables without a value, and only for
+// TestRequiredVariablesAreAskedFor checks that the user is asked for required variables without a value, and only for
 // those.
-func TestAsk(t *testing.T) {
+func TestRequiredVariablesAreAskedFor(t *testing.T) {
 	t.Parallel()
 	const text = base + `
 variable "a" {
@@ -253,8 +253,8 @@ output "a" {
 	}
 }
 
-// TestSensitive checks that a sensitive value stays sensitive wherever it goes.
-func TestSensitive(t *testing.T) {
+// TestSensitiveValuesStaySensitive checks that a sensitive value stays sensitive wherever it goes.
+func TestSensitiveValuesStaySensitive(t *testing.T) {
 	t.Parallel()
 	c, diags := load("main.hcl", `
 variable "s" {
@@ -299,9 +299,9 @@ connection {
 	}
 }
 
-// TestSensitiveConditions checks that every condition may use a secret; its message is then not
+// TestConditionsMayUseSecrets checks that every condition may use a secret; its message is then not
 // shown.
-func TestSensitiveConditions(t *testing.T) {
+func TestConditionsMayUseSecrets(t *testing.T) {
 	t.Parallel()
 	const condition = " {\n condition = length(var.s) == %d\n error_message = \"not ${var.s}\"\n}\n"
 	text := `
@@ -342,9 +342,9 @@ node "n" {
 	}
 }
 
-// TestSensitiveNames checks that names and addresses cannot be sensitive, and that no key or
+// TestNamesCannotBeSensitive checks that names and addresses cannot be sensitive, and that no key or
 // name can be made of a secret.
-func TestSensitiveNames(t *testing.T) {
+func TestNamesCannotBeSensitive(t *testing.T) {
 	t.Parallel()
 	_, diags := load("main.hcl", `
 variable "s" {
@@ -390,8 +390,8 @@ node "n" {
 	}
 }
 
-// TestSecrecy checks that no finding quotes a sensitive value.
-func TestSecrecy(t *testing.T) {
+// TestFindingsQuoteNoSensitiveValue checks that no finding quotes a sensitive value.
+func TestFindingsQuoteNoSensitiveValue(t *testing.T) {
 	t.Parallel()
 	_, diags := load("main.hcl", `
 variable "s" {
@@ -431,9 +431,9 @@ node "n" {
 	}
 }
 
-// TestUnsuitable checks that the finding about an unsuitable value names the variable, the
+// TestUnsuitableValueFinding checks that the finding about an unsuitable value names the variable, the
 // source and the reason, and does not repeat the value.
-func TestUnsuitable(t *testing.T) {
+func TestUnsuitableValueFinding(t *testing.T) {
 	t.Parallel()
 	for typ, tt := range map[string]struct{ given, want string }{
 		"number":                          {"manyfold", "a number is required."},
@@ -450,9 +450,9 @@ func TestUnsuitable(t *testing.T) {
 	}
 }
 
-// TestDuplicateKeys checks that an object with a duplicate key is refused, whatever the source
+// TestDuplicateKeysAreRefused checks that an object with a duplicate key is refused, whatever the source
 // of the value.
-func TestDuplicateKeys(t *testing.T) {
+func TestDuplicateKeysAreRefused(t *testing.T) {
 	t.Parallel()
 	const declared = base + "variable \"hosts\" {\n  type = map(string)\n}\n"
 	const says = " and only one of its values would count. In a for_each each key is a node, and one would be missing. Give one of them another key, or remove it."
@@ -480,8 +480,8 @@ func TestDuplicateKeys(t *testing.T) {
 	}
 }
 
-// TestTerraformFiles checks that files that Terraform would read are not ignored silently.
-func TestTerraformFiles(t *testing.T) {
+// TestTerraformFilesAreReported checks that files that Terraform would read are not ignored silently.
+func TestTerraformFilesAreReported(t *testing.T) {
 	t.Parallel()
 	const declared = base + "variable \"size\" {\n  default = 1\n}\n"
 	for name, tt := range map[string]struct {

@@ -37,9 +37,9 @@ func findings(o hclconfig.Options, diags diag.Diagnostics, files ...string) stri
 	return b.String()
 }
 
-// TestWithheld checks that errors of functions about a value derived from a secret do not show
+// TestFunctionErrorsWithholdSecrets checks that errors of functions about a value derived from a secret do not show
 // it, in cut, decoded or escaped form either, and that they name the function that failed.
-func TestWithheld(t *testing.T) {
+func TestFunctionErrorsWithholdSecrets(t *testing.T) {
 	t.Parallel()
 	made := []string{
 		`lower(var.s)`, `split(":", var.s)[1]`, `base64decode(base64encode(var.s))`, `local.part`, `local.list[1]`, `local.object.part`,
@@ -79,9 +79,9 @@ func TestWithheld(t *testing.T) {
 	}
 }
 
-// TestWithheldWording checks that the error says what failed, which sensitive values it uses,
+// TestWithheldErrorNamesSensitiveValues checks that the error says what failed, which sensitive values it uses,
 // and how to find out why.
-func TestWithheldWording(t *testing.T) {
+func TestWithheldErrorNamesSensitiveValues(t *testing.T) {
 	t.Parallel()
 	for x, want := range map[string]string{
 		`tonumber(lower(var.s))`: "The function tonumber failed. The reason is not shown, for it can quote what is sensitive here: var.s. See whether that has the value you mean; " +
@@ -99,8 +99,8 @@ func TestWithheldWording(t *testing.T) {
 	}
 }
 
-// TestSaysNoValue checks that findings whose text has no value in it keep their text.
-func TestSaysNoValue(t *testing.T) {
+// TestFindingsWithoutValueKeepText checks that findings whose text has no value in it keep their text.
+func TestFindingsWithoutValueKeepText(t *testing.T) {
 	t.Parallel()
 	for x, want := range map[string]string{
 		`[var.s, lower()]`: "Not enough function arguments", `lower(var.s, 1)`: "Too many function arguments",
@@ -128,8 +128,8 @@ func withSecret(t *testing.T, secret, x string) diag.Diagnostics {
 	return diags
 }
 
-// TestWithheldShort checks that a secret of two characters is not shown either.
-func TestWithheldShort(t *testing.T) {
+// TestShortSecretIsWithheld checks that a secret of two characters is not shown either.
+func TestShortSecretIsWithheld(t *testing.T) {
 	t.Parallel()
 	main := base + "variable \"s\" {\n  sensitive = true\n}\noutput \"x\" {\n  sensitive = true\n  value = tonumber(var.s)\n}\n"
 	_, diags := hclconfig.Load(hclconfig.Options{FS: folder("main.hcl", main), Env: []string{"KUBEWRIGHT_VAR_s=zq"}})
@@ -138,9 +138,9 @@ func TestWithheldShort(t *testing.T) {
 	}
 }
 
-// TestNotWithheld checks that an error that has nothing to do with a secret keeps its reason,
+// TestUnrelatedErrorsKeepReason checks that an error that has nothing to do with a secret keeps its reason,
 // even beside one.
-func TestNotWithheld(t *testing.T) {
+func TestUnrelatedErrorsKeepReason(t *testing.T) {
 	t.Parallel()
 	for x, want := range map[string]string{
 		`"${var.s}${tonumber("abc")}"`:       `cannot convert "abc" to number`,
@@ -158,8 +158,8 @@ func TestNotWithheld(t *testing.T) {
 	}
 }
 
-// TestWithheldValues checks that errors in a file of values do not quote its values.
-func TestWithheldValues(t *testing.T) {
+// TestValuesFileErrorsWithholdValues checks that errors in a file of values do not quote its values.
+func TestValuesFileErrorsWithholdValues(t *testing.T) {
 	t.Parallel()
 	main := base + "variable \"d\" {\n  sensitive = true\n}\nvariable \"l\" {\n  sensitive = true\n  type = map(number)\n  default = {}\n}\nvariable \"open\" {\n  default = 1\n}\n"
 	for _, text := range []string{

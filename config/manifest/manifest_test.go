@@ -7,7 +7,7 @@ import (
 	"github.com/kubewright/kubewright/config/manifest"
 )
 
-func TestParse(t *testing.T) {
+func TestParseManifest(t *testing.T) {
 	t.Parallel()
 	const namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n"
 	tests := []struct {
@@ -48,9 +48,9 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestCanonical checks that the canonical form of an applied object equals the one that the API
+// TestCanonicalFormMatchesAPI checks that the canonical form of an applied object equals the one that the API
 // returns.
-func TestCanonical(t *testing.T) {
+func TestCanonicalFormMatchesAPI(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, given, want, omits string }{
 		{

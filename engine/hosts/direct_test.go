@@ -7,9 +7,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestDirect checks that this machine connects itself only to addresses in the configuration or
+// TestDirectConnectionsOnlyToKnownAddresses checks that this machine connects itself only to addresses in the configuration or
 // of recorded nodes.
-func TestDirect(t *testing.T) {
+func TestDirectConnectionsOnlyToKnownAddresses(t *testing.T) {
 	t.Parallel()
 	c := config.NewCluster("prod", "1.36.3")
 	c.ControlPlaneEndpoint = "API.example.com:6443"

@@ -11,10 +11,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestExternalEtcdThatCannotBeAsked checks that the error of observing an external etcd is
+// TestExternalEtcdErrorIsKept checks that the error of observing an external etcd is
 // kept, so that no cluster is bootstrapped on it unseen, even while an interrupted bootstrap
 // continues.
-func TestExternalEtcdThatCannotBeAsked(t *testing.T) {
+func TestExternalEtcdErrorIsKept(t *testing.T) {
 	t.Parallel()
 	c := config.NewCluster("prod", "1.36.3")
 	c.Etcd.External = &config.ExternalEtcd{Endpoints: []string{"https://192.0.2.7:2379"}}

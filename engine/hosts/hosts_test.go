@@ -34,9 +34,9 @@ func (h *askedHost) ReadSecrets(_ context.Context, paths []string) (map[string]s
 	return map[string]state.Secret{}, nil
 }
 
-// TestRemember checks that a host is asked only once for a file, even for one that it does not
+// TestFilesAreReadOncePerHost checks that a host is asked only once for a file, even for one that it does not
 // have, such as super-admin.conf on all control planes but the founder.
-func TestRemember(t *testing.T) {
+func TestFilesAreReadOncePerHost(t *testing.T) {
 	t.Parallel()
 	host := &askedHost{}
 	report := &state.Report{Secrets: map[string]state.Secret{"/admin": state.NewSecret([]byte("key"))}}
@@ -60,10 +60,10 @@ func TestRemember(t *testing.T) {
 	}
 }
 
-// TestAnswered checks that a host counts as silent if no connection is established or nothing
+// TestSilentHostIsRecognized checks that a host counts as silent if no connection is established or nothing
 // comes back. A bastion's error is not an answer of the host after it, and a host with another
 // key may be another machine.
-func TestAnswered(t *testing.T) {
+func TestSilentHostIsRecognized(t *testing.T) {
 	t.Parallel()
 	of := func(kind error) error { return &providers.Error{Kind: kind, Do: "connect to 10.0.0.1:22"} }
 	for _, c := range []struct {
@@ -89,9 +89,9 @@ func TestAnswered(t *testing.T) {
 	}
 }
 
-// TestPinned checks that a key accepted at the first contact is the only accepted one from then
+// TestFirstHostKeyIsPinned checks that a key accepted at the first contact is the only accepted one from then
 // on. A key that the user wrote, in host_key or known_hosts, takes precedence.
-func TestPinned(t *testing.T) {
+func TestFirstHostKeyIsPinned(t *testing.T) {
 	t.Parallel()
 	node := state.NodeKeyTarget("worker", "w1")
 	recorded := func(key string) *state.State {
@@ -120,9 +120,9 @@ func TestPinned(t *testing.T) {
 	}
 }
 
-// TestFormerly checks that a node whose block is gone is reached as recorded, with the recorded
+// TestRemovedNodeIsReachedAsRecorded checks that a node whose block is gone is reached as recorded, with the recorded
 // host key, and with the sudo password of all nodes.
-func TestFormerly(t *testing.T) {
+func TestRemovedNodeIsReachedAsRecorded(t *testing.T) {
 	t.Parallel()
 	top := config.Connection{Type: "ssh", User: "grace", SudoPassword: state.NewSecret([]byte("hunter2"))}
 	was := config.Connection{Type: "ssh", Host: "192.0.2.1", User: "ada", HostKeys: []string{"ssh-ed25519 AAAA"}, Timeout: time.Minute}
@@ -140,9 +140,9 @@ func TestFormerly(t *testing.T) {
 	}
 }
 
-// TestConnectTimeout checks that the OpenSSH configuration sets the connect timeout if neither
+// TestConnectTimeoutPrecedence checks that the OpenSSH configuration sets the connect timeout if neither
 // the configuration nor the recorded connection does.
-func TestConnectTimeout(t *testing.T) {
+func TestConnectTimeoutPrecedence(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -198,9 +198,9 @@ func unprivileged(t *testing.T, m *Member) *Member {
 	return m
 }
 
-// TestHopsArePinned checks that a bastion's key accepted at the first contact is reported
+// TestBastionKeysArePinned checks that a bastion's key accepted at the first contact is reported
 // together with the host after it, and is the only accepted one once recorded.
-func TestHopsArePinned(t *testing.T) {
+func TestBastionKeysArePinned(t *testing.T) {
 	t.Parallel()
 	gate, host, cfg := behindGate(t)
 	node, connection := cfg.Nodes[0].Target, &cfg.Nodes[0].Connection
@@ -283,10 +283,10 @@ func (c changedKey) look(t *testing.T) state.Unobserved {
 	return f.Observe(t.Context(), cfg, recorded).Unobserved[node]
 }
 
-// TestChangedHostKey checks that the remedy for a host with another key is one that helps: for
+// TestChangedHostKeyRemedy checks that the remedy for a host with another key is one that helps: for
 // a recorded key, editing known_hosts does not. Once the new host is accepted, the old key no
 // longer matters.
-func TestChangedHostKey(t *testing.T) {
+func TestChangedHostKeyRemedy(t *testing.T) {
 	t.Parallel()
 	_, public := sshtest.NewKeyFile(t)
 	old := strings.TrimSpace(string(xssh.MarshalAuthorizedKey(public)))
@@ -326,9 +326,9 @@ func TestChangedHostKey(t *testing.T) {
 	}
 }
 
-// TestBecoming checks that a login as root needs no sudo password, so that its host does not
+// TestRootLoginNeedsNoSudoPassword checks that a login as root needs no sudo password, so that its host does not
 // get it.
-func TestBecoming(t *testing.T) {
+func TestRootLoginNeedsNoSudoPassword(t *testing.T) {
 	t.Parallel()
 	c := config.Connection{SudoPassword: state.NewSecret([]byte("hunter2"))}
 	w := &realWorld{}

@@ -16,10 +16,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestCutConnection checks that a host whose connection has ended is reconnected by the next
+// TestLostConnectionIsReopenedOnce checks that a host whose connection has ended is reconnected by the next
 // caller that needs it, through its bastion and with the key that it has shown; and only once
 // for concurrent callers.
-func TestCutConnection(t *testing.T) {
+func TestLostConnectionIsReopenedOnce(t *testing.T) {
 	t.Parallel()
 	gate, host, cfg := behindGate(t)
 	f, err := Open(cfg, nil, Options{Folder: t.TempDir(), Now: time.Now})
@@ -70,10 +70,10 @@ func (lostHost) Ended() error {
 	return &providers.Error{Kind: providers.ErrDisconnected, Do: "use the connection to 10.0.0.1", Cause: errors.New("no sign of life for 30s")}
 }
 
-// TestOffHost checks that each attempt to reconnect a host that is off delays callers once, and
+// TestReconnectToOffHostDelaysOnce checks that each attempt to reconnect a host that is off delays callers once, and
 // for less time than the attempt takes, so that they can ask another host. Their error says
 // that nothing was sent.
-func TestOffHost(t *testing.T) {
+func TestReconnectToOffHostDelaysOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const dial = 10 * time.Second

@@ -8,8 +8,8 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// TestRemedy checks that each error has a remedy that helps.
-func TestRemedy(t *testing.T) {
+// TestEveryErrorHasARemedy checks that each error has a remedy that helps.
+func TestEveryErrorHasARemedy(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		err  error

@@ -56,10 +56,10 @@ func (silentEtcd) Members(ctx context.Context) ([]state.EtcdMember, string, erro
 
 func (silentEtcd) Close() error { return nil }
 
-// TestSlowAPI checks that there is no time limit on listing a large cluster: an API that
+// TestSlowAPIHasNoTimeLimit checks that there is no time limit on listing a large cluster: an API that
 // answers slowly is not silent, and detecting silence is up to the connection. The request to
 // etcd is small and has a limit.
-func TestSlowAPI(t *testing.T) {
+func TestSlowAPIHasNoTimeLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := state.NodeKeyTarget("cp", "cp1")

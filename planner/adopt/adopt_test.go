@@ -24,9 +24,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestReadsWhatKubeadmWrote reads the files that real kubeadm wrote for each configuration of the
+// TestAdoptReproducesKubeadmFiles reads the files that real kubeadm wrote for each configuration of the
 // oracle into a configuration, renders that, and checks that the result is what kubeadm wrote.
-func TestReadsWhatKubeadmWrote(t *testing.T) {
+func TestAdoptReproducesKubeadmFiles(t *testing.T) {
 	goldens := kubeadmtest.NewGoldens(filepath.Join("..", "kubeadm", "testdata", "oracle"))
 	runs := 0
 	for i, run := range kubeadmtest.Runs() {
@@ -288,9 +288,9 @@ func difference(got, want string) string {
 	return b.String()
 }
 
-// TestReadsWhatWasEdited checks that manual edits on a host become patches and settings of that
+// TestAdoptTurnsManualEditsIntoPatches checks that manual edits on a host become patches and settings of that
 // node, and that rendering reproduces them.
-func TestReadsWhatWasEdited(t *testing.T) {
+func TestAdoptTurnsManualEditsIntoPatches(t *testing.T) {
 	goldens := kubeadmtest.NewGoldens(filepath.Join("..", "kubeadm", "testdata", "oracle"))
 	const kubelet, flags = "/var/lib/kubelet/config.yaml", "/var/lib/kubelet/kubeadm-flags.env"
 	for _, tt := range []struct {
@@ -344,9 +344,9 @@ func TestReadsWhatWasEdited(t *testing.T) {
 	}
 }
 
-// TestReadsForeignCAs checks that for a CA whose key no control plane has, the configuration gets
+// TestAdoptExpectsSuppliedFilesForKeylessCAs checks that for a CA whose key no control plane has, the configuration gets
 // the certificate and expects supplied files; the other CAs are as kubeadm makes them.
-func TestReadsForeignCAs(t *testing.T) {
+func TestAdoptExpectsSuppliedFilesForKeylessCAs(t *testing.T) {
 	golden, err := kubeadmtest.NewGoldens(filepath.Join("..", "kubeadm", "testdata", "oracle")).Read("1.36.3", "default")
 	if err != nil {
 		t.Fatal(err)

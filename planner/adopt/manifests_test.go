@@ -50,10 +50,10 @@ func (x *returning) read(hosts ...adopt.Host) (string, *config.Config) {
 	return string(hclconfig.Write(found.Config)), x.reload(found.Config)
 }
 
-// TestReadsImages checks that images of static pods never become patches, which would pin them
+// TestAdoptNeverPatchesStaticPodImages checks that images of static pods never become patches, which would pin them
 // through every upgrade: the plan shows the differences. The configuration sets images only if all
 // have the expected ones from another repository, or if etcd is newer.
-func TestReadsImages(t *testing.T) {
+func TestAdoptNeverPatchesStaticPodImages(t *testing.T) {
 	mirror := func(x *returning) {
 		for _, files := range []*kubeadmtest.HostFiles{x.golden.Init, x.golden.Join} {
 			for path := range files.Texts {
@@ -117,10 +117,10 @@ func TestReadsImages(t *testing.T) {
 	}
 }
 
-// TestReadsHalfUpgrades checks that an upgrade that was interrupted before kubeadm-config was
+// TestAdoptInterruptedUpgrade checks that an upgrade that was interrupted before kubeadm-config was
 // written is read as the version that API servers have reached. Files of the previous version do
 // not become settings.
-func TestReadsHalfUpgrades(t *testing.T) {
+func TestAdoptInterruptedUpgrade(t *testing.T) {
 	for from, to := range map[string]string{"1.35.8": "1.36.3", "1.36.3": "1.37.1"} {
 		x := madeBy(t, from, "second-control-plane")
 		x.edit(x.golden.Join, api, "kube-apiserver:v"+from, "kube-apiserver:v"+to)
@@ -131,9 +131,9 @@ func TestReadsHalfUpgrades(t *testing.T) {
 	}
 }
 
-// TestReadsPauseImages checks that a sandbox image passed by kubeadm does not become a setting, and
+// TestAdoptIgnoresDefaultSandboxImage checks that a sandbox image passed by kubeadm does not become a setting, and
 // that any other one does.
-func TestReadsPauseImages(t *testing.T) {
+func TestAdoptIgnoresDefaultSandboxImage(t *testing.T) {
 	for image, stays := range map[string]bool{
 		"registry.k8s.io/pause:3.9": false, "k8s.gcr.io/pause:3.5": false, "registry.k8s.io/pause:3.10.2": false,
 		"mirror.example.test/pause:3.9": true, "registry.k8s.io/other": true,
@@ -146,9 +146,9 @@ func TestReadsPauseImages(t *testing.T) {
 	}
 }
 
-// TestReadsOwnAddresses checks that nodes whose kubelets have their own address as an argument
+// TestAdoptSharesNodeIPSetting checks that nodes whose kubelets have their own address as an argument
 // share one setting, which also holds for a single node and for nodes that join later.
-func TestReadsOwnAddresses(t *testing.T) {
+func TestAdoptSharesNodeIPSetting(t *testing.T) {
 	const flags = "/var/lib/kubelet/kubeadm-flags.env"
 	x := made(t, "second-control-plane")
 	x.edit(x.golden.Init, flags, `KUBELET_KUBEADM_ARGS="`, `KUBELET_KUBEADM_ARGS="--node-ip=10.77.0.11 --v=2 `)
@@ -167,10 +167,10 @@ func TestReadsOwnAddresses(t *testing.T) {
 	}
 }
 
-// TestOwnPatchesStay checks that patches that refer to their own control plane stay with it, even
+// TestAdoptKeepsNodeSpecificPatchesOnTheirNode checks that patches that refer to their own control plane stay with it, even
 // while it is the only one: others have their own names and addresses. All other patches become
 // patches of the cluster.
-func TestOwnPatchesStay(t *testing.T) {
+func TestAdoptKeepsNodeSpecificPatchesOnTheirNode(t *testing.T) {
 	x := made(t, "default")
 	x.edit(x.golden.Init, api, "    - --advertise-address=10.77.0.11\n", "    - --advertise-address=10.77.0.11\n    - --profiling=false\n")
 	x.edit(x.golden.Init, etcd, "--listen-metrics-urls=http://127.0.0.1:2381", "--listen-metrics-urls=http://127.0.0.1:2381,http://10.77.0.11:2381")

@@ -60,9 +60,9 @@ func TestNextRespectsLimits(t *testing.T) {
 	}
 }
 
-// TestFinally checks that a Finally node runs once all of its needs have ended, whatever the
+// TestFinallyNodeRunsWhateverTheOutcome checks that a Finally node runs once all of its needs have ended, whatever the
 // outcome, and is skipped only if all of them were.
-func TestFinally(t *testing.T) {
+func TestFinallyNodeRunsWhateverTheOutcome(t *testing.T) {
 	t.Parallel()
 	nodes := []node{
 		{Key: "a"},
@@ -95,9 +95,9 @@ func TestFinally(t *testing.T) {
 	}
 }
 
-// TestClose checks that after Close no further node starts, except nodes that clean up after those
+// TestCloseStartsOnlyCleanupNodes checks that after Close no further node starts, except nodes that clean up after those
 // that ran.
-func TestClose(t *testing.T) {
+func TestCloseStartsOnlyCleanupNodes(t *testing.T) {
 	t.Parallel()
 	f := frontier(t, nil,
 		node{Key: "a"}, node{Key: "a2", Needs: []string{"a"}}, node{Key: "b", Needs: []string{"a2"}},
@@ -157,7 +157,7 @@ func TestNewFrontierRefuses(t *testing.T) {
 	}
 }
 
-func TestDoneOfWhatDoesNotRunPanics(t *testing.T) {
+func TestDoneOfNodeThatDoesNotRunPanics(t *testing.T) {
 	t.Parallel()
 	f := frontier(t, nil, node{Key: "a"})
 	defer func() {
@@ -244,7 +244,7 @@ func (w *walk) checkEnd(t *rapid.T) {
 	}
 }
 
-func TestAnyWalk(t *testing.T) {
+func TestFrontierWalkProperty(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWalk(t)

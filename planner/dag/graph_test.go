@@ -59,8 +59,8 @@ func TestSelfNeedIsACycle(t *testing.T) {
 	}
 }
 
-// TestAnyGraph checks that Order either respects every need, or reports a real cycle.
-func TestAnyGraph(t *testing.T) {
+// TestOrderProperty checks that Order either respects every need, or reports a real cycle.
+func TestOrderProperty(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 9).Draw(t, "nodes")

@@ -197,8 +197,8 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestDiffOfTheUnseen checks that targets that could not be observed have no changes and no drift.
-func TestDiffOfTheUnseen(t *testing.T) {
+// TestDiffOfUnobservedTargetIsEmpty checks that targets that could not be observed have no changes and no drift.
+func TestDiffOfUnobservedTargetIsEmpty(t *testing.T) {
 	t.Parallel()
 	it := state.Item{Address: address("file:/x"), Kind: state.KindFile, Attributes: value(tree{"a": 1})}
 	gone := state.Item{Address: address("file:/y"), Kind: state.KindFile, Attributes: value(tree{"a": 1})}
@@ -223,8 +223,8 @@ func anyValue(t *rapid.T, depth int, label string) any {
 	return m
 }
 
-// TestDiffOfEquals checks that equal items have no changes and no drift, whatever they contain.
-func TestDiffOfEquals(t *testing.T) {
+// TestDiffOfEqualItemsIsEmpty checks that equal items have no changes and no drift, whatever they contain.
+func TestDiffOfEqualItemsIsEmpty(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		it := state.Item{Address: address("file:/x"), Kind: state.KindFile, Partial: rapid.Bool().Draw(t, "partial"), Attributes: value(tree{"v": anyValue(t, 3, "v")})}
@@ -238,8 +238,8 @@ func TestDiffOfEquals(t *testing.T) {
 	})
 }
 
-// TestDiffFindsEveryEdit checks that two different files differ.
-func TestDiffFindsEveryEdit(t *testing.T) {
+// TestDiffReportsDifferentFiles checks that two different files differ.
+func TestDiffReportsDifferentFiles(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		a := state.Item{Address: address("file:/x"), Kind: state.KindFile, Attributes: value(tree{"v": anyValue(t, 3, "a")})}
@@ -268,9 +268,9 @@ func anyList(t *rapid.T, label string) []any {
 	return out
 }
 
-// TestDiffOfListsTakesOnlyWhatWasSet checks that nothing unrecorded is removed from a list to which
+// TestDiffRemovesOnlyRecordedListElements checks that nothing unrecorded is removed from a list to which
 // others have added elements, and that each path is reported once.
-func TestDiffOfListsTakesOnlyWhatWasSet(t *testing.T) {
+func TestDiffRemovesOnlyRecordedListElements(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		it := func(list []any) state.Item {

@@ -43,8 +43,8 @@ func drained(change func(*config.DrainOptions)) tt.Change {
 	return tt.Cluster(func(c *config.Cluster) { change(&c.Upgrade.Drain) })
 }
 
-// TestDrainImpactNamesWhatIsLost checks what a plan says of the pods that a drain evicts.
-func TestDrainImpactNamesWhatIsLost(t *testing.T) {
+// TestDrainImpactNamesLostPods checks what a plan says of the pods that a drain evicts.
+func TestDrainImpactNamesLostPods(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
@@ -91,9 +91,9 @@ func TestDrainImpactNamesWhatIsLost(t *testing.T) {
 	}
 }
 
-// TestCheckDrainsRefusesWhatCannotComplete checks which pods keep a plan from being made,
+// TestCheckDrainsRefusesBlockingPods checks which pods keep a plan from being made,
 // and that the option that the finding names lets it through.
-func TestCheckDrainsRefusesWhatCannotComplete(t *testing.T) {
+func TestCheckDrainsRefusesBlockingPods(t *testing.T) {
 	t.Parallel()
 	never := budget("web", state.BudgetReport{Healthy: 2, Wanted: 2, Expected: 2})
 	for _, c := range []struct {

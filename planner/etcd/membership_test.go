@@ -41,9 +41,9 @@ func learner(target state.Target) tt.Change {
 	})
 }
 
-// TestMembershipChangesKeepOrder checks the order in which members are added and removed:
+// TestMembershipChangeOrder checks the order in which members are added and removed:
 // dead ones go first, then one is added before one is removed.
-func TestMembershipChangesKeepOrder(t *testing.T) {
+func TestMembershipChangeOrder(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
@@ -111,9 +111,9 @@ func TestCheckMembershipRefusesLossOfQuorum(t *testing.T) {
 	}
 }
 
-// TestLostUnknownVotersAreNamed checks that a member that is down and that neither
+// TestUnmanagedVoterThatIsDownIsReported checks that a member that is down and that neither
 // configuration nor state know is named, as it costs quorum without anything to repair.
-func TestLostUnknownVotersAreNamed(t *testing.T) {
+func TestUnmanagedVoterThatIsDownIsReported(t *testing.T) {
 	t.Parallel()
 	stray := state.EtcdMember{ID: "ff", Name: "stray", PeerURLs: []string{"https://10.9.9.9:2380"}}
 	add := tt.Members(func(members []state.EtcdMember) []state.EtcdMember { return append(members, stray) })

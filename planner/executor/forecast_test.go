@@ -39,9 +39,9 @@ func names(spans []executor.Span) []string {
 	return out
 }
 
-// TestForecastIsWhatHappens runs a plan whose steps take as long as forecast, and checks that every
+// TestForecastMatchesRun runs a plan whose steps take as long as forecast, and checks that every
 // step starts and ends at the forecast times, also with less parallelism than steps.
-func TestForecastIsWhatHappens(t *testing.T) {
+func TestForecastMatchesRun(t *testing.T) {
 	t.Parallel()
 	for _, parallelism := range []int{0, 1, 2} {
 		synctest.Test(t, func(t *testing.T) {

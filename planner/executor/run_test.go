@@ -49,7 +49,7 @@ func TestOutputsReachLaterSteps(t *testing.T) {
 	}
 }
 
-func TestJournalOfARun(t *testing.T) {
+func TestRunJournalEntries(t *testing.T) {
 	t.Parallel()
 	seen := state.Item{Address: id("a"), Kind: state.KindFile, Attributes: state.Map(nil)}
 	runner := &fakeRunner{do: map[string]stepFunc{
@@ -100,7 +100,7 @@ func TestJournalOfARun(t *testing.T) {
 	}
 }
 
-func TestNothingToDoWritesNothing(t *testing.T) {
+func TestEmptyPlanWritesNoJournal(t *testing.T) {
 	t.Parallel()
 	j := &memoryJournal{}
 	out, err := executor.Execute(t.Context(), planOf(), &fakeRunner{}, j, executor.Options{})
@@ -109,7 +109,7 @@ func TestNothingToDoWritesNothing(t *testing.T) {
 	}
 }
 
-func TestPlanThatCannotRun(t *testing.T) {
+func TestCyclicPlanIsRefused(t *testing.T) {
 	t.Parallel()
 	j := &memoryJournal{}
 	_, err := executor.Execute(t.Context(), planOf(step("a", 0, "b"), step("b", 0, "a")), &fakeRunner{}, j, executor.Options{})
@@ -118,8 +118,8 @@ func TestPlanThatCannotRun(t *testing.T) {
 	}
 }
 
-// TestRunnerFaults checks that a fault of a runner becomes an error of its step.
-func TestRunnerFaults(t *testing.T) {
+// TestRunnerFaultBecomesStepError checks that a fault of a runner becomes an error of its step.
+func TestRunnerFaultBecomesStepError(t *testing.T) {
 	t.Parallel()
 	leaked := make(chan func(executor.OpEvent) error, 1)
 	for name, c := range map[string]struct {
@@ -158,9 +158,9 @@ func TestRunnerFaults(t *testing.T) {
 	}
 }
 
-// TestJournalFailure checks, for a failure at each line of the journal, that no operation is
+// TestJournalFailureStartsNoOperation checks, for a failure at each line of the journal, that no operation is
 // performed whose begin was not journalled, and that no further step starts.
-func TestJournalFailure(t *testing.T) {
+func TestJournalFailureStartsNoOperation(t *testing.T) {
 	t.Parallel()
 	plan := planOf(step("a", 2), step("b", 1, "a"), step("c", 1))
 	for failAt := 1; ; failAt++ {
@@ -189,9 +189,9 @@ func TestJournalFailure(t *testing.T) {
 	}
 }
 
-// TestSomebodyIsBusyBetweenSteps checks that a step counts as busy at every moment from the first
+// TestClockStaysBusyBetweenSteps checks that a step counts as busy at every moment from the first
 // step to the last, although the outcome of a step is journalled before the next one starts.
-func TestSomebodyIsBusyBetweenSteps(t *testing.T) {
+func TestClockStaysBusyBetweenSteps(t *testing.T) {
 	t.Parallel()
 	var busy, started atomic.Int64
 	journal := journalFunc(func(e state.Entry) error {

@@ -53,7 +53,7 @@ func play(t *testing.T, sc scenario) (text string, out *executor.Outcome, err er
 	return text, out, err
 }
 
-func TestTranscripts(t *testing.T) {
+func TestRunTranscripts(t *testing.T) {
 	two := planOf(step("prepare", 2), step("certs", 1, "prepare"), step("images", 0), step("control-plane", 1, "certs", "images"))
 	took := map[string]time.Duration{"prepare": 3 * time.Second, "certs": time.Second, "images": 25 * time.Second, "control-plane": 2 * time.Second}
 	for name, sc := range map[string]scenario{
@@ -89,7 +89,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-func TestOutcome(t *testing.T) {
+func TestRunOutcomeCountsSteps(t *testing.T) {
 	broken := errors.New("broken")
 	_, out, err := play(t, scenario{
 		plan:   planOf(step("a", 0), step("b", 0, "a"), step("c", 0, "b"), step("d", 0), step("e", 0, "d")),
@@ -116,7 +116,7 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-func TestNoBarriers(t *testing.T) {
+func TestStepsWaitOnlyForTheirNeeds(t *testing.T) {
 	// quick-2 needs only quick-1 and must not wait for slow, which began with it.
 	_, out, err := play(t, scenario{
 		plan: planOf(step("slow", 0), step("quick-1", 0), step("quick-2", 0, "quick-1"), step("quick-3", 0, "quick-2")),
@@ -129,7 +129,7 @@ func TestNoBarriers(t *testing.T) {
 	}
 }
 
-func TestLongestPathFirst(t *testing.T) {
+func TestLongestPathStartsFirst(t *testing.T) {
 	_, out, err := play(t, scenario{
 		plan:   planOf(step("a", 0), step("b", 0), step("long", 0)),
 		opts:   executor.Options{Parallelism: 2, Durations: map[string]float64{"long/create": 10, "a/create": 5, "b/create": 5}},

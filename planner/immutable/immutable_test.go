@@ -8,9 +8,9 @@ import (
 	"github.com/kubewright/kubewright/config/hclconfig"
 )
 
-// TestFixed checks that every setting that the language calls immutable is refused in a living
+// TestImmutableSettingsAreRefused checks that every setting that the language calls immutable is refused in a living
 // cluster.
-func TestFixed(t *testing.T) {
+func TestImmutableSettingsAreRefused(t *testing.T) {
 	known := fixed(config.NewCluster("prod", "1.36.3"))
 	var walk func(b *hclconfig.Block, path []string)
 	walk = func(b *hclconfig.Block, path []string) {

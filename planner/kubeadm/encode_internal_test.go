@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestMarshalYAML checks that the encoding is byte-identical to kubeadm's.
-func TestMarshalYAML(t *testing.T) {
+// TestMarshalYAMLMatchesKubeadm checks that the encoding is byte-identical to kubeadm's.
+func TestMarshalYAMLMatchesKubeadm(t *testing.T) {
 	t.Parallel()
 	port := int32(6443)
 	for name, object := range map[string]any{
@@ -41,9 +41,9 @@ func TestMarshalYAML(t *testing.T) {
 	}
 }
 
-// TestPodYAML checks that the detour through protobuf loses nothing of a pod, whichever of its
+// TestPodYAMLKeepsEveryField checks that the detour through protobuf loses nothing of a pod, whichever of its
 // fields is set.
-func TestPodYAML(t *testing.T) {
+func TestPodYAMLKeepsEveryField(t *testing.T) {
 	t.Parallel()
 	var pod corev1.Pod
 	compare := func(what string) {

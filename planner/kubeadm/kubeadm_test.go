@@ -29,7 +29,7 @@ func worker(version string) kubeadm.Input {
 }
 
 // A kubelet without an address argument detects one, of one family.
-func TestNodeOfBothFamiliesIsToldBoth(t *testing.T) {
+func TestKubeletOfDualStackNodeGetsBothAddresses(t *testing.T) {
 	t.Parallel()
 	in := worker("1.36.3")
 	if flags := string(kubeadm.KubeletFlags(in)); strings.Contains(flags, "node-ip") {
@@ -45,8 +45,8 @@ func TestNodeOfBothFamiliesIsToldBoth(t *testing.T) {
 	}
 }
 
-// TestPatchReleases checks the releases around each change within a minor version.
-func TestPatchReleases(t *testing.T) {
+// TestPatchReleaseDifferences checks the releases around each change within a minor version.
+func TestPatchReleaseDifferences(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]struct {
 		etcd             string
@@ -105,8 +105,8 @@ func TestCheckVersion(t *testing.T) {
 	}
 }
 
-// TestJoiningMember checks what differs in a manifest that kubeadm only writes for a running etcd.
-func TestJoiningMember(t *testing.T) {
+// TestEtcdManifestOfJoiningMember checks what differs in a manifest that kubeadm only writes for a running etcd.
+func TestEtcdManifestOfJoiningMember(t *testing.T) {
 	t.Parallel()
 	in := plane("1.36.3")
 	founding, err := kubeadm.EtcdPod(in, "", false)
@@ -190,7 +190,7 @@ func TestKubeconfigs(t *testing.T) {
 	}
 }
 
-func TestHealthz(t *testing.T) {
+func TestHealthzURLs(t *testing.T) {
 	t.Parallel()
 	in := plane("1.36.3")
 	in.Cluster.BindPort = 7443
@@ -234,8 +234,8 @@ func TestHealthz(t *testing.T) {
 	}
 }
 
-// TestCheck checks the errors for configurations that cannot be rendered.
-func TestCheck(t *testing.T) {
+// TestCheckRefusesUnrenderableConfiguration checks the errors for configurations that cannot be rendered.
+func TestCheckRefusesUnrenderableConfiguration(t *testing.T) {
 	t.Parallel()
 	if err := kubeadm.Check(plane("1.36.3")); err != nil {
 		t.Errorf("an empty configuration: %v", err)
@@ -278,8 +278,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestInputStaysAsItWas checks that rendering does not modify the configuration.
-func TestInputStaysAsItWas(t *testing.T) {
+// TestRenderingKeepsConfiguration checks that rendering does not modify the configuration.
+func TestRenderingKeepsConfiguration(t *testing.T) {
 	t.Parallel()
 	in := plane("1.36.3")
 	in.Cluster.APIServer.CertSANs = []string{"UPPER.example.test"}
@@ -296,9 +296,9 @@ func TestInputStaysAsItWas(t *testing.T) {
 	}
 }
 
-// TestGateOfAlgorithm checks that the deprecated gate PublicKeysECDSA takes precedence whenever it
+// TestPublicKeysECDSAGateTakesPrecedence checks that the deprecated gate PublicKeysECDSA takes precedence whenever it
 // is set, even to false (observed with kubeadm 1.36.3).
-func TestGateOfAlgorithm(t *testing.T) {
+func TestPublicKeysECDSAGateTakesPrecedence(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		version string

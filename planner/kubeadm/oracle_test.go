@@ -386,9 +386,9 @@ func (x *comparison) marks(in kubeadm.Input) {
 	x.same("marks of the node", patch, x.golden.Patches["/api/v1/nodes/"+in.NodeName])
 }
 
-// TestCompareNamesWhatDiffers checks that the comparison of goldens reports a text, a mode and an
+// TestOracleComparisonReportsDifferences checks that the comparison of goldens reports a text, a mode and an
 // object that differ.
-func TestCompareNamesWhatDiffers(t *testing.T) {
+func TestOracleComparisonReportsDifferences(t *testing.T) {
 	t.Parallel()
 	goldens := kubeadmtest.NewGoldens(filepath.Join("testdata", "oracle"))
 	for _, name := range []string{"default", "dual-stack"} {

@@ -59,8 +59,8 @@ func TestStaticPodAttributes(t *testing.T) {
 	}
 }
 
-// TestFormattingDoesNotMatter checks that other formatting of a manifest gives equal attributes.
-func TestFormattingDoesNotMatter(t *testing.T) {
+// TestStaticPodAttributesIgnoreFormatting checks that other formatting of a manifest gives equal attributes.
+func TestStaticPodAttributesIgnoreFormatting(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
 		content := read(t, manifests+name+".yaml")
@@ -83,9 +83,9 @@ func TestFormattingDoesNotMatter(t *testing.T) {
 	}
 }
 
-// TestEveryEditShows checks that changing, dropping or adding a value at any place of a manifest
+// TestStaticPodAttributesShowEveryEdit checks that changing, dropping or adding a value at any place of a manifest
 // changes its attributes.
-func TestEveryEditShows(t *testing.T) {
+func TestStaticPodAttributesShowEveryEdit(t *testing.T) {
 	t.Parallel()
 	edits := 0
 	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
@@ -225,9 +225,9 @@ func FuzzStaticPodAttributes(f *testing.F) {
 	})
 }
 
-// TestReadsShortestPaths checks that a trailing slash of a folder, which kubeadm accepts, is
+// TestClusterConfigurationPathsAreShortened checks that a trailing slash of a folder, which kubeadm accepts, is
 // removed.
-func TestReadsShortestPaths(t *testing.T) {
+func TestClusterConfigurationPathsAreShortened(t *testing.T) {
 	t.Parallel()
 	c, err := kubeadm.ReadClusterConfiguration("prod", "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.3\n"+
 		"certificatesDir: /srv/pki/\netcd: {local: {dataDir: /srv//etcd/}}\n")
@@ -242,9 +242,9 @@ func TestReadsShortestPaths(t *testing.T) {
 	}
 }
 
-// TestReadsPastUnknownFields checks that unknown fields are ignored, like in kubeadm, even if only
+// TestUnknownFieldsAreIgnored checks that unknown fields are ignored, like in kubeadm, even if only
 // the case differs.
-func TestReadsPastUnknownFields(t *testing.T) {
+func TestUnknownFieldsAreIgnored(t *testing.T) {
 	t.Parallel()
 	c, err := kubeadm.ReadClusterConfiguration("prod", "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.3\n"+
 		"apiServer: {timeoutForControlPlane: 4m0s, certSANs: [a]}\ncontrolplaneendpoint: b\n")
@@ -275,9 +275,9 @@ func FuzzReadClusterConfiguration(f *testing.F) {
 	})
 }
 
-// TestHash compares with the hashes by the kubelet of each version for the same files:
+// TestStaticPodHashMatchesKubelet compares with the hashes by the kubelet of each version for the same files:
 // cmd/lab/oracle/podtypes prints testdata/hashes.
-func TestHash(t *testing.T) {
+func TestStaticPodHashMatchesKubelet(t *testing.T) {
 	t.Parallel()
 	same, all := 0, 0
 	goldens := kubeadmtest.NewGoldens(filepath.Join("testdata", "oracle"))
@@ -307,7 +307,7 @@ func TestHash(t *testing.T) {
 	t.Logf("%d of %d hashes equal", same, all)
 }
 
-func TestHashIsUnknownRatherThanWrong(t *testing.T) {
+func TestStaticPodHashIsUnknownForUnknownFields(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"", "kind: Pod", "kind: Pod\nspec: {containers: [{name: x, unknown: 1}]}",

@@ -2,9 +2,9 @@ package observe
 
 import "testing"
 
-// TestQueryIsNobodyElses checks that queries share no lists: those of several hosts are sorted
+// TestHostQueriesShareNoLists checks that queries share no lists: those of several hosts are sorted
 // concurrently.
-func TestQueryIsNobodyElses(t *testing.T) {
+func TestHostQueriesShareNoLists(t *testing.T) {
 	t.Parallel()
 	first, second := baseQuery(true), baseQuery(true)
 	first.Sysctls[0], first.Commands[0] = "changed", "changed"

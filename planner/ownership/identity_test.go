@@ -116,8 +116,8 @@ func TestVouchedFollowsRotations(t *testing.T) {
 	}
 }
 
-// TestStrayDeparturesAreNotReset checks that a host is reset only if it is the one that joined.
-func TestStrayDeparturesAreNotReset(t *testing.T) {
+// TestDeparturesOnForeignHostsAreNotReset checks that a host is reset only if it is the one that joined.
+func TestDeparturesOnForeignHostsAreNotReset(t *testing.T) {
 	t.Parallel()
 	const w2 = `node.worker["w2"] (10.0.1.12) is being removed from cluster "prod"`
 	otherMachine := tt.Host(tt.W(2), func(r *state.Report) { r.Facts.MachineID = "other" })
@@ -155,8 +155,8 @@ func TestStrayDeparturesAreNotReset(t *testing.T) {
 	}
 }
 
-// TestRefuseSilentSaysWhatToDo checks what is said of control planes that do not answer.
-func TestRefuseSilentSaysWhatToDo(t *testing.T) {
+// TestRefuseSilentNamesRemedy checks what is said of control planes that do not answer.
+func TestRefuseSilentNamesRemedy(t *testing.T) {
 	t.Parallel()
 	down := []tt.Change{tt.Down(tt.CP(3))}
 	for _, c := range []struct {

@@ -131,8 +131,8 @@ func TestCheckOwnerRefusesHostsOfOthers(t *testing.T) {
 	}
 }
 
-// TestNewerMarks checks that a host is refused whose marks this version cannot read.
-func TestNewerMarks(t *testing.T) {
+// TestNewerMarkersAreRefused checks that a host is refused whose marks this version cannot read.
+func TestNewerMarkersAreRefused(t *testing.T) {
 	t.Parallel()
 	newer := func(m *state.Marks) { m.Format = state.MarksFormat + 1 }
 	for _, c := range []struct {
@@ -153,8 +153,8 @@ func TestNewerMarks(t *testing.T) {
 	}
 }
 
-// TestTakenNames checks that no two kubelets report for one Node.
-func TestTakenNames(t *testing.T) {
+// TestDuplicateNodeNamesAreRefused checks that no two kubelets report for one Node.
+func TestDuplicateNodeNamesAreRefused(t *testing.T) {
 	t.Parallel()
 	named := func(t state.Target, name string) tt.Change {
 		return func(v *topology.Fleet) {

@@ -12,8 +12,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestLeavesOutWorker checks which flags leave a worker out of a plan.
-func TestLeavesOutWorker(t *testing.T) {
+// TestFlagsThatExcludeWorker checks which flags leave a worker out of a plan.
+func TestFlagsThatExcludeWorker(t *testing.T) {
 	t.Parallel()
 	sel := func(t state.Target) []planner.Selector { return []planner.Selector{{Target: t}} }
 	unreachable := func(v *topology.Fleet) { v.AllowUnreachable = true }

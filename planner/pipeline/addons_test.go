@@ -35,9 +35,9 @@ func acts(p *planner.Plan, addon string) []string {
 	return out
 }
 
-// TestAddonOrder checks that objects that others depend on are applied first and pruned last; the
+// TestAddonObjectsApplyInDependencyOrder checks that objects that others depend on are applied first and pruned last; the
 // others are applied in the order of the manifest.
-func TestAddonOrder(t *testing.T) {
+func TestAddonObjectsApplyInDependencyOrder(t *testing.T) {
 	t.Parallel()
 	cfg := cluster(1, 1)
 	addon := &config.Addon{Name: "tools", Objects: documents(
@@ -77,9 +77,9 @@ func inOrder(t *testing.T, got []string, want ...string) {
 	}
 }
 
-// TestAddonNamedOtherwise checks that objects that move to another addon, or to another version of
+// TestAddonObjectMovesWithoutDeletion checks that objects that move to another addon, or to another version of
 // their API, are not deleted and belong to the new address from then on.
-func TestAddonNamedOtherwise(t *testing.T) {
+func TestAddonObjectMovesWithoutDeletion(t *testing.T) {
 	t.Parallel()
 	cfg := cluster(1, 1)
 	addon := &config.Addon{Name: "old", Objects: documents(object("example.org/v1beta1", "Agent", "default", "one"))}
@@ -110,9 +110,9 @@ func TestAddonNamedOtherwise(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestAddonsRestOnOthers checks that an addon waits for the addon with its namespace or its kind. Two
+// TestAddonWaitsForNamespaceAndKind checks that an addon waits for the addon with its namespace or its kind. Two
 // addons that depend on each other do not form a cycle.
-func TestAddonsRestOnOthers(t *testing.T) {
+func TestAddonWaitsForNamespaceAndKind(t *testing.T) {
 	t.Parallel()
 	kind := state.FromGo(map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "agents.example.org"},
@@ -148,9 +148,9 @@ func documents(values ...state.Value) []config.AddonObject {
 	return out
 }
 
-// TestAddonGivesWhatIsKept checks that an addon cannot have an object that a phase of kubewright
+// TestAddonRefusesManagedObject checks that an addon cannot have an object that a phase of kubewright
 // manages, unless the configuration leaves that object to the user.
-func TestAddonGivesWhatIsKept(t *testing.T) {
+func TestAddonRefusesManagedObject(t *testing.T) {
 	t.Parallel()
 	cfg := cluster(1, 1)
 	cfg.Clusters[0].UploadCerts = true

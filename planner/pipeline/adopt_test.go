@@ -31,18 +31,18 @@ func adopted(t testing.TB, planes, workers int) *operator {
 	return o
 }
 
-// TestAdoptedRotationCrash checks that an interrupted rotation of an adopted cluster's CA continues
+// TestAdoptedClusterRotationContinuesAfterCrash checks that an interrupted rotation of an adopted cluster's CA continues
 // from any point, even where hosts hold the new CA and have no marker yet.
-func TestAdoptedRotationCrash(t *testing.T) {
+func TestAdoptedClusterRotationContinuesAfterCrash(t *testing.T) {
 	t.Parallel()
 	o := adopted(t, 2, 1)
 	o.rotate = []topology.Rotation{rotationOf(t, "ca")}
 	crashAnywhere(t, o, 5)
 }
 
-// TestAdoptedHostWithAnotherCA checks that a host without our marker belongs to the adopted cluster if
+// TestAdoptAcceptsUnmarkedHostIfItsCAIsKnown checks that a host without our marker belongs to the adopted cluster if
 // a control plane knows the host's CA as well, and otherwise to another cluster.
-func TestAdoptedHostWithAnotherCA(t *testing.T) {
+func TestAdoptAcceptsUnmarkedHostIfItsCAIsKnown(t *testing.T) {
 	t.Parallel()
 	base := adopted(t, 1, 1)
 	places(base.config)
@@ -73,8 +73,8 @@ func TestAdoptedHostWithAnotherCA(t *testing.T) {
 	}
 }
 
-// TestAdoptedWithoutSome checks that the adoption of a cluster without some of its nodes names these.
-func TestAdoptedWithoutSome(t *testing.T) {
+// TestAdoptNamesMissingNodes checks that the adoption of a cluster without some of its nodes names these.
+func TestAdoptNamesMissingNodes(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 1)
 	places(o.config)
@@ -89,9 +89,9 @@ func TestAdoptedWithoutSome(t *testing.T) {
 	}})
 }
 
-// TestRecoverAdopted checks the recovery of an adopted cluster: only changed hosts have a marker, the
+// TestRecoverAdoptedCluster checks the recovery of an adopted cluster: only changed hosts have a marker, the
 // others are recovered through them, and no node is missing items that it lacked before.
-func TestRecoverAdopted(t *testing.T) {
+func TestRecoverAdoptedCluster(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(o *operator){
 		"a worker was changed": func(o *operator) { o.config.Nodes[2].Labels = map[string]string{"a": "b"} },

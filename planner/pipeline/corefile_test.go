@@ -39,9 +39,9 @@ func (o *operator) wantNoDrift() {
 	}
 }
 
-// TestCustomCorefile checks that a user's Corefile and number of CoreDNS replicas stay, even when an
+// TestCustomCorefileAndReplicasSurviveUpgrade checks that a user's Corefile and number of CoreDNS replicas stay, even when an
 // upgrade gives CoreDNS another image.
-func TestCustomCorefile(t *testing.T) {
+func TestCustomCorefileAndReplicasSurviveUpgrade(t *testing.T) {
 	t.Parallel()
 	o := running(t, 1, 1, "1.35.8")
 	stub := o.corefile() + "example.com:53 {\n    forward . 10.0.0.53\n}\n"
@@ -65,9 +65,9 @@ func TestCustomCorefile(t *testing.T) {
 	}
 }
 
-// TestPatchedReplicas checks that CoreDNS has as many replicas as a patch says, even after manual
+// TestCoreDNSReplicasFollowPatch checks that CoreDNS has as many replicas as a patch says, even after manual
 // scaling, and that the number stays once no patch sets it.
-func TestPatchedReplicas(t *testing.T) {
+func TestCoreDNSReplicasFollowPatch(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 1)
 	want := func(n string) {
@@ -90,9 +90,9 @@ func TestPatchedReplicas(t *testing.T) {
 	want("5")
 }
 
-// TestFormerCorefile checks that only an upgrade replaces a Corefile that kubeadm wrote in an earlier
+// TestOldKubeadmCorefileIsReplacedOnlyByUpgrade checks that only an upgrade replaces a Corefile that kubeadm wrote in an earlier
 // release.
-func TestFormerCorefile(t *testing.T) {
+func TestOldKubeadmCorefileIsReplacedOnlyByUpgrade(t *testing.T) {
 	t.Parallel()
 	o := running(t, 1, 0, "1.35.8")
 	present := o.corefile()

@@ -54,10 +54,10 @@ func together(p *planner.Plan) error {
 	return nil
 }
 
-// TestGrowWithRestart lets control planes join and leave in a plan that restarts API servers and etcd:
+// TestJoinsAndDeparturesWithRestartsConverge lets control planes join and leave in a plan that restarts API servers and etcd:
 // it converges, with a majority and an API server at all times where possible, and says who serves
 // meanwhile.
-func TestGrowWithRestart(t *testing.T) {
+func TestJoinsAndDeparturesWithRestartsConverge(t *testing.T) {
 	t.Parallel()
 	args := func(c *config.Cluster) {
 		c.APIServer.Component.Args = append(c.APIServer.Component.Args, config.Arg{Name: "audit-log-maxage", Value: "30"})
@@ -102,9 +102,9 @@ func TestGrowWithRestart(t *testing.T) {
 	}
 }
 
-// TestGrowAfterMending checks that a join waits for a control plane whose static pods are all gone, as
+// TestJoinWaitsForRepairOfStoppedControlPlane checks that a join waits for a control plane whose static pods are all gone, as
 // after an interrupted apply: etcd accepts no member while another one is down.
-func TestGrowAfterMending(t *testing.T) {
+func TestJoinWaitsForRepairOfStoppedControlPlane(t *testing.T) {
 	t.Parallel()
 	o := grown(t, []int{1, 2, 3, 4})
 	for _, pod := range []string{"etcd", "kube-apiserver"} {
@@ -122,8 +122,8 @@ func TestGrowAfterMending(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestGrowSaysDown checks that a plan that restarts the only API server before others join says so.
-func TestGrowSaysDown(t *testing.T) {
+// TestJoinReportsOnlyAPIServerRestart checks that a plan that restarts the only API server before others join says so.
+func TestJoinReportsOnlyAPIServerRestart(t *testing.T) {
 	t.Parallel()
 	for _, planes := range [][]int{{1, 2}, {1, 2, 3}} {
 		o := grown(t, []int{1})
@@ -178,9 +178,9 @@ func waitsFor(p *planner.Plan, s *planner.Step, other state.Address) bool {
 	return slices.ContainsFunc(s.Needs, func(need state.Address) bool { return need == other || waitsFor(p, p.Step(need), other) })
 }
 
-// TestSaysWhoIsWell checks that a plan names only members that were observed to be healthy as holding
+// TestRestartImpactNamesOnlyHealthyMembers checks that a plan names only members that were observed to be healthy as holding
 // quorum, and only such control planes as serving the API; and that repairs of the others come first.
-func TestSaysWhoIsWell(t *testing.T) {
+func TestRestartImpactNamesOnlyHealthyMembers(t *testing.T) {
 	t.Parallel()
 	edit := func(host, what string) func(*operator) {
 		return func(o *operator) { o.must(sim.Edit(o.world, host, what)) }
@@ -224,10 +224,10 @@ func TestSaysWhoIsWell(t *testing.T) {
 	}
 }
 
-// TestLeavesBesideSick checks the order of restarts where others leave: a control plane with a failing
+// TestRestartOrderBesideDepartures checks the order of restarts where others leave: a control plane with a failing
 // component restarts in the same order as a healthy one, after dead members have left and in an upgrade
 // after all departures. Consequences for quorum are reported before anything is changed.
-func TestLeavesBesideSick(t *testing.T) {
+func TestRestartOrderBesideDepartures(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		planes int

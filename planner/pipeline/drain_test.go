@@ -18,8 +18,8 @@ import (
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
-// TestPodsAreLookedAt checks that the pods of a node are observed when the node may have to be drained.
-func TestPodsAreLookedAt(t *testing.T) {
+// TestDrainObservesPods checks that the pods of a node are observed when the node may have to be drained.
+func TestDrainObservesPods(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 2)
 	all := o.config.Nodes
@@ -57,9 +57,9 @@ func drainOf(t *testing.T, p *planner.Plan, name string) (planner.Drain, string)
 	return planner.Drain{}, ""
 }
 
-// TestDrainOptions checks that every option of the configuration reaches the drain of a departing node
+// TestDrainOptionsReachDrainSteps checks that every option of the configuration reaches the drain of a departing node
 // and of a node that is upgraded.
-func TestDrainOptions(t *testing.T) {
+func TestDrainOptionsReachDrainSteps(t *testing.T) {
 	t.Parallel()
 	given := config.DrainOptions{
 		Timeout: 3 * time.Minute, GracePeriod: 7, Force: true, DeleteEmptyDirData: true, DisableEviction: true, PodSelector: "app!=cache", SkipWait: 2 * time.Minute,
@@ -120,9 +120,9 @@ func crowded(t *testing.T) *operator {
 	return o
 }
 
-// TestDrainPlan checks that the plan names each pod and the reason, or refuses the drain, depending on
+// TestDrainPlanNamesPodsOrRefuses checks that the plan names each pod and the reason, or refuses the drain, depending on
 // the options.
-func TestDrainPlan(t *testing.T) {
+func TestDrainPlanNamesPodsOrRefuses(t *testing.T) {
 	t.Parallel()
 	o := crowded(t)
 	const stuck = "shop/stuck (ReplicaSet, still terminating, due to be gone by "
@@ -180,9 +180,9 @@ func TestDrainPlan(t *testing.T) {
 	}
 }
 
-// TestDrainOfManyPods checks that the impact names pods that are lost, that lose data and that a budget
+// TestDrainImpactShortensLongPodLists checks that the impact names pods that are lost, that lose data and that a budget
 // blocks, if there are more pods than fit; the list for programs is complete.
-func TestDrainOfManyPods(t *testing.T) {
+func TestDrainImpactShortensLongPodLists(t *testing.T) {
 	t.Parallel()
 	const node = "host-10-0-0-22"
 	names := func(app string) (out []string) {
@@ -248,9 +248,9 @@ func TestDrainOfManyPods(t *testing.T) {
 	}
 }
 
-// TestDrainPassesNoDataOver checks that data on the node's disk counts as lost even if the drain skips
+// TestDrainCountsSkippedPodDataAsLost checks that data on the node's disk counts as lost even if the drain skips
 // its pod.
-func TestDrainPassesNoDataOver(t *testing.T) {
+func TestDrainCountsSkippedPodDataAsLost(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 2)
 	o.edit("10.0.0.11", "pod shop/db host-10-0-0-22 local")
@@ -261,9 +261,9 @@ func TestDrainPassesNoDataOver(t *testing.T) {
 	}
 }
 
-// TestLeavingWithoutDrain checks that a node that leaves without a drain is reset together with its
+// TestRemovalWithoutDrainNamesPods checks that a node that leaves without a drain is reset together with its
 // pods, which are named, but not together with the only copy of data.
-func TestLeavingWithoutDrain(t *testing.T) {
+func TestRemovalWithoutDrainNamesPods(t *testing.T) {
 	t.Parallel()
 	o := crowded(t)
 	o.edit("10.0.0.11", "pod shop/db host-10-0-0-22 local", "claim shop/old host-10-0-0-22", "pod shop/stuck delete")
@@ -315,9 +315,9 @@ func TestLeavingWithoutDrain(t *testing.T) {
 	}
 }
 
-// TestUnusedLocalClaim checks that a claim without a pod prevents its node's removal, but not its
+// TestUnusedLocalClaimPreventsRemovalOnly checks that a claim without a pod prevents its node's removal, but not its
 // upgrade.
-func TestUnusedLocalClaim(t *testing.T) {
+func TestUnusedLocalClaimPreventsRemovalOnly(t *testing.T) {
 	t.Parallel()
 	const node = "host-10-0-0-22"
 	o := founded(t, 1, 2)
@@ -338,9 +338,9 @@ func TestUnusedLocalClaim(t *testing.T) {
 	}
 }
 
-// TestDrainOfTwoBudgets checks that a pod with two budgets is reported: the API never evicts such a
+// TestDrainReportsPodWithTwoBudgets checks that a pod with two budgets is reported: the API never evicts such a
 // pod.
-func TestDrainOfTwoBudgets(t *testing.T) {
+func TestDrainReportsPodWithTwoBudgets(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 2)
 	const node = "host-10-0-0-22"
@@ -361,9 +361,9 @@ func TestDrainOfTwoBudgets(t *testing.T) {
 	}
 }
 
-// TestDrainedOnce checks that a node that an upgrade has drained, except for skipped pods, is not
+// TestDrainedNodeIsNotDrainedAgain checks that a node that an upgrade has drained, except for skipped pods, is not
 // drained again.
-func TestDrainedOnce(t *testing.T) {
+func TestDrainedNodeIsNotDrainedAgain(t *testing.T) {
 	t.Parallel()
 	o := crowded(t)
 	o.config.Nodes = cluster(1, 2).Nodes
@@ -391,9 +391,9 @@ func TestDrainedOnce(t *testing.T) {
 	}
 }
 
-// TestThoughtBetterOfLeaving checks that a node that was drained for its removal, and stays after all,
+// TestCancelledRemovalUncordonsNode checks that a node that was drained for its removal, and stays after all,
 // is uncordoned; one that a user has cordoned is not.
-func TestThoughtBetterOfLeaving(t *testing.T) {
+func TestCancelledRemovalUncordonsNode(t *testing.T) {
 	t.Parallel()
 	const first, second = "host-10-0-0-21", "host-10-0-0-22"
 	o := founded(t, 1, 2)
@@ -425,9 +425,9 @@ func TestThoughtBetterOfLeaving(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestUpgradeWithoutDrains checks that an upgrade without drains does not say that it uncordons nodes:
+// TestUpgradeWithoutDrainsAnnouncesNoUncordon checks that an upgrade without drains does not say that it uncordons nodes:
 // nothing has cordoned them.
-func TestUpgradeWithoutDrains(t *testing.T) {
+func TestUpgradeWithoutDrainsAnnouncesNoUncordon(t *testing.T) {
 	t.Parallel()
 	for _, skipped := range [][]string{nil, {"drain"}} {
 		o := founded(t, 1, 2)

@@ -51,9 +51,9 @@ func mark(v *topology.Fleet, n *config.Node, change func(*state.Marks)) {
 	v.Reports[n.Target].Marks = &m
 }
 
-// TestAnotherCluster checks that any plan is refused if the observed cluster is not the one that the
+// TestForeignClusterIsRefused checks that any plan is refused if the observed cluster is not the one that the
 // state knows, or a host belongs to another one.
-func TestAnotherCluster(t *testing.T) {
+func TestForeignClusterIsRefused(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 2, 1)
 	newer := finding{diag.Error, "Host was marked by a newer version", "main.hcl:13", `node.worker["w1"]`, []string{
@@ -116,9 +116,9 @@ func TestAnotherCluster(t *testing.T) {
 	})
 }
 
-// TestNewerMarkOfALeaver checks that a departing host is not reset by a version that does not know how
+// TestDepartureWithNewerMarkerIsNotReset checks that a departing host is not reset by a version that does not know how
 // to read its marker, and so what to restore there.
-func TestNewerMarkOfALeaver(t *testing.T) {
+func TestDepartureWithNewerMarkerIsNotReset(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 1)
 	w := o.config.Nodes[1]
@@ -130,8 +130,8 @@ func TestNewerMarkOfALeaver(t *testing.T) {
 	wantFindings(t, diags, finding{diag.Error, "Host was marked by a newer version", "", `node.worker["w1"]`, []string{"10.0.0.21"}})
 }
 
-// TestOlderMarks checks that markers of older versions, without a format or a CA, are accepted.
-func TestOlderMarks(t *testing.T) {
+// TestOlderMarkersAreAccepted checks that markers of older versions, without a format or a CA, are accepted.
+func TestOlderMarkersAreAccepted(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 1)
 	v := o.observe()
@@ -145,9 +145,9 @@ func TestOlderMarks(t *testing.T) {
 	}
 }
 
-// TestAnotherEtcd checks that an etcd that the state does not know is refused, and that the remedy in
+// TestForeignEtcdIsRefused checks that an etcd that the state does not know is refused, and that the remedy in
 // the text works.
-func TestAnotherEtcd(t *testing.T) {
+func TestForeignEtcdIsRefused(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 2, 1)
 	places(o.config)
@@ -180,8 +180,8 @@ func (o *operator) wantKnownAgain() {
 	}
 }
 
-// TestAnotherCAIsKnownAgain checks the remedy for a CA that was replaced by hand.
-func TestAnotherCAIsKnownAgain(t *testing.T) {
+// TestCAReplacedByHandIsRecoverable checks the remedy for a CA that was replaced by hand.
+func TestCAReplacedByHandIsRecoverable(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 2, 1)
 	was := o.recorded.Clusters["prod"].CA
@@ -195,9 +195,9 @@ func TestAnotherCAIsKnownAgain(t *testing.T) {
 	}
 }
 
-// TestMarksNameTheCA checks that every host's marker names the cluster's CA and, after a rotation, the
+// TestMarkersNameCurrentAndFormerCA checks that every host's marker names the cluster's CA and, after a rotation, the
 // former one as well: an older copy of the state still matches the cluster.
-func TestMarksNameTheCA(t *testing.T) {
+func TestMarkersNameCurrentAndFormerCA(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 2, 1)
 	was := o.recorded.Clusters["prod"].CA
@@ -227,10 +227,10 @@ func (o *operator) wantMarked(ca string, former []string) {
 	}
 }
 
-// TestNothingIsFoundedBesideACluster checks that workers that are still part of a cluster prevent the
+// TestBootstrapRefusedBesideWorkersOfACluster checks that workers that are still part of a cluster prevent the
 // bootstrap of another one when the state and all control planes are gone, until the remedy in the text
 // is applied.
-func TestNothingIsFoundedBesideACluster(t *testing.T) {
+func TestBootstrapRefusedBesideWorkersOfACluster(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 1, 2)
 	places(base.config)
@@ -271,9 +271,9 @@ func (o *operator) kubeadmReset(address string) {
 		"file /var/lib/kubelet/config.yaml delete", "file /var/lib/kubelet/pki delete")
 }
 
-// TestFoundingGoesOnBesideItsOwn checks that a bootstrap continues on hosts to which an earlier run has
+// TestBootstrapContinuesOnHostsWithItsCA checks that a bootstrap continues on hosts to which an earlier run has
 // brought the CA.
-func TestFoundingGoesOnBesideItsOwn(t *testing.T) {
+func TestBootstrapContinuesOnHostsWithItsCA(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(2, 1))
 	o.around = func(s *planner.Step) error {
@@ -291,9 +291,9 @@ func TestFoundingGoesOnBesideItsOwn(t *testing.T) {
 	o.wantMarked(o.recorded.Clusters["prod"].CA, nil)
 }
 
-// TestFoundingIsBegunAgain checks that a bootstrap that was interrupted after the CA was created, and
+// TestBootstrapRestartsAfterManualCleanup checks that a bootstrap that was interrupted after the CA was created, and
 // whose host was cleaned by hand, starts again with another CA and completes.
-func TestFoundingIsBegunAgain(t *testing.T) {
+func TestBootstrapRestartsAfterManualCleanup(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(1, 1))
 	o.around = func(s *planner.Step) error {
@@ -329,9 +329,9 @@ func (o *operator) recordSeen() {
 	o.must(o.fold())
 }
 
-// TestStrayLeavers checks that a host that is part of another cluster by now is not reset when its
+// TestRemovalRefusesHostOfForeignCluster checks that a host that is part of another cluster by now is not reset when its
 // block, or that of the whole cluster, is removed.
-func TestStrayLeavers(t *testing.T) {
+func TestRemovalRefusesHostOfForeignCluster(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 2, 1)
 	places(base.config)
@@ -390,9 +390,9 @@ func blankHost(v *topology.Fleet, n *config.Node) {
 	v.Reports[n.Target] = &r
 }
 
-// TestLeaversOnOtherHosts checks that a host other than the one that joined is not reset, whatever it
+// TestRemovalRefusesAnotherMachine checks that a host other than the one that joined is not reset, whatever it
 // holds: its address was given to another machine, or leads to another node.
-func TestLeaversOnOtherHosts(t *testing.T) {
+func TestRemovalRefusesAnotherMachine(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 2, 2)
 	places(base.config)
@@ -445,9 +445,9 @@ func TestLeaversOnOtherHosts(t *testing.T) {
 	}
 }
 
-// TestGivenBackAlready checks that a host that was reset already is left as it is when a state from
+// TestRemovalKeepsHostThatWasReset checks that a host that was reset already is left as it is when a state from
 // before the node's removal still has the node.
-func TestGivenBackAlready(t *testing.T) {
+func TestRemovalKeepsHostThatWasReset(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 1, 1)
 	w1 := base.config.Nodes[1]
@@ -481,9 +481,9 @@ func TestGivenBackAlready(t *testing.T) {
 	}
 }
 
-// TestDestroyOnOtherHosts checks that a destroy does nothing on a machine that has replaced a host:
+// TestDestroyKeepsMachineThatReplacedHost checks that a destroy does nothing on a machine that has replaced a host:
 // nothing of the cluster is left there.
-func TestDestroyOnOtherHosts(t *testing.T) {
+func TestDestroyKeepsMachineThatReplacedHost(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 1)
 	w1 := o.config.Nodes[1]
@@ -505,9 +505,9 @@ func TestDestroyOnOtherHosts(t *testing.T) {
 	}
 }
 
-// TestAcceptedHostWithData checks that a machine that was accepted as a node's new host is refused if
+// TestAcceptedNewHostWithDataIsRefused checks that a machine that was accepted as a node's new host is refused if
 // it holds data of an unknown cluster.
-func TestAcceptedHostWithData(t *testing.T) {
+func TestAcceptedNewHostWithDataIsRefused(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 1)
 	w1 := o.config.Nodes[3]
@@ -525,9 +525,9 @@ func TestAcceptedHostWithData(t *testing.T) {
 	wantFindings(t, diags, finding{diag.Error, "Host is another machine", "", w1.Target.String(), []string{"kubeadm reset"}})
 }
 
-// TestStrayReplaced checks that a node is not replaced on a host of another cluster either, which would
+// TestReplaceRefusesHostOfForeignCluster checks that a node is not replaced on a host of another cluster either, which would
 // be reset first.
-func TestStrayReplaced(t *testing.T) {
+func TestReplaceRefusesHostOfForeignCluster(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 1)
 	for _, i := range []int{1, 3} {
@@ -560,9 +560,9 @@ func TestStrayReplaced(t *testing.T) {
 	}
 }
 
-// TestDestroyOfAnEmptiedSeat checks that a destroy verifies to which cluster the hosts belong even if
+// TestDestroyVerifiesHostsWithoutControlPlaneData checks that a destroy verifies to which cluster the hosts belong even if
 // nothing is left on the control plane that would show it.
-func TestDestroyOfAnEmptiedSeat(t *testing.T) {
+func TestDestroyVerifiesHostsWithoutControlPlaneData(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 1)
 	places(o.config)
@@ -578,9 +578,9 @@ func TestDestroyOfAnEmptiedSeat(t *testing.T) {
 	}})
 }
 
-// TestCutShortRotationIsTakenApart checks that the hosts of a cluster are recognized after a rotation
+// TestDestroyRecognizesHostsOfInterruptedRotation checks that the hosts of a cluster are recognized after a rotation
 // was interrupted at any point, in a destroy and when the block of the cluster is gone.
-func TestCutShortRotationIsTakenApart(t *testing.T) {
+func TestDestroyRecognizesHostsOfInterruptedRotation(t *testing.T) {
 	t.Parallel()
 	begin := founded(t, 2, 1)
 	begin.rotate = []topology.Rotation{rotationOf(t, "ca")}

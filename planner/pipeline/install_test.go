@@ -51,8 +51,8 @@ func (o *operator) bring(f artifactstest.Folder) {
 	o.config.Clusters[0].Install.Artifacts, o.config.Clusters[0].Install.Catalog = o.artifacts, catalog
 }
 
-// TestInstallLife checks that bare hosts become a cluster and are as before after its destruction.
-func TestInstallLife(t *testing.T) {
+// TestInstallRestoresBareHosts checks that bare hosts become a cluster and are as before after its destruction.
+func TestInstallRestoresBareHosts(t *testing.T) {
 	t.Parallel()
 	o, _ := airGapped(t, cluster(2, 1))
 	before := o.listings()
@@ -74,9 +74,9 @@ func TestInstallLife(t *testing.T) {
 	}
 }
 
-// TestInstallOverPackages checks that a host with runtime and kubelet from packages keeps these beside
+// TestInstallKeepsPackagedRuntime checks that a host with runtime and kubelet from packages keeps these beside
 // ours, and gets back the files that ours replaced.
-func TestInstallOverPackages(t *testing.T) {
+func TestInstallKeepsPackagedRuntime(t *testing.T) {
 	t.Parallel()
 	o, f := airGapped(t, cluster(1, 1))
 	worker := o.config.Nodes[1].Address
@@ -107,9 +107,9 @@ func TestInstallOverPackages(t *testing.T) {
 	}
 }
 
-// TestInstallKeeps checks that parts in install.keep stay when a node is reset, even if the cluster's
+// TestInstallKeepListSurvivesReset checks that parts in install.keep stay when a node is reset, even if the cluster's
 // block is gone.
-func TestInstallKeeps(t *testing.T) {
+func TestInstallKeepListSurvivesReset(t *testing.T) {
 	t.Parallel()
 	for _, gone := range []bool{false, true} {
 		o, _ := airGapped(t, cluster(1, 0))
@@ -135,9 +135,9 @@ func TestInstallKeeps(t *testing.T) {
 	}
 }
 
-// TestInstallChange checks that another artifact is installed and what runs of it restarted, one
+// TestInstallChangeRestartsOneByOne checks that another artifact is installed and what runs of it restarted, one
 // control plane after the other; everything else is left alone.
-func TestInstallChange(t *testing.T) {
+func TestInstallChangeRestartsOneByOne(t *testing.T) {
 	t.Parallel()
 	installed, folder := airGapped(t, cluster(2, 1))
 	for _, n := range installed.config.Nodes {
@@ -208,9 +208,9 @@ func uploaded(s planner.Step) []string {
 	return out
 }
 
-// TestInstallDrift checks that a replaced program is corrected, that a missing image is sent again, and
+// TestInstallDriftIsCorrected checks that a replaced program is corrected, that a missing image is sent again, and
 // nothing else.
-func TestInstallDrift(t *testing.T) {
+func TestInstallDriftIsCorrected(t *testing.T) {
 	t.Parallel()
 	o, _ := airGapped(t, cluster(1, 1))
 	for _, n := range o.config.Nodes {
@@ -230,9 +230,9 @@ func TestInstallDrift(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestInstallLetsGo checks that installed software stays until the node is reset if its block or its
+// TestInstallRemovedBlockKeepsSoftware checks that installed software stays until the node is reset if its block or its
 // artifact is removed.
-func TestInstallLetsGo(t *testing.T) {
+func TestInstallRemovedBlockKeepsSoftware(t *testing.T) {
 	t.Parallel()
 	o, _ := airGapped(t, cluster(1, 1))
 	before := o.listings()
@@ -256,9 +256,9 @@ func TestInstallLetsGo(t *testing.T) {
 	}
 }
 
-// TestInstallCrashes checks that the next apply continues one that was interrupted before or after any
+// TestInstallContinuesAfterCrash checks that the next apply continues one that was interrupted before or after any
 // effect, and that a destroy leaves the hosts as they were.
-func TestInstallCrashes(t *testing.T) {
+func TestInstallContinuesAfterCrash(t *testing.T) {
 	t.Parallel()
 	begin, _ := airGapped(t, cluster(1, 1))
 	for _, edit := range []string{"profile prepared", "file /etc/containerd/config.toml content site", "file /opt/cni/bin/bridge content site"} {
@@ -298,9 +298,9 @@ func crashOnceIn(o *operator, n int, done bool) {
 	o.world.OnEffect = nil
 }
 
-// TestInstallFindings checks that everything that artifacts and hosts lack is reported before anything
+// TestInstallReportsEverythingMissing checks that everything that artifacts and hosts lack is reported before anything
 // is changed.
-func TestInstallFindings(t *testing.T) {
+func TestInstallReportsEverythingMissing(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		change func(artifactstest.Folder)

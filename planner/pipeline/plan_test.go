@@ -62,7 +62,7 @@ func plan(t *testing.T, v *topology.Fleet) *planner.Plan {
 	return r.Plan
 }
 
-func TestFoundingPlan(t *testing.T) {
+func TestBootstrapPlanIsSound(t *testing.T) {
 	t.Parallel()
 	p := plan(t, blankHosts(cluster(3, 2)))
 	for _, s := range p.Steps {
@@ -94,10 +94,10 @@ func TestPlanIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestKubeletThatStartsInVain checks that the plan does not depend on the time of observation, so that
+// TestPlanIgnoresKubeletRestartLoop checks that the plan does not depend on the time of observation, so that
 // a saved plan does not become stale: a kubelet without a configuration is active for a moment every
 // ten seconds.
-func TestKubeletThatStartsInVain(t *testing.T) {
+func TestPlanIgnoresKubeletRestartLoop(t *testing.T) {
 	t.Parallel()
 	at := func(active string) *planner.Plan {
 		v := blankHosts(cluster(1, 1))

@@ -33,9 +33,9 @@ func row(name string) *preflight.PreflightCheck {
 	return nil
 }
 
-// TestNoCheckOfKubeadmIsMissing checks that every check of kubeadm is checked here, made true, or left
+// TestPreflightCoversKubeadmChecks checks that every check of kubeadm is checked here, made true, or left
 // out for a recorded reason.
-func TestNoCheckOfKubeadmIsMissing(t *testing.T) {
+func TestPreflightCoversKubeadmChecks(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile(filepath.Join("testdata", "kubeadm_checks.txt"))
 	if err != nil {
@@ -242,10 +242,10 @@ func (s spoilt) find(diags diag.Diagnostics) *diag.Diagnostic {
 	return nil
 }
 
-// TestPreflightFindsWhatIsWrong spoils a host in every way that there is a check for. The finding names
+// TestPreflightReportsUnfitHosts spoils a host in every way that there is a check for. The finding names
 // host and remedy, stops the plan unless it is a warning, and is a warning where node or cluster ignore
 // it, by a name that the configuration accepts.
-func TestPreflightFindsWhatIsWrong(t *testing.T) {
+func TestPreflightReportsUnfitHosts(t *testing.T) {
 	t.Parallel()
 	for _, s := range spoiltHosts {
 		t.Run(s.check+" "+s.text, func(t *testing.T) {
@@ -318,9 +318,9 @@ func fromArtifacts(c *config.Config) {
 	}}}
 }
 
-// TestEveryCheckIsTried checks that for every row of the table with a check there is a host above on
+// TestPreflightEveryCheckHasATest checks that for every row of the table with a check there is a host above on
 // which it finds something.
-func TestEveryCheckIsTried(t *testing.T) {
+func TestPreflightEveryCheckHasATest(t *testing.T) {
 	t.Parallel()
 	tried := map[string]bool{}
 	for _, s := range spoiltHosts {
@@ -375,9 +375,9 @@ func TestPreflightOfRunningNodes(t *testing.T) {
 // noPlane turns a host into one that can be a worker but no control plane.
 var noPlane = []string{"hardware cpus=1", "hardware memory=900", "port 6443 listen", "port 2379 listen", "file /var/lib/etcd/x content x"}
 
-// TestPreflightKnowsTheRole checks that a worker needs neither the ports nor the size of a control
+// TestPreflightDependsOnRole checks that a worker needs neither the ports nor the size of a control
 // plane until it becomes one, and that hosts with the same finding are reported together.
-func TestPreflightKnowsTheRole(t *testing.T) {
+func TestPreflightDependsOnRole(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(2, 1))
 	for _, edit := range noPlane {
@@ -415,10 +415,10 @@ func (o *operator) wantChecks(host string, checks ...string) {
 	}
 }
 
-// TestPreflightOfChangedRole checks that a node that changes its role is not refused for its own ports,
+// TestPreflightIgnoresOwnPortsOnRoleChange checks that a node that changes its role is not refused for its own ports,
 // neither before nor after an interruption, and that one that is only replaced is not refused for what
 // it joined with.
-func TestPreflightOfChangedRole(t *testing.T) {
+func TestPreflightIgnoresOwnPortsOnRoleChange(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 2)
 	for _, edit := range noPlane {
@@ -437,9 +437,9 @@ func TestPreflightOfChangedRole(t *testing.T) {
 	crashAnywhere(t, o, 43)
 }
 
-// TestPreflightIsSkipped checks the preflight's skipping by the command line, for a cluster and for a
+// TestPreflightCanBeSkipped checks the preflight's skipping by the command line, for a cluster and for a
 // node.
-func TestPreflightIsSkipped(t *testing.T) {
+func TestPreflightCanBeSkipped(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(1, 1))
 	o.must(sim.Edit(o.world, "10.0.0.11", "hardware cpus=1"))
@@ -465,8 +465,8 @@ func TestPreflightIsSkipped(t *testing.T) {
 	}
 }
 
-// TestPreflightDocs checks that docs/preflight.md is generated from the table. UPDATE=1 writes it.
-func TestPreflightDocs(t *testing.T) {
+// TestPreflightDocsAreUpToDate checks that docs/preflight.md is generated from the table. UPDATE=1 writes it.
+func TestPreflightDocsAreUpToDate(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	b.WriteString("# Preflight checks\n\n" +

@@ -12,10 +12,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestReplacingLeavesTheUsersFiles checks that a user's files beside those of Kubernetes, which were
+// TestReplaceKeepsUserFiles checks that a user's files beside those of Kubernetes, which were
 // added after the bootstrap or before the adoption, configure the rejoining node as well. Nothing of
 // the old node stays beside them, and a destroy removes everything.
-func TestReplacingLeavesTheUsersFiles(t *testing.T) {
+func TestReplaceKeepsUserFiles(t *testing.T) {
 	t.Parallel()
 	const host, file = "10.0.0.12", "/etc/kubernetes/enc/enc.yaml"
 	again := func(o *operator) { o.replace = []state.Target{o.config.Nodes[1].Target} }
@@ -74,10 +74,10 @@ func TestReplacingLeavesTheUsersFiles(t *testing.T) {
 	}
 }
 
-// TestPromotedHostIsGivenBack checks that folders on a worker's host that only a control plane needs,
+// TestDestroyRestoresHostOfPromotedWorker checks that folders on a worker's host that only a control plane needs,
 // such as the mount point of etcd's disk, are as before after the worker became one and the cluster was
 // destroyed.
-func TestPromotedHostIsGivenBack(t *testing.T) {
+func TestDestroyRestoresHostOfPromotedWorker(t *testing.T) {
 	t.Parallel()
 	for name, back := range map[string]bool{"it stays a control plane": false, "it becomes a worker again": true} {
 		t.Run(name, func(t *testing.T) {
@@ -115,9 +115,9 @@ func (o *operator) become(i int, role config.Role) {
 	o.config.Nodes[i] = &n
 }
 
-// TestReplacingRefusesWhatGoes checks that the plan refuses a replacement whose reset removes a file
+// TestReplaceRefusesRemovalOfRequiredFile checks that the plan refuses a replacement whose reset removes a file
 // that a volume requires: the API server of the rejoined node would not start.
-func TestReplacingRefusesWhatGoes(t *testing.T) {
+func TestReplaceRefusesRemovalOfRequiredFile(t *testing.T) {
 	t.Parallel()
 	const file = pkiDir + "enc.yaml"
 	o := founded(t, 2, 0)

@@ -29,10 +29,10 @@ func (o *operator) put(address, file, text string) {
 	o.must(err)
 }
 
-// TestDestroyLeavesTheUsersFiles checks that the user's files beside the certificates are there after a
+// TestDestroyKeepsUserFiles checks that the user's files beside the certificates are there after a
 // destroy, and so is the data of an etcd that is not ours: on all nodes beside an external etcd, on
 // workers, and where ours has another folder.
-func TestDestroyLeavesTheUsersFiles(t *testing.T) {
+func TestDestroyKeepsUserFiles(t *testing.T) {
 	t.Parallel()
 	hosts := []string{"10.0.0.11", "10.0.0.21"}
 	for name, c := range map[string]struct {
@@ -71,9 +71,9 @@ func TestDestroyLeavesTheUsersFiles(t *testing.T) {
 	}
 }
 
-// TestLeavesDataOfAnotherEtcd checks that when nodes leave or rejoin, etcd data is removed if it was
+// TestResetKeepsDataOfOtherEtcd checks that when nodes leave or rejoin, etcd data is removed if it was
 // ours, and no other data, even if the block of the cluster has changed or is gone.
-func TestLeavesDataOfAnotherEtcd(t *testing.T) {
+func TestResetKeepsDataOfOtherEtcd(t *testing.T) {
 	t.Parallel()
 	external := func(o *operator) {
 		o.config.Clusters[0].Etcd.External = &config.ExternalEtcd{Endpoints: []string{"https://etcd.example.com:2379"}}
@@ -108,10 +108,10 @@ func TestLeavesDataOfAnotherEtcd(t *testing.T) {
 	}
 }
 
-// TestDestroyLeavesTheModeOfLinks checks that a reset does not restore the mode of a folder for which
+// TestDestroyKeepsModeOfLinkedFolder checks that a reset does not restore the mode of a folder for which
 // the marker recorded a link's: the folder's own mode is unknown, and a link's would make it accessible
 // to all users.
-func TestDestroyLeavesTheModeOfLinks(t *testing.T) {
+func TestDestroyKeepsModeOfLinkedFolder(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(1, 0))
 	o.put("10.0.0.11", "/var/lib/kubelet/notes", "mine")
@@ -139,9 +139,9 @@ func TestDestroyLeavesTheModeOfLinks(t *testing.T) {
 	}
 }
 
-// TestDestroyTakesTheCertificatesFolder checks that a certificates folder of the cluster's own is
+// TestDestroyRemovesCertificatesFolder checks that a certificates folder of the cluster's own is
 // removed as well.
-func TestDestroyTakesTheCertificatesFolder(t *testing.T) {
+func TestDestroyRemovesCertificatesFolder(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(3, 1))
 	o.config.Clusters[0].Certificates.Dir = "/var/lib/prod/pki"
@@ -154,9 +154,9 @@ func TestDestroyTakesTheCertificatesFolder(t *testing.T) {
 	}
 }
 
-// TestDestroyTakesBackWhatTheKubeletToldLogind checks that a destroy removes the kubelet's logind
+// TestDestroyRemovesKubeletLogindConfiguration checks that a destroy removes the kubelet's logind
 // configuration, which the kubelet itself never does.
-func TestDestroyTakesBackWhatTheKubeletToldLogind(t *testing.T) {
+func TestDestroyRemovesKubeletLogindConfiguration(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(1, 0))
 	o.config.Clusters[0].Kubelet.Config = state.FromGo(map[string]any{"shutdownGracePeriod": "60s"})
@@ -185,9 +185,9 @@ func flannel() *config.Addon {
 	}))}
 }
 
-// TestDestroyTakesTheNetwork checks that a destroy removes what a network addon leaves on hosts, except
+// TestDestroyRemovesNetwork checks that a destroy removes what a network addon leaves on hosts, except
 // for files that belong to another container engine or were there before.
-func TestDestroyTakesTheNetwork(t *testing.T) {
+func TestDestroyRemovesNetwork(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(1, 1))
 	o.config.Clusters[0].Addons = []*config.Addon{flannel()}
@@ -209,9 +209,9 @@ func TestDestroyTakesTheNetwork(t *testing.T) {
 	}
 }
 
-// TestDestroySparesContainerEngines checks that networks that podman, nerdctl and CRI-O have added
+// TestDestroyKeepsContainerEngineNetworks checks that networks that podman, nerdctl and CRI-O have added
 // beside the pods' network after the bootstrap stay, together with their folder.
-func TestDestroySparesContainerEngines(t *testing.T) {
+func TestDestroyKeepsContainerEngineNetworks(t *testing.T) {
 	t.Parallel()
 	for name, bare := range map[string]bool{"a folder that was there": false, "a folder that came with install": true} {
 		t.Run(name, func(t *testing.T) {
@@ -242,8 +242,8 @@ func TestDestroySparesContainerEngines(t *testing.T) {
 	}
 }
 
-// TestImagesOfTheRuntime checks that images are queried in the runtime into which they are pulled.
-func TestImagesOfTheRuntime(t *testing.T) {
+// TestImagesAreQueriedInTheirRuntime checks that images are queried in the runtime into which they are pulled.
+func TestImagesAreQueriedInTheirRuntime(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(1, 1))
 	for _, want := range []string{"", "unix:///run/cri-dockerd.sock"} {
@@ -255,9 +255,9 @@ func TestImagesOfTheRuntime(t *testing.T) {
 	}
 }
 
-// TestDestroyFindsTheRuntime checks that pods are removed from the runtime that the kubelet was given,
+// TestDestroyRemovesPodsOfKubeletRuntime checks that pods are removed from the runtime that the kubelet was given,
 // even if the host has another one that kubeadm would find first.
-func TestDestroyFindsTheRuntime(t *testing.T) {
+func TestDestroyRemovesPodsOfKubeletRuntime(t *testing.T) {
 	t.Parallel()
 	const crio, containerd = "unix:///run/crio/crio.sock", "unix:///var/run/containerd/containerd.sock"
 	base := founded(t, 1, 1)
@@ -331,10 +331,10 @@ func TestDestroyFindsTheRuntime(t *testing.T) {
 	}
 }
 
-// TestAPIServerLeavesFirst checks that a departing control plane accepts no more requests when the etcd
+// TestDepartureStopsAPIServerBeforeMemberRemoval checks that a departing control plane accepts no more requests when the etcd
 // beside it is no longer a member. Without a kubelet that stops its API server, the plan does not wait
 // for that.
-func TestAPIServerLeavesFirst(t *testing.T) {
+func TestDepartureStopsAPIServerBeforeMemberRemoval(t *testing.T) {
 	t.Parallel()
 	stopped := "its kubelet has stopped"
 	for name, change := range map[string]func(*operator){
@@ -375,10 +375,10 @@ func TestAPIServerLeavesFirst(t *testing.T) {
 	}
 }
 
-// TestKernelModules checks that listed modules are loaded now and after a boot. A module that is no
+// TestKernelModulesAreLoadedAndRestored checks that listed modules are loaded now and after a boot. A module that is no
 // longer listed stays until the cluster is destroyed, which removes only modules that were not there
 // before.
-func TestKernelModules(t *testing.T) {
+func TestKernelModulesAreLoadedAndRestored(t *testing.T) {
 	t.Parallel()
 	const host = "10.0.0.21"
 	o := newOperator(t, cluster(1, 1))
@@ -438,9 +438,9 @@ func (o *operator) swap() (on, boots bool) {
 	return r.Facts.Swap, r.Facts.SwapAtBoot
 }
 
-// TestSwapStaysOff checks that swap in fstab is off after a boot as well, so that the kubelet starts,
+// TestSwapStaysOffAfterBoot checks that swap in fstab is off after a boot as well, so that the kubelet starts,
 // and as before after the cluster's destruction.
-func TestSwapStaysOff(t *testing.T) {
+func TestSwapStaysOffAfterBoot(t *testing.T) {
 	t.Parallel()
 	for name, off := range map[string]bool{"in use": false, "turned off by hand": true} {
 		t.Run(name, func(t *testing.T) {
@@ -471,9 +471,9 @@ func TestSwapStaysOff(t *testing.T) {
 	}
 }
 
-// TestSwapReturnsToFstab checks that swap that is added to fstab later is turned off for the next boot
+// TestSwapAddedToFstabIsTurnedOff checks that swap that is added to fstab later is turned off for the next boot
 // as well, and is back after the cluster's destruction.
-func TestSwapReturnsToFstab(t *testing.T) {
+func TestSwapAddedToFstabIsTurnedOff(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(1, 1))
 	o.must(o.apply())
@@ -492,8 +492,8 @@ func TestSwapReturnsToFstab(t *testing.T) {
 	}
 }
 
-// TestSwapIsAllowedLater checks that a plan no longer touches swap once the kubelet may run with it.
-func TestSwapIsAllowedLater(t *testing.T) {
+// TestSwapAllowedLaterIsNotTouched checks that a plan no longer touches swap once the kubelet may run with it.
+func TestSwapAllowedLaterIsNotTouched(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(1, 1))
 	o.must(o.apply())
@@ -504,8 +504,8 @@ func TestSwapIsAllowedLater(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestSwapIsLetAlone checks that swap is left as it is if the kubelet runs with it.
-func TestSwapIsLetAlone(t *testing.T) {
+// TestSwapIsKeptIfKubeletAllowsIt checks that swap is left as it is if the kubelet runs with it.
+func TestSwapIsKeptIfKubeletAllowsIt(t *testing.T) {
 	t.Parallel()
 	o := swapping(t)
 	cl := o.config.Clusters[0]
@@ -529,9 +529,9 @@ func TestSwapIsLetAlone(t *testing.T) {
 	}
 }
 
-// TestSwapByArgument checks that an argument of the kubelet overrides its file, the node's the
+// TestSwapArgumentOverridesKubeletFile checks that an argument of the kubelet overrides its file, the node's the
 // cluster's, and that the last one of several wins.
-func TestSwapByArgument(t *testing.T) {
+func TestSwapArgumentOverridesKubeletFile(t *testing.T) {
 	t.Parallel()
 	o := swapping(t)
 	cl, cp := o.config.Clusters[0], o.config.Nodes[0]
@@ -557,10 +557,10 @@ func TestSwapByArgument(t *testing.T) {
 	}
 }
 
-// TestNothingIsDoneOnHost checks what the destruction of a whole cluster says about a host that is not
+// TestDestroyImpactOfUnchangedHosts checks what the destruction of a whole cluster says about a host that is not
 // changed: a host that was observed as clean holds nothing of the cluster, one that was declared gone
 // may still hold all of it.
-func TestNothingIsDoneOnHost(t *testing.T) {
+func TestDestroyImpactOfUnchangedHosts(t *testing.T) {
 	t.Parallel()
 	o := running(t, 3, 1, "1.36.3")
 	o.edit("10.0.0.12", "reinstall")
@@ -582,9 +582,9 @@ func TestNothingIsDoneOnHost(t *testing.T) {
 	}
 }
 
-// TestLeavesFilesOfRotations checks that files that an interrupted rotation or replacement at once has
+// TestResetRemovesFilesOfInterruptedRotation checks that files that an interrupted rotation or replacement at once has
 // left on a control plane are removed with it.
-func TestLeavesFilesOfRotations(t *testing.T) {
+func TestResetRemovesFilesOfInterruptedRotation(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 1)
 	for _, name := range []string{"ca-next.crt", "ca-next.key", "etcd/ca-old.crt", "etcd/ca-ended.crt", "front-proxy-ca-ended.crt"} {

@@ -107,15 +107,15 @@ var otherwise = map[string]string{
 	"cluster.Origins": "no setting", "cluster.Sensitive": "no setting", "cluster.Source": "no setting",
 	"node.Origins": "no setting", "node.Sensitive": "no setting", "node.Source": "no setting", "node.Target": "the address", "node.Cluster": "the cluster",
 	"node.Role": "what a node is", "node.Address": "where it is", "node.Connection": "how hosts are reached; see providers/ssh",
-	"cluster.KubernetesVersion":        "see TestUpgrade",
-	"cluster.Upgrade":                  "how workers take turns; see upgradeorder_test.go and drain_test.go",
+	"cluster.KubernetesVersion":        "see TestUpgradeConverges",
+	"cluster.Upgrade":                  "how workers take turns; see upgrade_order_test.go and drain_test.go",
 	"cluster.Install":                  "see install_test.go",
 	"cluster.Certificates.RenewBefore": "what is due is observed; see certificates.txtar",
-	"cluster.Certificates.CA":          "see authority_test.go", "cluster.Certificates.FrontProxyCA": "see authority_test.go", "cluster.Certificates.EtcdCA": "see authority_test.go",
-	"cluster.Certificates.Supplied": "see supplied_test.go", "cluster.Certificates.SuppliedFiles": "see supplied_test.go",
-	"cluster.CertificateKey":        "the key of what upload_certs makes, a secret; see tokens_test.go",
+	"cluster.Certificates.CA":          "see operator_ca_test.go", "cluster.Certificates.FrontProxyCA": "see operator_ca_test.go", "cluster.Certificates.EtcdCA": "see operator_ca_test.go",
+	"cluster.Certificates.Supplied": "see supplied_certificates_test.go", "cluster.Certificates.SuppliedFiles": "see supplied_certificates_test.go",
+	"cluster.CertificateKey":        "the key of what upload_certs makes, a secret; see bootstrap_tokens_test.go",
 	"cluster.IgnorePreflightErrors": "makes errors warnings; see preflight_test.go", "node.IgnorePreflightErrors": "makes errors warnings; see preflight_test.go",
-	"cluster.ImagePullSerial": "see pull_test.go", "node.ImagePullSerial": "see pull_test.go",
+	"cluster.ImagePullSerial": "see image_pull_test.go", "node.ImagePullSerial": "see image_pull_test.go",
 }
 
 // fields lists the fields of a struct of the configuration. Fields of nested structs are listed by

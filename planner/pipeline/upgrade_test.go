@@ -34,7 +34,7 @@ func (o *operator) wantHeld() {
 	}
 }
 
-func TestUpgrade(t *testing.T) {
+func TestUpgradeConverges(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		planes, workers int
@@ -63,9 +63,9 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// TestUpgradeWaypoints checks the steps over several minor versions: each control plane in each
+// TestUpgradePassesWaypoints checks the steps over several minor versions: each control plane in each
 // version, the kubelets once.
-func TestUpgradeWaypoints(t *testing.T) {
+func TestUpgradePassesWaypoints(t *testing.T) {
 	t.Parallel()
 	o := running(t, 3, 1, "1.34.9")
 	o.config.Clusters[0].KubernetesVersion = "1.36.3"
@@ -93,10 +93,10 @@ func TestUpgradeWaypoints(t *testing.T) {
 	}
 }
 
-// TestUpgradeImagesOnTheWay checks that with image_pull_policy Never the images of an intermediate
+// TestUpgradeRequiresImagesOfIntermediateVersions checks that with image_pull_policy Never the images of an intermediate
 // version have to be present as well. The plan reports missing ones, and which other patch release is
 // available.
-func TestUpgradeImagesOnTheWay(t *testing.T) {
+func TestUpgradeRequiresImagesOfIntermediateVersions(t *testing.T) {
 	t.Parallel()
 	o := running(t, 3, 1, "1.34.9")
 	places(o.config)
@@ -139,7 +139,7 @@ func TestUpgradeImagesOnTheWay(t *testing.T) {
 	o.wantHeld()
 }
 
-func TestUpgradeRefused(t *testing.T) {
+func TestUpgradeRefusesDowngradeAndDowntime(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		planes  int
@@ -157,9 +157,9 @@ func TestUpgradeRefused(t *testing.T) {
 	}
 }
 
-// TestUpgradeCrashAnywhere interrupts an upgrade over two minor versions at single effects: the same
+// TestUpgradeContinuesAfterCrash interrupts an upgrade over two minor versions at single effects: the same
 // command again ends in the same place, and no invariant is violated in between.
-func TestUpgradeCrashAnywhere(t *testing.T) {
+func TestUpgradeContinuesAfterCrash(t *testing.T) {
 	t.Parallel()
 	o := running(t, 3, 1, "1.34.9")
 	o.world.Watch = true
@@ -185,9 +185,9 @@ func paced(t *testing.T) *operator {
 	return o
 }
 
-// TestUpgradeBatches checks that pools take turns in their order in the configuration, canaries first,
+// TestUpgradeBatchesTakeTurns checks that pools take turns in their order in the configuration, canaries first,
 // with their pauses.
-func TestUpgradeBatches(t *testing.T) {
+func TestUpgradeBatchesTakeTurns(t *testing.T) {
 	t.Parallel()
 	o := paced(t)
 	p, err := o.plan()
@@ -226,8 +226,8 @@ func TestUpgradeBatches(t *testing.T) {
 	}
 }
 
-// TestUpgradePausesLeftOut checks that a plan without the pauses does not announce any.
-func TestUpgradePausesLeftOut(t *testing.T) {
+// TestUpgradeWithoutPausesAnnouncesNone checks that a plan without the pauses does not announce any.
+func TestUpgradeWithoutPausesAnnouncesNone(t *testing.T) {
 	t.Parallel()
 	o := paced(t)
 	r, diags := o.planOf(o.observe(), planner.Options{SkipPhases: []string{"upgrade-pause"}})
@@ -239,9 +239,9 @@ func TestUpgradePausesLeftOut(t *testing.T) {
 	}
 }
 
-// TestUpgradePauseGoesOn checks that after an interruption in a pause the next apply waits for the rest
+// TestUpgradePauseContinuesAfterInterruption checks that after an interruption in a pause the next apply waits for the rest
 // of it, and does not repeat the canary.
-func TestUpgradePauseGoesOn(t *testing.T) {
+func TestUpgradePauseContinuesAfterInterruption(t *testing.T) {
 	t.Parallel()
 	o := paced(t)
 	power := errors.New("the operator's machine is off")
@@ -275,9 +275,9 @@ func TestUpgradePauseGoesOn(t *testing.T) {
 	}
 }
 
-// TestTwoControlPlanes checks that restarts of one of two members of etcd are refused in the plan, and
+// TestTwoControlPlanesRequireAllowDowntime checks that restarts of one of two members of etcd are refused in the plan, and
 // happen one after the other if the configuration accepts that the API is down meanwhile.
-func TestTwoControlPlanes(t *testing.T) {
+func TestTwoControlPlanesRequireAllowDowntime(t *testing.T) {
 	t.Parallel()
 	o := running(t, 2, 1, "1.35.8")
 	cl := o.config.Clusters[0]
@@ -301,9 +301,9 @@ func TestTwoControlPlanes(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestUpgradeOverGates checks that a gate that an intermediate version does not know is refused in the
+// TestUpgradeRefusesGateUnknownToIntermediateVersion checks that a gate that an intermediate version does not know is refused in the
 // plan: its API server would not start.
-func TestUpgradeOverGates(t *testing.T) {
+func TestUpgradeRefusesGateUnknownToIntermediateVersion(t *testing.T) {
 	t.Parallel()
 	o := running(t, 1, 0, "1.34.9")
 	cl := o.config.Clusters[0]
@@ -330,10 +330,10 @@ func TestUpgradeOverGates(t *testing.T) {
 	}}, finding{diag.Warning, "Kubelet is not upgraded", "main.hcl:1", "", []string{`node.cp["cp1"]: the installed kubelet is 1.34.9`}})
 }
 
-// TestUpgradeOverKubeletFields checks that settings that only kubelets of the desired version know, or
+// TestUpgradeWaypointsIgnoreLaterKubeletSettings checks that settings that only kubelets of the desired version know, or
 // that are in objects that are written later, do not matter for intermediate versions of control
 // planes: each control plane goes through these.
-func TestUpgradeOverKubeletFields(t *testing.T) {
+func TestUpgradeWaypointsIgnoreLaterKubeletSettings(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(c *config.Config){
 		"of the cluster": func(c *config.Config) {
@@ -371,10 +371,10 @@ func TestUpgradeOverKubeletFields(t *testing.T) {
 	}
 }
 
-// TestUpgradeCleansWhatIsStored checks that gates that were removed from the configuration, since the
+// TestUpgradeRemovesObsoleteGatesAndFlags checks that gates that were removed from the configuration, since the
 // desired version does not know them, and flags that it does not have, are removed from the
 // configuration that cluster and hosts store.
-func TestUpgradeCleansWhatIsStored(t *testing.T) {
+func TestUpgradeRemovesObsoleteGatesAndFlags(t *testing.T) {
 	t.Parallel()
 	cfg := cluster(1, 1)
 	cl := cfg.Clusters[0]
@@ -427,9 +427,9 @@ func TestUpgradeCleansWhatIsStored(t *testing.T) {
 	}
 }
 
-// TestUpgradeRenews checks that an upgrade renews due certificates, each once, and restarts components
+// TestUpgradeRenewsDueCertificates checks that an upgrade renews due certificates, each once, and restarts components
 // only for the version: as often as without due certificates.
-func TestUpgradeRenews(t *testing.T) {
+func TestUpgradeRenewsDueCertificates(t *testing.T) {
 	t.Parallel()
 	for _, versions := range [][2]string{{"1.36.1", "1.36.3"}, {"1.35.8", "1.36.3"}, {"1.34.9", "1.36.3"}} {
 		t.Run(versions[0], func(t *testing.T) {
@@ -475,10 +475,10 @@ func TestUpgradeRenews(t *testing.T) {
 	}
 }
 
-// TestUpgradeOfMuted checks the upgrade of a control plane whose API server or etcd does not run, so
+// TestUpgradeOfControlPlaneWithoutAPIServer checks the upgrade of a control plane whose API server or etcd does not run, so
 // that its kubelet cannot report. The upgrade brings it back, and does not wait for it to be Ready
 // before.
-func TestUpgradeOfMuted(t *testing.T) {
+func TestUpgradeOfControlPlaneWithoutAPIServer(t *testing.T) {
 	t.Parallel()
 	for name, disturb := range map[string]func(o *operator){
 		"interrupted when etcd was stopped": func(o *operator) {
@@ -505,10 +505,10 @@ func TestUpgradeOfMuted(t *testing.T) {
 	}
 }
 
-// TestUpgradeAwaitsReady checks that the upgrade waits for a Node that is not Ready, unless the API
+// TestUpgradeWaitsForReadyNode checks that the upgrade waits for a Node that is not Ready, unless the API
 // server beside its kubelet, or etcd beside that, was last shown with another manifest: it does not
 // come up with the present one.
-func TestUpgradeAwaitsReady(t *testing.T) {
+func TestUpgradeWaitsForReadyNode(t *testing.T) {
 	t.Parallel()
 	o := raising(t, "1.36.0")
 	for component, want := range map[string]bool{"kube-scheduler": true, "kube-apiserver": false, "etcd": false} {
@@ -529,9 +529,9 @@ func TestUpgradeAwaitsReady(t *testing.T) {
 	}
 }
 
-// TestUpgradeInTheDarkBesideJoin checks that an upgrade that was interrupted after it had stopped the
+// TestInterruptedUpgradeContinuesBesideJoin checks that an upgrade that was interrupted after it had stopped the
 // API continues although nodes join: their token is created when the API is back.
-func TestUpgradeInTheDarkBesideJoin(t *testing.T) {
+func TestInterruptedUpgradeContinuesBesideJoin(t *testing.T) {
 	t.Parallel()
 	for planes, all := range map[int]size{1: {1, 1, "1.36.3"}, 2: {3, 1, "1.36.3"}} {
 		t.Run(fmt.Sprint(planes), func(t *testing.T) {

@@ -126,9 +126,9 @@ func absent(t *testing.T, of reflect.Type, tree map[string]any, do func(name str
 	}
 }
 
-// TestAuthenticate checks, for each value that is flipped, emptied, removed or added with a
+// TestAuthenticateRefusesChangedPlan checks, for each value that is flipped, emptied, removed or added with a
 // matching checksum, that the file is refused or not authentic.
-func TestAuthenticate(t *testing.T) {
+func TestAuthenticateRefusesChangedPlan(t *testing.T) {
 	t.Parallel()
 	key := state.NewKey("k")
 	path := filepath.Join(t.TempDir(), "a.kwplan")
@@ -182,8 +182,8 @@ func TestAuthenticate(t *testing.T) {
 	}
 }
 
-// TestAuthenticateKinds checks that the error says why a file is not authentic.
-func TestAuthenticateKinds(t *testing.T) {
+// TestAuthenticateErrorsNameReason checks that the error says why a file is not authentic.
+func TestAuthenticateErrorsNameReason(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	saved := func(key state.Key, edit func(string) string) planfile.File {

@@ -68,7 +68,7 @@ func samplePlan() *planner.Plan {
 	}
 }
 
-func TestRoundTrip(t *testing.T) {
+func TestPlanFileRoundTrip(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.kwplan")
 	// Another user who can read the file's name cannot read the plan.
@@ -111,8 +111,8 @@ func must(t *testing.T) func([]byte, error) []byte {
 	}
 }
 
-// TestDamage checks that any truncation or change of a file is detected.
-func TestDamage(t *testing.T) {
+// TestDamagedPlanFileIsRefused checks that any truncation or change of a file is detected.
+func TestDamagedPlanFileIsRefused(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.kwplan")
 	if err := planfile.Write(path, planfile.File{Plan: plan(t)}, nil); err != nil {
@@ -164,9 +164,9 @@ type worded struct{ planner.RemovePath }
 
 func (worded) DoneWhen() string { return "it is gone" }
 
-// TestPlanWithoutDoneWhen checks that a plan that was saved before operations had done conditions
+// TestPlanSavedWithoutDoneWhenIsTheSamePlan checks that a plan that was saved before operations had done conditions
 // is the same plan.
-func TestPlanWithoutDoneWhen(t *testing.T) {
+func TestPlanSavedWithoutDoneWhenIsTheSamePlan(t *testing.T) {
 	t.Parallel()
 	const earlier = `{"plan":{"format_version":1,"tool_version":"1.0.0","serial":4,"steps":[` +
 		`{"id":"node.w[\"w1\"]/kubelet-start","phase":"kubelet-start","target":"node.w[\"w1\"]","action":"update",` +
@@ -194,8 +194,8 @@ func TestPlanWithoutDoneWhen(t *testing.T) {
 	}
 }
 
-// TestDigest checks that the digest depends only on what is done.
-func TestDigest(t *testing.T) {
+// TestDigestDependsOnlyOnActions checks that the digest depends only on what is done.
+func TestDigestDependsOnlyOnActions(t *testing.T) {
 	t.Parallel()
 	want := planfile.Digest(plan(t))
 	for name, same := range map[string]func(*planner.Plan){
@@ -245,7 +245,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-func TestCompare(t *testing.T) {
+func TestComparePlans(t *testing.T) {
 	t.Parallel()
 	plane := address(t, manifest).Target
 	proof := planner.Step{
@@ -373,9 +373,9 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestCompareDrifted checks a drifted item: it was recorded with its goal before anything was done,
+// TestCompareIgnoresDriftedItemsPriorValue checks a drifted item: it was recorded with its goal before anything was done,
 // so a difference from the goal does not show a later change.
-func TestCompareDrifted(t *testing.T) {
+func TestCompareIgnoresDriftedItemsPriorValue(t *testing.T) {
 	t.Parallel()
 	saved, now := plan(t), plan(t)
 	saved.Changes[1].Reason = planner.ReasonDrift
@@ -387,9 +387,9 @@ func TestCompareDrifted(t *testing.T) {
 	}
 }
 
-// TestCompareProvenMeanwhile checks that a step that had to wait for a component when the plan was
+// TestCompareIgnoresWaitThatIsNoLongerNeeded checks that a step that had to wait for a component when the plan was
 // saved is no difference once the component runs.
-func TestCompareProvenMeanwhile(t *testing.T) {
+func TestCompareIgnoresWaitThatIsNoLongerNeeded(t *testing.T) {
 	t.Parallel()
 	saved, now := plan(t), plan(t)
 	target := address(t, `node.cp["cp2"]/x`).Target
@@ -412,9 +412,9 @@ func TestCompareProvenMeanwhile(t *testing.T) {
 	}
 }
 
-// TestCompareWhatWasNotKnown checks that a value that only an earlier step could reveal is no
+// TestCompareIgnoresValuesKnownOnlyAfterApply checks that a value that only an earlier step could reveal is no
 // difference once that step has run.
-func TestCompareWhatWasNotKnown(t *testing.T) {
+func TestCompareIgnoresValuesKnownOnlyAfterApply(t *testing.T) {
 	t.Parallel()
 	saved, now := plan(t), plan(t)
 	saved.Changes[1].Attributes[0].After = state.PendingValue("step", "ca")
@@ -436,9 +436,9 @@ func TestCompareWhatWasNotKnown(t *testing.T) {
 	}
 }
 
-// TestDigestOfWithheld checks that the digest depends on which targets are withheld, not on the
+// TestDigestDependsOnWithheldTargets checks that the digest depends on which targets are withheld, not on the
 // reason.
-func TestDigestOfWithheld(t *testing.T) {
+func TestDigestDependsOnWithheldTargets(t *testing.T) {
 	t.Parallel()
 	withheld := func(u ...state.Unobserved) string {
 		p := plan(t)

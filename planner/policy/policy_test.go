@@ -13,9 +13,9 @@ import (
 
 const digest = "0123456789abcdef0123456789abcdef"
 
-// TestEvaluate checks the findings of policies about a plan that destroys one node of one cluster
+// TestEvaluatePolicies checks the findings of policies about a plan that destroys one node of one cluster
 // and changes one of another.
-func TestEvaluate(t *testing.T) {
+func TestEvaluatePolicies(t *testing.T) {
 	t.Parallel()
 	gone, kept := state.NodeKeyTarget("worker", "w2"), state.NodeKeyTarget("batch", "b1")
 	base := func() policy.Input {
@@ -111,8 +111,8 @@ func TestParseApprovals(t *testing.T) {
 	}
 }
 
-// TestWhatIsMissing checks that a finding says what is missing, and how to get it.
-func TestWhatIsMissing(t *testing.T) {
+// TestPolicyFindingNamesMissingApproval checks that a finding says what is missing, and how to get it.
+func TestPolicyFindingNamesMissingApproval(t *testing.T) {
 	t.Parallel()
 	const flag = "-approve=0123456789abcdef"
 	for want, c := range map[string]struct {

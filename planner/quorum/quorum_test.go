@@ -12,10 +12,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestAllows checks all memberships of up to seven voters, with and without a learner, against an
+// TestQuorumGateForAllMemberships checks all memberships of up to seven voters, with and without a learner, against an
 // independent wording of the rule: what stays healthy has to be a majority, a healthy member
 // restarts only while all are healthy, and there is one learner at a time.
-func TestAllows(t *testing.T) {
+func TestQuorumGateForAllMemberships(t *testing.T) {
 	t.Parallel()
 	peer := func(i int) string { return fmt.Sprintf("https://10.0.0.%d:2380", i) }
 	add := func(i int) *planner.Step {
@@ -80,9 +80,9 @@ func everyMembership() []membership {
 	return out
 }
 
-// TestQuorumGoesByAddress checks that the member to be removed is identified by its address: an
+// TestQuorumIdentifiesMemberByAddress checks that the member to be removed is identified by its address: an
 // administrator may have changed names, and a member has none before it has started.
-func TestQuorumGoesByAddress(t *testing.T) {
+func TestQuorumIdentifiesMemberByAddress(t *testing.T) {
 	t.Parallel()
 	a, b, c, d := "https://10.0.0.1:2380", "https://10.0.0.2:2380", "https://10.0.0.3:2380", "https://10.0.0.4:2380"
 	remove := func(url string) *planner.Step {
@@ -183,8 +183,8 @@ func TestQuorumRefusals(t *testing.T) {
 	}
 }
 
-// TestQuorumWaysRound checks that the same gate allows the remedy that a refusal names.
-func TestQuorumWaysRound(t *testing.T) {
+// TestQuorumAllowsNamedRemedy checks that the same gate allows the remedy that a refusal names.
+func TestQuorumAllowsNamedRemedy(t *testing.T) {
 	t.Parallel()
 	peer := func(i int) string { return fmt.Sprintf("https://10.0.0.%d:2380", i) }
 	add := &planner.Step{Operations: planner.Operations{planner.AddEtcdMember{PeerURL: peer(9)}}}
@@ -227,9 +227,9 @@ func TestQuorumWaysRound(t *testing.T) {
 	}
 }
 
-// TestDefragmentationWantsAllOthers checks that a member is defragmented only while all others
+// TestDefragmentationRequiresAllOtherMembers checks that a member is defragmented only while all others
 // answer.
-func TestDefragmentationWantsAllOthers(t *testing.T) {
+func TestDefragmentationRequiresAllOtherMembers(t *testing.T) {
 	t.Parallel()
 	step := &planner.Step{Operations: planner.Operations{planner.DefragmentEtcd{}}}
 	for voters := 1; voters <= 5; voters++ {
@@ -255,9 +255,9 @@ var helpAgainst = map[string]string{
 		"disarm the alarm (etcdctl alarm disarm), and have its node removed and joined again (kubewright apply -replace=NODE).",
 }
 
-// TestAlarmsAllow checks that during an alarm only operations that help against it are allowed,
+// TestAlarmAllowsOnlyRemedies checks that during an alarm only operations that help against it are allowed,
 // which for CORRUPT is none.
-func TestAlarmsAllow(t *testing.T) {
+func TestAlarmAllowsOnlyRemedies(t *testing.T) {
 	t.Parallel()
 	helps := map[string]planner.Operation{"compact": planner.CompactEtcd{}, "defragment": planner.DefragmentEtcd{}, "disarm": planner.DisarmEtcd{}}
 	other := map[string]planner.Operation{"add": planner.AddEtcdMember{}, "remove": planner.RemoveEtcdMember{PeerURL: "https://10.0.0.1:2380"}}

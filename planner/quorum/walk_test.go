@@ -10,10 +10,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestWalk checks, for any members and acts, that an allowed walk never has fewer healthy voters
+// TestQuorumWalkKeepsMajority checks, for any members and acts, that an allowed walk never has fewer healthy voters
 // than a majority, and that a refused one ends at an act after which it would: an added member
 // counts as dead until its act is done.
-func TestWalk(t *testing.T) {
+func TestQuorumWalkKeepsMajority(t *testing.T) {
 	t.Parallel()
 	peer := func(i int) string { return fmt.Sprintf("https://10.0.0.%d:2380", i) }
 	rapid.Check(t, func(t *rapid.T) {

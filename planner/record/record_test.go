@@ -129,7 +129,7 @@ func TestRecord(t *testing.T) {
 		{"the cluster is protected", []tt.Change{tt.Cluster(func(c *config.Cluster) { c.Lifecycle.PreventDestroy = true })}, nil, nil, "clusters prod=ca-1,e1,v1.36.3"},
 		{"a begun step is done", []tt.Change{func(v *topology.Fleet) { v.Recorded.Unseen = []string{`node.worker["w1"]/prepare`} }}, nil, nil, `seen node.worker["w1"]/prepare`},
 		{"a cluster whose nodes and block are gone", []tt.Change{func(v *topology.Fleet) { v.Recorded.Clusters["test"] = &state.RecordedCluster{CA: "ca-9"} }}, nil, nil, "left cluster.test"},
-		{"a control plane that returns after its state was restored", []tt.Change{tt.Wiped(tt.CP(1))}, []state.Item{sysctl(tt.CP(1), "1")}, []state.Item{sysctl(tt.CP(1), "1")}, ""},
+		{"the host of a control plane is blank", []tt.Change{tt.Wiped(tt.CP(1))}, []state.Item{sysctl(tt.CP(1), "1")}, []state.Item{sysctl(tt.CP(1), "1")}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -119,8 +119,8 @@ func TestKeyRotationFindsProgress(t *testing.T) {
 	}
 }
 
-// TestAsksForTokens checks when the Secrets with tokens are queried.
-func TestAsksForTokens(t *testing.T) {
+// TestRotationQueriesTokenSecrets checks when the Secrets with tokens are queried.
+func TestRotationQueriesTokenSecrets(t *testing.T) {
 	t.Parallel()
 	seen := func(files map[string]state.FileReport) *state.Report { return &state.Report{Files: files} }
 	requested := []topology.Rotation{{Cluster: state.ClusterTarget(tt.Label), CA: "service-account"}}

@@ -57,10 +57,10 @@ func text(t *rapid.T, v state.Value) string {
 	return string(b)
 }
 
-// TestSealProperty checks that sealed values show no secret, that an observed value equal to the
+// TestSealHidesSecretsProperty checks that sealed values show no secret, that an observed value equal to the
 // desired one equals the sealed one after it is covered, and that a covered value of another shape
 // shows no secret either.
-func TestSealProperty(t *testing.T) {
+func TestSealHidesSecretsProperty(t *testing.T) {
 	t.Parallel()
 	v := &topology.Fleet{Key: state.NewKey("key")}
 	s := sealer{key: v.Key}

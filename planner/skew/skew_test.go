@@ -32,7 +32,7 @@ func TestParseRelease(t *testing.T) {
 	}
 }
 
-func TestHops(t *testing.T) {
+func TestHopsPerMinorVersion(t *testing.T) {
 	t.Parallel()
 	through := map[int]skew.Release{35: release(t, "1.35.8"), 36: release(t, "1.36.3")}
 	for _, c := range []struct{ oldest, newest, want, hops, err string }{
@@ -67,9 +67,9 @@ func TestHops(t *testing.T) {
 	}
 }
 
-// TestHopsKeepSkew upgrades any cluster along its hops, one component after another in the order of
+// TestHopsKeepVersionSkewProperty upgrades any cluster along its hops, one component after another in the order of
 // an upgrade, and checks that no moment violates a rule, and that each hop raises the version.
-func TestHopsKeepSkew(t *testing.T) {
+func TestHopsKeepVersionSkewProperty(t *testing.T) {
 	t.Parallel()
 	through := map[int]skew.Release{}
 	for minor := range 45 {
@@ -125,7 +125,7 @@ func TestHopsKeepSkew(t *testing.T) {
 	})
 }
 
-func TestSkew(t *testing.T) {
+func TestVersionSkewRules(t *testing.T) {
 	t.Parallel()
 	one := func(s string) map[string]skew.Release { return map[string]skew.Release{"cp1": release(t, s)} }
 	for _, c := range []struct {

@@ -64,8 +64,8 @@ func isNew(t state.Target) tt.Change {
 	}
 }
 
-// TestVersionChangeRefusesWhatCannotBeReached checks which version changes are refused as a whole.
-func TestVersionChangeRefusesWhatCannotBeReached(t *testing.T) {
+// TestVersionChangeRefusesUnreachableVersions checks which version changes are refused as a whole.
+func TestVersionChangeRefusesUnreachableVersions(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
@@ -175,9 +175,9 @@ func gate(name string) state.Value {
 	return state.FromGo(map[string]any{"featureGates": map[string]any{name: true}})
 }
 
-// TestVersionChangeChecksTheWay checks that settings that only the wanted version has are refused
+// TestVersionChangeChecksIntermediateVersions checks that settings that only the wanted version has are refused
 // when control planes pass through a version without them.
-func TestVersionChangeChecksTheWay(t *testing.T) {
+func TestVersionChangeChecksIntermediateVersions(t *testing.T) {
 	t.Parallel()
 	apiServer := tt.Cluster(func(c *config.Cluster) {
 		c.APIServer.Args = []config.Arg{{Name: "feature-gates", Value: "AtomicFIFO=true"}}
@@ -203,9 +203,9 @@ func TestVersionChangeChecksTheWay(t *testing.T) {
 	}
 }
 
-// TestUnfitForKubelets checks that settings are refused that the kubelet of a node, of another minor
+// TestSettingsUnknownToKubeletAreRefused checks that settings are refused that the kubelet of a node, of another minor
 // version than the cluster, does not know.
-func TestUnfitForKubelets(t *testing.T) {
+func TestSettingsUnknownToKubeletAreRefused(t *testing.T) {
 	t.Parallel()
 	gated := tt.Cluster(func(c *config.Cluster) { c.Kubelet.Config = gate("CRIListStreaming") })
 	of := func(t state.Target) tt.Change {
@@ -239,9 +239,9 @@ func TestUnfitForKubelets(t *testing.T) {
 	}
 }
 
-// TestUnfitIgnoredFindsKeptValues checks that a value that ignore_changes keeps on a host is refused
+// TestIgnoredValuesUnknownToNewVersionAreRefused checks that a value that ignore_changes keeps on a host is refused
 // if the coming version does not know it.
-func TestUnfitIgnoredFindsKeptValues(t *testing.T) {
+func TestIgnoredValuesUnknownToNewVersionAreRefused(t *testing.T) {
 	t.Parallel()
 	ignored := tt.Cluster(func(c *config.Cluster) {
 		c.Lifecycle.IgnoreChanges = []config.Ignored{{Path: []string{"api_server", "arg", "feature-gates"}}}

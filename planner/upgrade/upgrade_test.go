@@ -77,9 +77,9 @@ func cordoned(t state.Target) tt.Change {
 	})
 }
 
-// TestAnalyzeUpgradeFindsTheWay checks from which version a cluster of two control planes and a
+// TestAnalyzeUpgradeFindsWaypoints checks from which version a cluster of two control planes and a
 // worker goes to which, by which versions, and which kubelets change.
-func TestAnalyzeUpgradeFindsTheWay(t *testing.T) {
+func TestAnalyzeUpgradeFindsWaypoints(t *testing.T) {
 	t.Parallel()
 	const all = ", kubelets cp1=1.36.3 cp2=1.36.3 w1=1.36.3"
 	for _, c := range []struct {
@@ -113,16 +113,6 @@ func TestAnalyzeUpgradeFindsTheWay(t *testing.T) {
 			"1.34.9 to 1.35.2, wants 1.36.3, raises, by 1.35.2 1.36.3" + all,
 		},
 		{
-			"a control plane was stopped while another one got the version",
-			[]tt.Change{tt.From("1.35.8"), tt.Manifests(tt.CP(1), "1.36.3"), stopped(tt.CP(2)), image(tt.CP(2), "1.36.3")},
-			"1.35.8 to 1.36.3, wants 1.36.3, begun, by 1.36.3" + all,
-		},
-		{
-			"a stopped control plane was on the way already",
-			[]tt.Change{tt.From("1.34.9"), tt.Manifests(tt.CP(1), "1.36.3"), stopped(tt.CP(2)), image(tt.CP(2), "1.36.3")},
-			"1.35.8 to 1.36.3, wants 1.36.3, begun, by 1.36.3" + all,
-		},
-		{
 			"all control planes were stopped",
 			[]tt.Change{tt.From("1.35.8"), stopped(tt.CP(1)), stopped(tt.CP(2)), image(tt.CP(1), "1.36.3"), tt.SilentAPI()},
 			"1.35.8 to 1.35.8, wants 1.36.3, raises, begun, by 1.36.3",
@@ -148,6 +138,23 @@ func TestAnalyzeUpgradeFindsTheWay(t *testing.T) {
 	}
 }
 
+// TestAnalyzeUpgradeOfStoppedControlPlanes checks that a control plane that was stopped before it got
+// its manifests counts with the version that it can have had.
+func TestAnalyzeUpgradeOfStoppedControlPlanes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, from, first, oldest, hops string }{
+		{"while another one got the version", "1.35.8", "1.36.3", "1.35.8", "[1.36.3]"},
+		{"on the last hop", "1.34.9", "1.36.3", "1.35.8", "[1.36.3]"},
+		{"on the first hop", "1.34.9", "1.35.8", "1.34.9", "[1.35.8 1.36.3]"},
+	} {
+		v := tt.Running(2, 1, tt.From(c.from), tt.Manifests(tt.CP(1), c.first), stopped(tt.CP(2)), image(tt.CP(2), "1.36.3"))
+		up := upgrade.AnalyzeUpgrade(v.Clusters[0])
+		if up == nil || up.Oldest.String() != c.oldest || fmt.Sprint(up.Hops) != c.hops || !up.Begun {
+			t.Errorf("%s: got %s, want one from %s by %s that has begun", c.name, described(up), c.oldest, c.hops)
+		}
+	}
+}
+
 // upgrading returns a cluster in which the version change is known.
 func upgrading(planes, workers int, changes ...tt.Change) *topology.Cluster {
 	c := tt.Running(planes, workers, changes...).Clusters[0]
@@ -155,9 +162,9 @@ func upgrading(planes, workers int, changes ...tt.Change) *topology.Cluster {
 	return c
 }
 
-// TestUpgradeLineListsBatches checks the sentence about an upgrade: the versions, and the order of
+// TestUpgradeSentenceListsBatches checks the sentence about an upgrade: the versions, and the order of
 // the workers.
-func TestUpgradeLineListsBatches(t *testing.T) {
+func TestUpgradeSentenceListsBatches(t *testing.T) {
 	t.Parallel()
 	pace := func(p config.Pace) tt.Change {
 		return tt.Cluster(func(c *config.Cluster) { c.Upgrade.Pace = p })
@@ -211,9 +218,9 @@ func TestUpgradeLineListsBatches(t *testing.T) {
 	}
 }
 
-// TestLowersKubeletsIsNoUpgrade checks that kubelets that an administrator has replaced by older ones
+// TestDowngradedKubeletsAreNoUpgrade checks that kubelets that an administrator has replaced by older ones
 // are no upgrade, and that everything else is.
-func TestLowersKubeletsIsNoUpgrade(t *testing.T) {
+func TestDowngradedKubeletsAreNoUpgrade(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string

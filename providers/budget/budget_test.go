@@ -11,9 +11,9 @@ import (
 	"github.com/kubewright/kubewright/providers/budget"
 )
 
-// TestBudget checks that answers wait for each other, that the last bytes are for one
+// TestBudgetSerializesLargeAnswers checks that answers wait for each other, that the last bytes are for one
 // answer at a time, and that all complete.
-func TestBudget(t *testing.T) {
+func TestBudgetSerializesLargeAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const total, largest = 100, 40
@@ -49,7 +49,7 @@ func TestBudget(t *testing.T) {
 	})
 }
 
-func TestLease(t *testing.T) {
+func TestBudgetLease(t *testing.T) {
 	t.Parallel()
 	b := budget.Of(100, 40)
 	l := b.Lease()
@@ -81,9 +81,9 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// TestPace checks that a silent or too slow answer is ended in time, and that one that
+// TestPaceEndsSlowAnswers checks that a silent or too slow answer is ended in time, and that one that
 // keeps its pace is not, even when the reader keeps it waiting.
-func TestPace(t *testing.T) {
+func TestPaceEndsSlowAnswers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		pace budget.Pace

@@ -110,9 +110,9 @@ const (
 	containerd = "containerd-2.4.2-linux-amd64.tar.gz"
 )
 
-// TestBundle checks that an installation can use the folder, and that a second run fetches
+// TestBundleFetchesOnlyWhatIsMissing checks that an installation can use the folder, and that a second run fetches
 // only what is missing of an interrupted bundle.
-func TestBundle(t *testing.T) {
+func TestBundleFetchesOnlyWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.must(map[string]string{"*": bundle.Fetched, kubelet: bundle.Fetched, pause: bundle.Fetched})
@@ -147,8 +147,8 @@ func TestBundle(t *testing.T) {
 	s.read()
 }
 
-// TestBundleAnotherRelease checks that an intact file of another release is replaced.
-func TestBundleAnotherRelease(t *testing.T) {
+// TestBundleReplacesOtherRelease checks that an intact file of another release is replaced.
+func TestBundleReplacesOtherRelease(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.must(map[string]string{"*": bundle.Fetched})
@@ -165,9 +165,9 @@ func TestBundleAnotherRelease(t *testing.T) {
 	}
 }
 
-// TestBundleRefuses checks that only published files stay in the folder, and that a file
+// TestBundleRefusesUnpublishedFiles checks that only published files stay in the folder, and that a file
 // which was changed there is not taken for one.
-func TestBundleRefuses(t *testing.T) {
+func TestBundleRefusesUnpublishedFiles(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	at := "/github/opencontainers/runc/releases/download/v1.5.2/runc.amd64"

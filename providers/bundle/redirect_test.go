@@ -24,9 +24,9 @@ func (a answers) RoundTrip(q *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// TestRedirects checks that redirects to a publisher's storage are followed over HTTPS, and
+// TestBundleRedirectsStayOnPublicHTTPS checks that redirects to a publisher's storage are followed over HTTPS, and
 // never into the operator's own machine or cloud.
-func TestRedirects(t *testing.T) {
+func TestBundleRedirectsStayOnPublicHTTPS(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ from, to, refused string }{
 		{"https://dl.k8s.io/a", "https://cdn.dl.k8s.io/a", ""},

@@ -276,9 +276,9 @@ func (f *fake) snapshot(context.Context) (r io.ReadCloser, err error) {
 
 func (f *fake) close() error { return nil }
 
-// TestLoopbackOfAMember checks that a loopback address listed by a member, which belongs to
+// TestMemberLoopbackAddressIsNotUsed checks that a loopback address listed by a member, which belongs to
 // the calling machine, is used only if it was given to Open.
-func TestLoopbackOfAMember(t *testing.T) {
+func TestMemberLoopbackAddressIsNotUsed(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"https://127.0.0.1:22", "https://localhost:2379", "https://[::1]:2379", "https://0.0.0.0:2379", "https://[::ffff:127.0.0.1]:80", "nonsense"} {
 		c := three()
@@ -300,7 +300,7 @@ func TestLoopbackOfAMember(t *testing.T) {
 	}
 }
 
-func TestMembers(t *testing.T) {
+func TestMembersReport(t *testing.T) {
 	t.Parallel()
 	c := three()
 	c.down[url("b")] = true
@@ -322,10 +322,10 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// TestLateMembers checks that a late member is asked once more, and that all are asked
+// TestLateMembersAreAskedAgain checks that a late member is asked once more, and that all are asked
 // until they have elected a leader if too many are late for the quorum that served the
 // list.
-func TestLateMembers(t *testing.T) {
+func TestLateMembersAreAskedAgain(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		busy    map[string]int
@@ -358,8 +358,8 @@ func TestLateMembers(t *testing.T) {
 	}
 }
 
-// TestOtherEndpoint checks that one answering member is enough once the members are known.
-func TestOtherEndpoint(t *testing.T) {
+// TestOneAnsweringMemberIsEnough checks that one answering member is enough once the members are known.
+func TestOneAnsweringMemberIsEnough(t *testing.T) {
 	t.Parallel()
 	c := three()
 	client := c.client()
@@ -377,8 +377,8 @@ func TestOtherEndpoint(t *testing.T) {
 	}
 }
 
-// TestUntold checks that the error for a missing answer names the request.
-func TestUntold(t *testing.T) {
+// TestMissingAnswerErrorNamesRequest checks that the error for a missing answer names the request.
+func TestMissingAnswerErrorNamesRequest(t *testing.T) {
 	t.Parallel()
 	c := three()
 	client := c.client()
@@ -424,7 +424,7 @@ func TestAddLearner(t *testing.T) {
 	}
 }
 
-func TestPromote(t *testing.T) {
+func TestPromoteLearner(t *testing.T) {
 	t.Parallel()
 	c := three()
 	c.members[2].IsLearner = true
@@ -447,7 +447,7 @@ func TestPromote(t *testing.T) {
 	}
 }
 
-func TestRemove(t *testing.T) {
+func TestRemoveMember(t *testing.T) {
 	t.Parallel()
 	c := three()
 	client := c.client()
@@ -494,9 +494,9 @@ func TestMoveLeader(t *testing.T) {
 	}
 }
 
-// TestCompact checks that every voter is asked, since each compacts at its own pace; and
+// TestCompactAsksEveryVoter checks that every voter is asked, since each compacts at its own pace; and
 // that it is no error if it is done already.
-func TestCompact(t *testing.T) {
+func TestCompactAsksEveryVoter(t *testing.T) {
 	t.Parallel()
 	c := three()
 	c.revision = 7

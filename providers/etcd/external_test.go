@@ -46,7 +46,7 @@ func (d dialer) DialContext(ctx context.Context, _, address string) (net.Conn, e
 	return d.to.DialContext(ctx)
 }
 
-func TestLookExternal(t *testing.T) {
+func TestObserveExternalEtcd(t *testing.T) {
 	t.Parallel()
 	l := bufconn.Listen(64 << 10)
 	s := grpc.NewServer()

@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 )
 
-// TestAnotherAnswers checks that a member is healthy only if it answers itself, and not if
+// TestForeignMemberIsNotHealthy checks that a member is healthy only if it answers itself, and not if
 // a member of another etcd, or another member of its own, answers at its endpoint.
-func TestAnotherAnswers(t *testing.T) {
+func TestForeignMemberIsNotHealthy(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*cluster){
 		"of another etcd":      func(c *cluster) { c.foreign = map[string]bool{url("b"): true} },
@@ -34,9 +34,9 @@ func TestAnotherAnswers(t *testing.T) {
 	}
 }
 
-// TestSnapshotOfThisEtcd checks that a cluster is not restored from data of a member of
+// TestSnapshotOfForeignMemberIsRefused checks that a cluster is not restored from data of a member of
 // another etcd, or of a member at another one's endpoint, however new it is.
-func TestSnapshotOfThisEtcd(t *testing.T) {
+func TestSnapshotOfForeignMemberIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*cluster){
 		"of another etcd": func(c *cluster) { c.foreign = map[string]bool{url("b"): true} },
@@ -56,9 +56,9 @@ func TestSnapshotOfThisEtcd(t *testing.T) {
 	}
 }
 
-// TestOnlyVoterBesidesLearners checks that the only voter cannot be removed, even if there
+// TestOnlyVoterIsNotRemoved checks that the only voter cannot be removed, even if there
 // are learners.
-func TestOnlyVoterBesidesLearners(t *testing.T) {
+func TestOnlyVoterIsNotRemoved(t *testing.T) {
 	t.Parallel()
 	c := three()
 	c.members[1].IsLearner, c.members[2].IsLearner = true, true

@@ -10,9 +10,9 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// TestWithoutQuorum checks that without a quorum each member that answers reports its own
+// TestSnapshotWithoutQuorumTakesNewestMember checks that without a quorum each member that answers reports its own
 // data, and that the snapshot has the newest of it.
-func TestWithoutQuorum(t *testing.T) {
+func TestSnapshotWithoutQuorumTakesNewestMember(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*cluster)
@@ -68,9 +68,9 @@ func TestWithoutQuorum(t *testing.T) {
 	}
 }
 
-// TestAskedAlone checks that a member is not asked alone while it knows of a leader, and
+// TestMemberWithLeaderIsNotAskedAlone checks that a member is not asked alone while it knows of a leader, and
 // that another one is asked if it does not answer.
-func TestAskedAlone(t *testing.T) {
+func TestMemberWithLeaderIsNotAskedAlone(t *testing.T) {
 	t.Parallel()
 	model := three()
 	client := model.client()

@@ -116,9 +116,9 @@ func (s *server) MemberList(_ context.Context, r *pb.MemberListRequest) (*pb.Mem
 	return &pb.MemberListResponse{Header: &pb.ResponseHeader{ClusterId: clusterID}, Members: members}, nil
 }
 
-// TestManyMembers checks that the members of an etcd that lists more than there can be are
+// TestTooManyListedMembersAreRefused checks that the members of an etcd that lists more than there can be are
 // not asked.
-func TestManyMembers(t *testing.T) {
+func TestTooManyListedMembersAreRefused(t *testing.T) {
 	t.Parallel()
 	c, _ := (&server{more: mostMembers}).serve(t)
 	_, _, err := c.Members(t.Context())
@@ -161,9 +161,9 @@ func (s *server) serve(t *testing.T) (c *Client, kill func()) {
 	return c, g.Stop
 }
 
-// TestDowngrade checks that the target version of a cluster downgrade is read from the
+// TestDowngradeTargetIsReadFromStatus checks that the target version of a cluster downgrade is read from the
 // status, as is its absence.
-func TestDowngrade(t *testing.T) {
+func TestDowngradeTargetIsReadFromStatus(t *testing.T) {
 	t.Parallel()
 	for stepsDown, want := range map[bool]string{true: "3.6.0", false: ""} {
 		c, _ := (&server{stepsDown: stepsDown}).serve(t)
@@ -174,9 +174,9 @@ func TestDowngrade(t *testing.T) {
 	}
 }
 
-// TestSerializable checks that without a quorum only requests to the member alone are
+// TestOnlySerializableRequestsWithoutQuorum checks that without a quorum only requests to the member alone are
 // answered.
-func TestSerializable(t *testing.T) {
+func TestOnlySerializableRequestsWithoutQuorum(t *testing.T) {
 	t.Parallel()
 	c, _ := (&server{split: true, send: func(to pb.Maintenance_SnapshotServer) error {
 		return to.Send(&pb.SnapshotResponse{Blob: []byte("data")})
@@ -198,8 +198,8 @@ func TestSerializable(t *testing.T) {
 	}
 }
 
-// TestSnapshotInOnePart checks that a message larger than any of etcd's is refused.
-func TestSnapshotInOnePart(t *testing.T) {
+// TestSnapshotOversizedMessageIsRefused checks that a message larger than any of etcd's is refused.
+func TestSnapshotOversizedMessageIsRefused(t *testing.T) {
 	t.Parallel()
 	c, _ := serve(t, func(to pb.Maintenance_SnapshotServer) error {
 		return to.Send(&pb.SnapshotResponse{Blob: make([]byte, messageCap)})
@@ -214,9 +214,9 @@ func TestSnapshotInOnePart(t *testing.T) {
 	}
 }
 
-// TestSnapshotStream checks that the parts of etcd's stream, followed by the hash, become a
+// TestSnapshotStreamBecomesFile checks that the parts of etcd's stream, followed by the hash, become a
 // file.
-func TestSnapshotStream(t *testing.T) {
+func TestSnapshotStreamBecomesFile(t *testing.T) {
 	t.Parallel()
 	database := bytes.Repeat([]byte("pages of etcd..."), 64*1024)
 	sum := sha256.Sum256(database)
@@ -242,9 +242,9 @@ func TestSnapshotStream(t *testing.T) {
 	}
 }
 
-// TestSnapshotStreamIsCut checks that a connection lost in the middle is an error with a
+// TestSnapshotStreamInterruptedIsAnError checks that a connection lost in the middle is an error with a
 // kind, and not the end of the stream.
-func TestSnapshotStreamIsCut(t *testing.T) {
+func TestSnapshotStreamInterruptedIsAnError(t *testing.T) {
 	t.Parallel()
 	sent := make(chan struct{})
 	c, kill := serve(t, func(to pb.Maintenance_SnapshotServer) error {
@@ -268,9 +268,9 @@ func TestSnapshotStreamIsCut(t *testing.T) {
 	}
 }
 
-// TestSnapshotStreamStalls checks that a member that stops sending is given up, and that
+// TestSnapshotStreamStallIsGivenUp checks that a member that stops sending is given up, and that
 // one with a slow reader is not.
-func TestSnapshotStreamStalls(t *testing.T) {
+func TestSnapshotStreamStallIsGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())

@@ -96,9 +96,9 @@ func (h holder) ReadSecrets(context.Context, []string) (map[string]state.Secret,
 	}, nil
 }
 
-// TestUntrusted checks that an etcd that answers, but with which one side does not trust
+// TestUntrustedEtcdIsNotSilent checks that an etcd that answers, but with which one side does not trust
 // the other, is distinguished from a silent one.
-func TestUntrusted(t *testing.T) {
+func TestUntrustedEtcdIsNotSilent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		trusted, known bool // the server by us, and our certificate by the server

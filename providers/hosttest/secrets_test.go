@@ -45,9 +45,9 @@ func keys(t *testing.T) map[string]*pem.Block {
 	return out
 }
 
-// TestKeys checks that a key is found wherever it leaks, and that its public part does not
+// TestLeakedKeyIsFound checks that a key is found wherever it leaks, and that its public part does not
 // count as a leak.
-func TestKeys(t *testing.T) {
+func TestLeakedKeyIsFound(t *testing.T) {
 	t.Parallel()
 	b64 := base64.StdEncoding.EncodeToString
 	for name, block := range keys(t) {
@@ -95,9 +95,9 @@ func public(t *testing.T, block *pem.Block) string {
 	return string(der) + string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 }
 
-// TestNoKeys checks that a value that is not a private key is refused instead of never
+// TestNonKeyIsRefused checks that a value that is not a private key is refused instead of never
 // being found.
-func TestNoKeys(t *testing.T) {
+func TestNonKeyIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "a key", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"} {
 		var s Secrets
@@ -107,7 +107,7 @@ func TestNoKeys(t *testing.T) {
 	}
 }
 
-func TestFind(t *testing.T) {
+func TestFindLeakedSecrets(t *testing.T) {
 	t.Parallel()
 	var s Secrets
 	if found := s.Find("anything"); len(found) > 0 {

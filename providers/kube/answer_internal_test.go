@@ -21,9 +21,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestEndlessAnswer checks that an API server that never stops sending is cut off, whatever
+// TestAnswerEndlessIsCutOff checks that an API server that never stops sending is cut off, whatever
 // the request, and that an answer just within the limit is accepted.
-func TestEndlessAnswer(t *testing.T) {
+func TestAnswerEndlessIsCutOff(t *testing.T) {
 	t.Parallel()
 	for endless, want := range map[string]string{
 		"/version":      "the API server's answer to /version has more than 8 MiB, which is more than was asked for",
@@ -69,9 +69,9 @@ func observeOne(t *testing.T, room *budget.Budget, handle http.HandlerFunc) erro
 	return err
 }
 
-// TestCostlyAnswer checks that an answer that would take much memory when decoded is
+// TestAnswerLargeWhenDecodedIsRefused checks that an answer that would take much memory when decoded is
 // refused before that.
-func TestCostlyAnswer(t *testing.T) {
+func TestAnswerLargeWhenDecodedIsRefused(t *testing.T) {
 	t.Parallel()
 	page := func(items string) string { return `{"kind":"PodList","apiVersion":"v1","items":[` + items + `]}` }
 	for name, c := range map[string]struct{ pods, want string }{
@@ -96,9 +96,9 @@ func TestCostlyAnswer(t *testing.T) {
 	}
 }
 
-// TestOtherForm checks that content which cannot be measured while it arrives is not
+// TestAnswerOfOtherContentTypeIsNotDecoded checks that content which cannot be measured while it arrives is not
 // decoded.
-func TestOtherForm(t *testing.T) {
+func TestAnswerOfOtherContentTypeIsNotDecoded(t *testing.T) {
 	t.Parallel()
 	for _, form := range []string{"application/vnd.kubernetes.protobuf", "application/cbor", "application/vnd.kubernetes.protobuf;stream=watch"} {
 		err := observeOne(t, budget.New(), func(w http.ResponseWriter, r *http.Request) {
@@ -114,9 +114,9 @@ func TestOtherForm(t *testing.T) {
 	}
 }
 
-// TestCostlyAnswersTogether checks that objects that are each small enough are refused if
+// TestAnswersTooLargeTogetherAreRefused checks that objects that are each small enough are refused if
 // one observation reads too many values in all.
-func TestCostlyAnswersTogether(t *testing.T) {
+func TestAnswersTooLargeTogetherAreRefused(t *testing.T) {
 	t.Parallel()
 	const n = objectValues * 3 / 4
 	object := `{"kind":"Secret","apiVersion":"v1","list":{` + strings.Repeat(`"a":"",`, n) + `"b":""}}`
@@ -148,9 +148,9 @@ func TestCostlyAnswersTogether(t *testing.T) {
 	}
 }
 
-// TestManyDrained checks that pods on nodes to be drained are kept whole, but no more than
+// TestDrainedPodsAreKeptUpToLimit checks that pods on nodes to be drained are kept whole, but no more than
 // a cluster has.
-func TestManyDrained(t *testing.T) {
+func TestDrainedPodsAreKeptUpToLimit(t *testing.T) {
 	t.Parallel()
 	s := podsSeen{counts: map[string]int{}, room: kept{what: "pods"}}
 	var err error
@@ -163,9 +163,9 @@ func TestManyDrained(t *testing.T) {
 	}
 }
 
-// TestScanner checks that the counts depend neither on how the JSON is split, nor on the
+// TestAnswerScannerCounts checks that the counts depend neither on how the JSON is split, nor on the
 // contents of strings.
-func TestScanner(t *testing.T) {
+func TestAnswerScannerCounts(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][2]int{
 		`{"items":[{"a":[1,2,3]},{"b":"[,]{}"},null, 12 ]}`: {4, 7},

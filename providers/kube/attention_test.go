@@ -13,9 +13,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestSlowAPI checks that an API that sends for longer than it may be silent is read to the
+// TestSlowAPIIsReadToTheEnd checks that an API that sends for longer than it may be silent is read to the
 // end, and that one that stops sending is given up, whatever it has sent before.
-func TestSlowAPI(t *testing.T) {
+func TestSlowAPIIsReadToTheEnd(t *testing.T) {
 	t.Parallel()
 	const patience = time.Second
 	for name, c := range map[string]struct {
@@ -66,9 +66,9 @@ func TestSlowAPI(t *testing.T) {
 	}
 }
 
-// TestTrickle checks that an API that sends a byte now and then, and never finishes, is
+// TestTricklingAPIIsGivenUp checks that an API that sends a byte now and then, and never finishes, is
 // given up.
-func TestTrickle(t *testing.T) {
+func TestTricklingAPIIsGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan struct{})
@@ -101,9 +101,9 @@ func TestTrickle(t *testing.T) {
 	})
 }
 
-// TestRequestsEnd checks that no write request waits for ever for its answer, whether there
+// TestWriteRequestsTimeOut checks that no write request waits for ever for its answer, whether there
 // is none or it never ends.
-func TestRequestsEnd(t *testing.T) {
+func TestWriteRequestsTimeOut(t *testing.T) {
 	t.Parallel()
 	for name, write := range writes {
 		for what, step := range map[string]string{"silent": "", "trickles": " "} {

@@ -9,10 +9,10 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// TestDrainLeavesReplacements checks that a pod of the same name, created after the node's
+// TestDrainKeepsReplacementPods checks that a pod of the same name, created after the node's
 // pods were listed, is left alone wherever it runs: whether the listed pod was gone before
 // its eviction, while a budget blocked it, or before it was deleted.
-func TestDrainLeavesReplacements(t *testing.T) {
+func TestDrainKeepsReplacementPods(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		what             string
@@ -39,9 +39,9 @@ func TestDrainLeavesReplacements(t *testing.T) {
 	}
 }
 
-// TestDrainRetriesItsPod checks that a budget's refusal is not taken as a sign that the pod
+// TestDrainRetriesPodRefusedByBudget checks that a budget's refusal is not taken as a sign that the pod
 // was replaced.
-func TestDrainRetriesItsPod(t *testing.T) {
+func TestDrainRetriesPodRefusedByBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &shop{pods: []any{pod("db-0", "StatefulSet", nil)}, first: map[string]answer{"db-0": status(429, "TooManyRequests")}}

@@ -11,9 +11,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestEncrypt checks that encrypted content can be read only with the key, in the format of
+// TestUploadedCertsEncryption checks that encrypted content can be read only with the key, in the format of
 // kubeadm's download-certs: nonce in front, no additional data.
-func TestEncrypt(t *testing.T) {
+func TestUploadedCertsEncryption(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("0123456789abcdef", 4)
 	content := []byte("-----BEGIN CERTIFICATE-----")

@@ -9,9 +9,9 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// TestCordonFor checks that a cordon with a reason marks the node in the same request. A
+// TestCordonMarksReason checks that a cordon with a reason marks the node in the same request. A
 // node that was cordoned by another client stays as it is, and is not uncordoned.
-func TestCordonFor(t *testing.T) {
+func TestCordonMarksReason(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		what          string
@@ -46,9 +46,9 @@ func TestCordonFor(t *testing.T) {
 	}
 }
 
-// TestUncordonTakesTheMarkAway checks that an uncordon without a reason removes any mark,
+// TestUncordonRemovesReason checks that an uncordon without a reason removes any mark,
 // so that a later cordon by another client is not taken for kubewright's.
-func TestUncordonTakesTheMarkAway(t *testing.T) {
+func TestUncordonRemovesReason(t *testing.T) {
 	t.Parallel()
 	a, h := start(t, func(_, _, _ string, _ []byte) answer {
 		metadata := object{"name": "w1", "resourceVersion": "7", "annotations": object{planner.CordonAnnotation: "leaving"}}
@@ -63,9 +63,9 @@ func TestUncordonTakesTheMarkAway(t *testing.T) {
 	}
 }
 
-// TestLetInIsRemembered checks that a node followed by a pause records when it was
+// TestUncordonBeforePauseRecordsTime checks that a node followed by a pause records when it was
 // uncordoned.
-func TestLetInIsRemembered(t *testing.T) {
+func TestUncordonBeforePauseRecordsTime(t *testing.T) {
 	t.Parallel()
 	a, h := start(t, func(_, _, _ string, _ []byte) answer {
 		metadata := object{"name": "w1", "resourceVersion": "7", "annotations": object{planner.CordonAnnotation: "upgrade"}}

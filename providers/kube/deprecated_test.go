@@ -16,9 +16,9 @@ apiserver_requested_deprecated_apis{group="storage.k8s.io",removed_release="1.37
 apiserver_request_total{code="200",group="networking.k8s.io"} 7
 `
 
-// TestDeprecatedAPIs checks that a requested API that is to be removed is reported once,
+// TestDeprecatedAPIsAreReportedOnce checks that a requested API that is to be removed is reported once,
 // with its writers. Endpoints are deprecated and stay.
-func TestDeprecatedAPIs(t *testing.T) {
+func TestDeprecatedAPIsAreReportedOnce(t *testing.T) {
 	t.Parallel()
 	_, h := start(t, func(_, method, path string, _ []byte) answer {
 		switch {

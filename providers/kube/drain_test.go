@@ -152,9 +152,9 @@ func (s *shop) gone(pod string) bool {
 	return !s.stays[pod] && (slices.Contains(s.evicted, pod) || slices.Contains(s.deleted, pod))
 }
 
-// TestDrain checks that a drain leaves pods of DaemonSets and mirror pods, and evicts the
+// TestDrainEvictsPods checks that a drain leaves pods of DaemonSets and mirror pods, and evicts the
 // rest.
-func TestDrain(t *testing.T) {
+func TestDrainEvictsPods(t *testing.T) {
 	t.Parallel()
 	s := &shop{pods: []any{
 		pod("cart", "ReplicaSet", nil), pod("agent", "DaemonSet", nil), pod("etcd", "Node", object{"kubernetes.io/config.mirror": "x"}),
@@ -203,9 +203,9 @@ func TestDrainAwaitsLeader(t *testing.T) {
 	})
 }
 
-// TestBlockedDrain checks that a drain blocked by a budget ends at its deadline and names
+// TestBlockedDrainNamesPodsAndBudgets checks that a drain blocked by a budget ends at its deadline and names
 // pods and budgets. It evicts what it may, and deletes nothing.
-func TestBlockedDrain(t *testing.T) {
+func TestBlockedDrainNamesPodsAndBudgets(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &shop{
@@ -247,8 +247,8 @@ func TestDrainNeverDeletes(t *testing.T) {
 	}
 }
 
-// TestDrainAllOrNothing checks that no pod is evicted if one may not be.
-func TestDrainAllOrNothing(t *testing.T) {
+// TestDrainEvictsAllOrNothing checks that no pod is evicted if one may not be.
+func TestDrainEvictsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	s := &shop{pods: []any{pod("cart", "ReplicaSet", nil), pod("lone", "", nil), pod("data", "ReplicaSet", nil, object{"name": "tmp", "emptyDir": object{}})}}
 	_, h := start(t, s.answer)

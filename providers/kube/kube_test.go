@@ -25,9 +25,9 @@ import (
 
 type object = map[string]any
 
-// TestKubeconfigBytes checks that kubeconfigs, which are written without client-go, have
+// TestKubeconfigBytesMatchClientGo checks that kubeconfigs, which are written without client-go, have
 // the same bytes as client-go's.
-func TestKubeconfigBytes(t *testing.T) {
+func TestKubeconfigBytesMatchClientGo(t *testing.T) {
 	t.Parallel()
 	_, h := start(t, nil)
 	config, err := clientcmd.Load(h.files[adminConf])
@@ -83,7 +83,7 @@ func cluster(_, method, path string, _ []byte) answer {
 	return status(404, "NotFound")
 }
 
-func TestObserve(t *testing.T) {
+func TestObserveCluster(t *testing.T) {
 	t.Parallel()
 	a, h := start(t, cluster)
 	api := open(t, h)
@@ -119,9 +119,9 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// TestInfoCAs checks that the CAs in cluster-info are read, by which joining nodes verify
+// TestClusterInfoCAsAreRead checks that the CAs in cluster-info are read, by which joining nodes verify
 // the API.
-func TestInfoCAs(t *testing.T) {
+func TestClusterInfoCAsAreRead(t *testing.T) {
 	t.Parallel()
 	info := ""
 	_, h := start(t, func(user, method, path string, body []byte) answer {
@@ -153,9 +153,9 @@ func TestInfoCAs(t *testing.T) {
 	}
 }
 
-// TestForbidden checks that requests forbidden to the administrator are repeated as super
+// TestForbiddenIsRepeatedAsSuperAdmin checks that requests forbidden to the administrator are repeated as super
 // administrator, if there is one.
-func TestForbidden(t *testing.T) {
+func TestForbiddenIsRepeatedAsSuperAdmin(t *testing.T) {
 	t.Parallel()
 	a, h := start(t, func(user, method, path string, body []byte) answer {
 		if user == "kubernetes-admin" {
@@ -180,7 +180,7 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
-func TestCreateOnlyAndDelete(t *testing.T) {
+func TestCreateOnlyAndDeleteAreIdempotent(t *testing.T) {
 	t.Parallel()
 	a, h := start(t, func(_, method, _ string, _ []byte) answer {
 		if method == "POST" {
@@ -202,7 +202,7 @@ func TestCreateOnlyAndDelete(t *testing.T) {
 	}
 }
 
-func TestPatchNode(t *testing.T) {
+func TestPatchNodeLabelsAndTaints(t *testing.T) {
 	t.Parallel()
 	node := object{
 		"kind": "Node", "apiVersion": "v1",
@@ -259,7 +259,7 @@ func TestPatchNode(t *testing.T) {
 	}
 }
 
-func TestTokens(t *testing.T) {
+func TestBootstrapTokenSecrets(t *testing.T) {
 	t.Parallel()
 	a, h := start(t, func(_, method, _ string, _ []byte) answer {
 		if method == "DELETE" {
@@ -301,10 +301,10 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestJoinTokens checks that exactly the tokens that were created for joins, by this or an
+// TestJoinTokensOfThisToolOnly checks that exactly the tokens that were created for joins, by this or an
 // earlier version, are listed and deleted: neither those of other tools, nor those that the
 // configuration keeps.
-func TestJoinTokens(t *testing.T) {
+func TestJoinTokensOfThisToolOnly(t *testing.T) {
 	t.Parallel()
 	secret := func(id, description string) object {
 		return object{"metadata": object{"name": "bootstrap-token-" + id, "namespace": "kube-system"}, "type": "bootstrap.kubernetes.io/token", "data": object{
@@ -343,8 +343,8 @@ func TestJoinTokens(t *testing.T) {
 	}
 }
 
-// TestTakenToken checks that a token with an ID that is in use is not overwritten.
-func TestTakenToken(t *testing.T) {
+// TestExistingTokenIsNotOverwritten checks that a token with an ID that is in use is not overwritten.
+func TestExistingTokenIsNotOverwritten(t *testing.T) {
 	t.Parallel()
 	_, h := start(t, func(_, _, _ string, _ []byte) answer { return status(409, "AlreadyExists") })
 	_, err := open(t, h).CreateToken(t.Context(), planner.CreateToken{TTL: time.Hour}, state.Secret{})
@@ -353,7 +353,7 @@ func TestTakenToken(t *testing.T) {
 	}
 }
 
-func TestReadyAndKinds(t *testing.T) {
+func TestReadyAndErrorKinds(t *testing.T) {
 	t.Parallel()
 	_, h := start(t, func(_, _, path string, _ []byte) answer {
 		switch path {
@@ -424,9 +424,9 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// TestHostNamesFiles checks that files named by a host's kubeconfig are not opened on the
+// TestHostKubeconfigCannotNameLocalFiles checks that files named by a host's kubeconfig are not opened on the
 // operator's machine: reading a pipe would block for ever.
-func TestHostNamesFiles(t *testing.T) {
+func TestHostKubeconfigCannotNameLocalFiles(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
@@ -453,8 +453,8 @@ func (silent) ReadSecrets(context.Context, []string) (map[string]state.Secret, e
 	return nil, providers.ErrDisconnected
 }
 
-// TestUnread checks that the error for a failed read names the request.
-func TestUnread(t *testing.T) {
+// TestFailedReadErrorNamesRequest checks that the error for a failed read names the request.
+func TestFailedReadErrorNamesRequest(t *testing.T) {
 	t.Parallel()
 	if _, err := kube.Open(t.Context(), silent{&host{}}, endpoint); !errors.Is(err, providers.ErrDisconnected) || !strings.HasPrefix(err.Error(), "cannot read the administrator's kubeconfig: ") {
 		t.Errorf("got %v", err)
@@ -465,8 +465,8 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// TestUntrusted checks that no request goes to a server with another CA's certificate.
-func TestUntrusted(t *testing.T) {
+// TestServerOfOtherCAGetsNoRequest checks that no request goes to a server with another CA's certificate.
+func TestServerOfOtherCAGetsNoRequest(t *testing.T) {
 	t.Parallel()
 	a, h := start(t, cluster)
 	_, other := start(t, cluster)

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestDataWrittenIsTheLastWriteOfData(t *testing.T) {
+func TestKubeProxyConfigWriteTime(t *testing.T) {
 	at := func(s int) *metav1.Time { return &metav1.Time{Time: time.Unix(int64(s), 0)} }
 	fields := func(raw string) *metav1.FieldsV1 { return metav1.NewFieldsV1(raw) }
 	got := dataWritten([]metav1.ManagedFieldsEntry{
@@ -26,7 +26,7 @@ func TestDataWrittenIsTheLastWriteOfData(t *testing.T) {
 	}
 }
 
-func TestStaleProxies(t *testing.T) {
+func TestStaleKubeProxyPods(t *testing.T) {
 	written := time.Unix(1000, 0)
 	pod := func(node string, created, started int64, change func(*corev1.Pod)) corev1.Pod {
 		controller := true

@@ -8,7 +8,7 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-func TestLease(t *testing.T) {
+func TestLeaseLifecycle(t *testing.T) {
 	t.Parallel()
 	_, a, client := stored(t)
 	if l, err := client.Lease(t.Context(), "kubewright-l1"); l != nil || err != nil {
@@ -56,8 +56,8 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// TestLeaseOfAnother checks that a release leaves a lease that was taken or renewed since.
-func TestLeaseOfAnother(t *testing.T) {
+// TestLeaseReleaseKeepsLaterHolder checks that a release leaves a lease that was taken or renewed since.
+func TestLeaseReleaseKeepsLaterHolder(t *testing.T) {
 	t.Parallel()
 	s, _, client := stored(t)
 	mine := providers.Lease{Name: "kubewright-l1", Run: "mine", Who: "ada at@laptop"}

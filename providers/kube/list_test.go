@@ -22,9 +22,9 @@ func crowd(n int, more ...any) []any {
 	return append(out, more...)
 }
 
-// TestPages checks that every list is read in pages, and that items after the first page
+// TestListsReadEveryPage checks that every list is read in pages, and that items after the first page
 // count.
-func TestPages(t *testing.T) {
+func TestListsReadEveryPage(t *testing.T) {
 	t.Parallel()
 	s := &shop{
 		pods: crowd(700, pod("db", "StatefulSet", nil,
@@ -55,9 +55,9 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestDrainPages checks that pods after the first page are evicted, or not, like those on
+// TestDrainReadsEveryPage checks that pods after the first page are evicted, or not, like those on
 // it.
-func TestDrainPages(t *testing.T) {
+func TestDrainReadsEveryPage(t *testing.T) {
 	t.Parallel()
 	s := &shop{pods: crowd(600, pod("cache", "ReplicaSet", nil, object{"name": "tmp", "emptyDir": object{}}))}
 	_, h := start(t, s.answer)
@@ -67,8 +67,8 @@ func TestDrainPages(t *testing.T) {
 	}
 }
 
-// TestExpiredPages checks that an expired list is read again from the start, a few times.
-func TestExpiredPages(t *testing.T) {
+// TestExpiredListIsReadAgain checks that an expired list is read again from the start, a few times.
+func TestExpiredListIsReadAgain(t *testing.T) {
 	t.Parallel()
 	for expired, want := range map[int]string{1: "", 3: "", 4: "cannot observe the API: it is Expired"} {
 		s := &shop{pods: crowd(600)}
@@ -87,8 +87,8 @@ func TestExpiredPages(t *testing.T) {
 	}
 }
 
-// TestLargePages checks that too large pages are requested again with fewer items.
-func TestLargePages(t *testing.T) {
+// TestLargePagesAreSplit checks that too large pages are requested again with fewer items.
+func TestLargePagesAreSplit(t *testing.T) {
 	t.Parallel()
 	many := crowd(500)
 	for _, p := range many {
@@ -109,9 +109,9 @@ func TestLargePages(t *testing.T) {
 	}
 }
 
-// TestEndlessList checks that a server with ever more pages is not followed for ever,
+// TestEndlessListIsCutOff checks that a server with ever more pages is not followed for ever,
 // whichever code reads the list.
-func TestEndlessList(t *testing.T) {
+func TestEndlessListIsCutOff(t *testing.T) {
 	t.Parallel()
 	page := object{"kind": "PodList", "apiVersion": "v1", "metadata": object{"continue": "more"}, "items": []any{}}
 	s := &shop{}

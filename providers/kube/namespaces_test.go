@@ -12,9 +12,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestBudgetsOfOtherNamespaces checks that a budget concerns the pods of its own namespace
+// TestBudgetSelectsPodsOfItsNamespace checks that a budget concerns the pods of its own namespace
 // alone. There an empty selector selects all of them, and a nil selector none.
-func TestBudgetsOfOtherNamespaces(t *testing.T) {
+func TestBudgetSelectsPodsOfItsNamespace(t *testing.T) {
 	t.Parallel()
 	in := func(namespace string, b object) object { return with(b, "metadata", object{"namespace": namespace}) }
 	selecting := func(selector any, b object) object { return with(b, "spec", object{"selector": selector}) }
@@ -48,9 +48,9 @@ func TestBudgetsOfOtherNamespaces(t *testing.T) {
 	}
 }
 
-// TestNamesakesOfOtherNamespaces checks that a pod's claim is the one in its namespace, and
+// TestClaimsAndStaticPodsOfOtherNamespaces checks that a pod's claim is the one in its namespace, and
 // that static pods are those of kube-system.
-func TestNamesakesOfOtherNamespaces(t *testing.T) {
+func TestClaimsAndStaticPodsOfOtherNamespaces(t *testing.T) {
 	t.Parallel()
 	claim := object{"name": "v", "persistentVolumeClaim": object{"claimName": "disk"}}
 	there := pod("there", "ReplicaSet", nil, claim)

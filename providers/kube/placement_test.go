@@ -58,8 +58,8 @@ func TestObservePlacement(t *testing.T) {
 	}
 }
 
-// TestTolerates checks that key, value and effect count, as for the scheduler.
-func TestTolerates(t *testing.T) {
+// TestTolerationMatching checks that key, value and effect count, as for the scheduler.
+func TestTolerationMatching(t *testing.T) {
 	t.Parallel()
 	taint := state.Taint{Key: "a", Value: "b", Effect: "NoSchedule"}
 	for _, c := range []struct {

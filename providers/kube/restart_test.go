@@ -10,9 +10,9 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// TestRestart checks that the pods are marked once, and that the restart is done when all
+// TestRestartMarksPodsOnce checks that the pods are marked once, and that the restart is done when all
 // of them have restarted.
-func TestRestart(t *testing.T) {
+func TestRestartMarksPodsOnce(t *testing.T) {
 	t.Parallel()
 	marks, ready := object{}, 1
 	a, h := start(t, func(_, method, _ string, _ []byte) answer {
@@ -41,9 +41,9 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestRestartDeployment checks that pods of the former template have to be gone, and that
+// TestRestartDeploymentWaitsForOldPods checks that pods of the former template have to be gone, and that
 // an absent deployment has none.
-func TestRestartDeployment(t *testing.T) {
+func TestRestartDeploymentWaitsForOldPods(t *testing.T) {
 	t.Parallel()
 	replicas := 3
 	_, h := start(t, func(_, _, path string, _ []byte) answer {
@@ -74,10 +74,10 @@ func TestRestartDeployment(t *testing.T) {
 	}
 }
 
-// TestRestartHeld checks that a restart that the owner has reserved to himself fails at
+// TestRestartReservedByOwnerFails checks that a restart that the owner has reserved to himself fails at
 // once with instructions, after the controller has seen the mark; a merely slow one is
 // waited for.
-func TestRestartHeld(t *testing.T) {
+func TestRestartReservedByOwnerFails(t *testing.T) {
 	t.Parallel()
 	const onDelete = "cannot restart shop/agent: 1 of 3 pods have restarted, and the others do not by themselves: the updateStrategy of DaemonSet shop/agent is OnDelete. " +
 		"Delete its pods, one after another, and apply again: kubectl -n shop get pods -l 'app=agent' shows them, kubectl -n shop delete pod NAME deletes one"
@@ -123,9 +123,9 @@ func TestRestartHeld(t *testing.T) {
 	}
 }
 
-// TestRootCAs checks that a namespace without the ConfigMap, or with other content in it,
+// TestRootCAsPerNamespace checks that a namespace without the ConfigMap, or with other content in it,
 // has no CA, and that one that is being deleted is skipped.
-func TestRootCAs(t *testing.T) {
+func TestRootCAsPerNamespace(t *testing.T) {
 	t.Parallel()
 	var ca []byte
 	_, h := start(t, func(_, _, path string, _ []byte) answer {

@@ -9,9 +9,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestAddressIsTaken checks the case that the address of a Service that does not exist yet
+// TestServiceAddressStillAllocatedIsRetryable checks the case that the address of a Service that does not exist yet
 // is allocated nevertheless, for a minute after an interrupted request.
-func TestAddressIsTaken(t *testing.T) {
+func TestServiceAddressStillAllocatedIsRetryable(t *testing.T) {
 	t.Parallel()
 	const refused = `Service "kube-dns" is invalid: spec.clusterIPs: Invalid value: ["10.96.0.10"]: failed to allocate IP 10.96.0.10: provided IP is already allocated`
 	for name, c := range map[string]struct {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestSigningKey(t *testing.T) {
+func TestTokenSigningKey(t *testing.T) {
 	t.Parallel()
 	head := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) + ".e30.c2ln" }
 	sum := strings.Repeat("\xab", 32)

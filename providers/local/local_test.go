@@ -48,7 +48,7 @@ func owner(t *testing.T) string {
 	return u.Username + ":" + g.Name
 }
 
-func TestHost(t *testing.T) {
+func TestLocalHostConformance(t *testing.T) {
 	t.Parallel()
 	hosttest.Run(t, func(t *testing.T) hosttest.Subject {
 		o := ownRoot(t)
@@ -61,7 +61,7 @@ func TestHost(t *testing.T) {
 	})
 }
 
-func TestExec(t *testing.T) {
+func TestExecReturnsOutputAndExitCode(t *testing.T) {
 	t.Parallel()
 	var out, errOut bytes.Buffer
 	exit, err := local.Machine{}.Exec(t.Context(), "cat; echo e >&2; exit 3", strings.NewReader("in"), &out, &errOut)
@@ -73,8 +73,8 @@ func TestExec(t *testing.T) {
 	}
 }
 
-// TestNobodyListens checks that a refused connection is distinguished from other errors.
-func TestNobodyListens(t *testing.T) {
+// TestRefusedConnectionIsDistinguished checks that a refused connection is distinguished from other errors.
+func TestRefusedConnectionIsDistinguished(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -92,9 +92,9 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-// TestHostsWord checks that an address that is neither this machine's nor the
+// TestForwardRefusesAddressNamedByHost checks that an address that is neither this machine's nor the
 // configuration's, as another host may name one, is not connected to.
-func TestHostsWord(t *testing.T) {
+func TestForwardRefusesAddressNamedByHost(t *testing.T) {
 	t.Parallel()
 	var asked []string
 	m := local.Machine{Direct: func(address string) bool { asked = append(asked, address); return false }}
@@ -157,10 +157,10 @@ func TestExecEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftRunning checks that when the context ends, the command's children end as
+// TestExecEndsChildrenWithContext checks that when the context ends, the command's children end as
 // well, and do not keep changing the machine after the caller has moved on. A process that
 // has left the command's process group is not waited for.
-func TestNothingIsLeftRunning(t *testing.T) {
+func TestExecEndsChildrenWithContext(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		command string
@@ -209,9 +209,9 @@ func runs(pid int) bool {
 	return err == nil && !strings.Contains(string(status), "State:\tZ")
 }
 
-// TestExitCodeOfWhatLeavesOutputOpen checks that the exit code is the command's, even if a
+// TestExecExitCodeWhileOutputIsOpen checks that the exit code is the command's, even if a
 // child keeps its output open.
-func TestExitCodeOfWhatLeavesOutputOpen(t *testing.T) {
+func TestExecExitCodeWhileOutputIsOpen(t *testing.T) {
 	t.Parallel()
 	for _, want := range []int{0, 3} {
 		var out bytes.Buffer

@@ -23,11 +23,11 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestSecretsAreNoArguments checks that the arguments and environments of processes, which
+// TestProcessArgumentsHoldNoSecrets checks that the arguments and environments of processes, which
 // every user of a host can list, hold no secret while one is made, brought, copied and read
 // there. A script's children live for a moment: everything is repeated, on new hosts, until
 // some of them were seen in each act.
-func TestSecretsAreNoArguments(t *testing.T) {
+func TestProcessArgumentsHoldNoSecrets(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
 		t.Skip("there is no /proc here")

@@ -10,10 +10,10 @@ import (
 	"github.com/kubewright/kubewright/providers/pki"
 )
 
-// TestBundle replaces a CA gradually: a bundle of both CAs, kubeconfigs that trust both,
+// TestCABundleReplacesCAGradually replaces a CA gradually: a bundle of both CAs, kubeconfigs that trust both,
 // one of them with a certificate of the new CA, and finally the new CA in the old one's
 // place. Each operation is performed once.
-func TestBundle(t *testing.T) {
+func TestCABundleReplacesCAGradually(t *testing.T) {
 	t.Parallel()
 	const algorithm = "ECDSA-P256"
 	host := newMemory()
@@ -84,9 +84,9 @@ func digests(t *testing.T, host *memory, path string) []string {
 	return out
 }
 
-// TestBundleRefused checks that a bundle with a missing file, or with a certificate that is
+// TestCABundleRefusesInvalidFiles checks that a bundle with a missing file, or with a certificate that is
 // no CA's, is refused.
-func TestBundleRefused(t *testing.T) {
+func TestCABundleRefusesInvalidFiles(t *testing.T) {
 	t.Parallel()
 	host := newMemory()
 	i := pki.New(pki.Options{Now: start})

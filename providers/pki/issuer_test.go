@@ -77,9 +77,9 @@ func certificate(t *testing.T, m *memory, path string) *x509.Certificate {
 	return c
 }
 
-// TestIssueAll makes all files of a first control plane in one group: one read, one write,
+// TestIssueControlPlaneFilesInOneGroup makes all files of a first control plane in one group: one read, one write,
 // everything verifies.
-func TestIssueAll(t *testing.T) {
+func TestIssueControlPlaneFilesInOneGroup(t *testing.T) {
 	t.Parallel()
 	for _, algorithm := range []string{"RSA-2048", "RSA-3072", "RSA-4096", "ECDSA-P256", "ECDSA-P384"} {
 		t.Run(algorithm, func(t *testing.T) {
@@ -202,9 +202,9 @@ func checkAdmin(t *testing.T, host *memory, algorithm string) {
 	}
 }
 
-// TestKeep checks that existing files are kept, and that Renew replaces its own and nothing
+// TestIssueKeepsExistingFiles checks that existing files are kept, and that Renew replaces its own and nothing
 // else.
-func TestKeep(t *testing.T) {
+func TestIssueKeepsExistingFiles(t *testing.T) {
 	t.Parallel()
 	host := newMemory()
 	i := pki.New(pki.Options{Now: start})
@@ -234,9 +234,9 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestSignerElsewhere checks that another control plane gets the CA's signature with one
+// TestIssueWithCAOfOtherHost checks that another control plane gets the CA's signature with one
 // read of the CA's host, and the next one without any.
-func TestSignerElsewhere(t *testing.T) {
+func TestIssueWithCAOfOtherHost(t *testing.T) {
 	t.Parallel()
 	seat := newMemory()
 	i := pki.New(pki.Options{Now: start})
@@ -264,7 +264,7 @@ func TestSignerElsewhere(t *testing.T) {
 	}
 }
 
-func TestTokenKubeconfig(t *testing.T) {
+func TestWriteTokenKubeconfig(t *testing.T) {
 	t.Parallel()
 	seat, worker := newMemory(), newMemory()
 	i := pki.New(pki.Options{Now: start})
@@ -309,8 +309,8 @@ func TestSetKubeconfig(t *testing.T) {
 	}
 }
 
-// TestOperatorsCA checks that the key of an operator's CA signs and goes to no host.
-func TestOperatorsCA(t *testing.T) {
+// TestOperatorCAKeyReachesNoHost checks that the key of an operator's CA signs and goes to no host.
+func TestOperatorCAKeyReachesNoHost(t *testing.T) {
 	t.Parallel()
 	for _, algorithm := range []string{"RSA-2048", "ECDSA-P384"} {
 		source, host := newMemory(), newMemory()
@@ -339,9 +339,9 @@ func TestOperatorsCA(t *testing.T) {
 	}
 }
 
-// TestLostInBetween checks that a key whose certificate was never written is replaced, and
+// TestKeyOfUnwrittenCertificateIsReplaced checks that a key whose certificate was never written is replaced, and
 // that the begun operations are reported.
-func TestLostInBetween(t *testing.T) {
+func TestKeyOfUnwrittenCertificateIsReplaced(t *testing.T) {
 	t.Parallel()
 	host := newMemory()
 	host.failAfter = 3
@@ -359,9 +359,9 @@ func TestLostInBetween(t *testing.T) {
 	checkLeaf(t, host)
 }
 
-// TestKeyWithoutCertificate checks that a key without its certificate is kept, and so is an
+// TestKeyWithoutCertificateIsKept checks that a key without its certificate is kept, and so is an
 // unreadable one: it may have signed something.
-func TestKeyWithoutCertificate(t *testing.T) {
+func TestKeyWithoutCertificateIsKept(t *testing.T) {
 	t.Parallel()
 	host := newMemory()
 	i := pki.New(pki.Options{Now: start})
@@ -385,8 +385,8 @@ func TestKeyWithoutCertificate(t *testing.T) {
 	}
 }
 
-// TestErrors checks that errors name what is missing and quote no file.
-func TestErrors(t *testing.T) {
+// TestErrorsNameMissingFileOnly checks that errors name what is missing and quote no file.
+func TestErrorsNameMissingFileOnly(t *testing.T) {
 	t.Parallel()
 	const canary = "c2VjcmV0LWNhbmFyeQ"
 	ca := newMemory()
@@ -427,8 +427,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestPrepare checks that keys made in advance are used once each.
-func TestPrepare(t *testing.T) {
+// TestPreparedKeysAreUsedOnce checks that keys made in advance are used once each.
+func TestPreparedKeysAreUsedOnce(t *testing.T) {
 	t.Parallel()
 	host := newMemory()
 	i := pki.New(pki.Options{Now: start})

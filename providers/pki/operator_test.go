@@ -162,9 +162,9 @@ users:
 	}
 }
 
-// TestReadKubeconfigRefuses checks that a field added by a host is named in the error,
+// TestReadKubeconfigRefusesForeignFields checks that a field added by a host is named in the error,
 // whatever it is.
-func TestReadKubeconfigRefuses(t *testing.T) {
+func TestReadKubeconfigRefusesForeignFields(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ cluster, user, more, want string }{
 		{cluster: "proxy-url: http://192.0.2.1", want: `clusters["kubernetes"].proxy-url`},
@@ -198,9 +198,9 @@ func TestReadKubeconfigRefuses(t *testing.T) {
 	}
 }
 
-// TestReadKubeconfigOfTwo checks that a certificate with the key of another one is refused,
+// TestReadKubeconfigRefusesOtherKey checks that a certificate with the key of another one is refused,
 // and that the error quotes nothing of the key.
-func TestReadKubeconfigOfTwo(t *testing.T) {
+func TestReadKubeconfigRefusesOtherKey(t *testing.T) {
 	t.Parallel()
 	const path = "/etc/kubernetes/admin.conf"
 	host, _ := adminConf(t, "", "", "")
@@ -217,7 +217,7 @@ func TestReadKubeconfigOfTwo(t *testing.T) {
 	}
 }
 
-func TestMergeRefuses(t *testing.T) {
+func TestMergeRefusesInvalidKubeconfig(t *testing.T) {
 	t.Parallel()
 	add := []byte("apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters: [{name: a, cluster: {server: s}}]\n")
 	for _, into := range []string{"kind: Pod", "clusters: three", "- a\n- list", "{"} {

@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-func TestLink(t *testing.T) {
+func TestLinkCertificatesToSigners(t *testing.T) {
 	t.Parallel()
 	host := newMemory()
 	front := planner.IssueCA{CommonName: "kubernetes", Algorithm: "ECDSA-P256", Validity: day, To: dir + "/front-proxy-ca"}
@@ -38,9 +38,9 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestManyCertificates checks that a host with many certificates of one name costs no more
+// TestManyCertificatesOfOneNameAreBounded checks that a host with many certificates of one name costs no more
 // than other hosts.
-func TestManyCertificates(t *testing.T) {
+func TestManyCertificatesOfOneNameAreBounded(t *testing.T) {
 	t.Parallel()
 	host := newMemory()
 	var bundle []byte
@@ -90,9 +90,9 @@ func TestParseKubeconfig(t *testing.T) {
 	}
 }
 
-// TestUnparsable checks that the error for a file of another type names the type, and
+// TestUnparsableFileErrorNamesType checks that the error for a file of another type names the type, and
 // quotes nothing of the file.
-func TestUnparsable(t *testing.T) {
+func TestUnparsableFileErrorNamesType(t *testing.T) {
 	t.Parallel()
 	const damaged = "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"
 	for text, want := range map[string]string{

@@ -12,9 +12,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestUnasked checks that an answer with unrequested names, or with more data than the
+// TestAnswerWithUnrequestedNamesIsRefused checks that an answer with unrequested names, or with more data than the
 // query allows, is refused, and that the error names the first of them.
-func TestUnasked(t *testing.T) {
+func TestAnswerWithUnrequestedNamesIsRefused(t *testing.T) {
 	t.Parallel()
 	q := testQuery(t).Query
 	q.Globs = []string{"/etc/cni/net.d/*"}
@@ -62,8 +62,8 @@ func TestUnasked(t *testing.T) {
 	}
 }
 
-// TestLimitOfQuery checks that the limit of an answer is just above what the query needs.
-func TestLimitOfQuery(t *testing.T) {
+// TestAnswerLimitFollowsQuery checks that the limit of an answer is just above what the query needs.
+func TestAnswerLimitFollowsQuery(t *testing.T) {
 	t.Parallel()
 	file := func(n int) state.Query {
 		var q state.Query
@@ -83,8 +83,8 @@ func TestLimitOfQuery(t *testing.T) {
 	}
 }
 
-// TestCollectorEnds checks that endless output of any kind is cut off.
-func TestCollectorEnds(t *testing.T) {
+// TestCollectorCutsOffEndlessOutput checks that endless output of any kind is cut off.
+func TestCollectorCutsOffEndlessOutput(t *testing.T) {
 	t.Parallel()
 	mark := marker(testNonce)
 	for name, c := range map[string]struct {

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestFilesThatChangeOnTheWay checks that a file that becomes longer, or shorter, than its
+// TestUploadRefusesFileThatChangesSize checks that a file that becomes longer, or shorter, than its
 // announced size is not sent as if it were something else.
-func TestFilesThatChangeOnTheWay(t *testing.T) {
+func TestUploadRefusesFileThatChangesSize(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[int64]string{4: "", 3: "a file has grown while it was sent", 5: io.ErrUnexpectedEOF.Error()} {
 		in := &input{}

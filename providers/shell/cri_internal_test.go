@@ -22,9 +22,9 @@ echo 'io.containerd.grpc.v1     version    -              ok        '
 ` + cri
 }
 
-// TestCRI checks that ctr determines whether containerd serves the CRI, without ctr crictl
+// TestContainerdCRI checks that ctr determines whether containerd serves the CRI, without ctr crictl
 // does, and otherwise the state is unknown.
-func TestCRI(t *testing.T) {
+func TestContainerdCRI(t *testing.T) {
 	t.Parallel()
 	const crictl = `[ "$*" = "--runtime-endpoint unix://$ROOT/run/containerd/containerd.sock --timeout 10s version" ] || exit 1
 `

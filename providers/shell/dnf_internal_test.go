@@ -105,9 +105,9 @@ func TestDnfPackages(t *testing.T) {
 	}
 }
 
-// TestDnfPackagesSeen checks the installed packages, other users of dnf, and packages that
+// TestDnfObservation checks the installed packages, other users of dnf, and packages that
 // the repository lacks.
-func TestDnfPackagesSeen(t *testing.T) {
+func TestDnfObservation(t *testing.T) {
 	t.Parallel()
 	const repomd = `<repomd><data type="primary"><location href="repodata/1a-primary.xml.gz"/></data></repomd>`
 	const primary = `<metadata><package><name>kubelet</name><version epoch="0" ver="1.36.3" rel="1"/></package>` +

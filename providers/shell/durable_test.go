@@ -88,9 +88,9 @@ func wantDurable(t *testing.T, lines []string, name, last string) {
 	}
 }
 
-// TestDurable checks that content is on disk before it gets its name, and the name before
+// TestWritesAreDurable checks that content is on disk before it gets its name, and the name before
 // the host answers, even if a later operation of the batch fails.
-func TestDurable(t *testing.T) {
+func TestWritesAreDurable(t *testing.T) {
 	t.Parallel()
 	h, root, done := watchedHost(t)
 	if _, err := perform(t, h, write("/etc/a/file", "x"), write("/etc/b/other", "y"), planner.EnsureDirectory{Path: "/etc/c", Mode: "0700"}); err != nil {
@@ -119,9 +119,9 @@ func TestDurable(t *testing.T) {
 	}
 }
 
-// TestDurableKept checks that the preserved file, with its name, is on disk before another
+// TestPreservedFilesAreDurable checks that the preserved file, with its name, is on disk before another
 // can take its place, and is back on disk at its path before the copy is removed.
-func TestDurableKept(t *testing.T) {
+func TestPreservedFilesAreDurable(t *testing.T) {
 	t.Parallel()
 	h, root, done := watchedHost(t)
 	put(t, root+"/etc/a/file", "the site's")
@@ -140,8 +140,8 @@ func TestDurableKept(t *testing.T) {
 	}
 }
 
-// TestDurablePrograms checks the same for members of an archive.
-func TestDurablePrograms(t *testing.T) {
+// TestArchiveMembersAreDurable checks the same for members of an archive.
+func TestArchiveMembersAreDurable(t *testing.T) {
 	t.Parallel()
 	h, _, done := watchedHost(t)
 	if _, err := unpack(t, h, "TOOL", tar.Header{Name: "tool", Mode: 0o700, Size: 4}); err != nil {
@@ -194,9 +194,9 @@ func beginning(lines []string, with string) []string {
 	return slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return !strings.HasPrefix(l, with) })
 }
 
-// TestSecretFromTheFirstByte checks that a file that is being written is readable by its
+// TestFileIsPrivateWhileWritten checks that a file that is being written is readable by its
 // owner alone until its mode is set, whatever that is, and so is a folder.
-func TestSecretFromTheFirstByte(t *testing.T) {
+func TestFileIsPrivateWhileWritten(t *testing.T) {
 	t.Parallel()
 	h, root, done := watchedHost(t)
 	open := write("/etc/file", "x")

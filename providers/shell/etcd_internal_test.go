@@ -96,9 +96,9 @@ func (r restoration) want(got, want, member, aside string) {
 	}
 }
 
-// TestRestoreEtcd checks that the data is made once, next to what was there; a failed
+// TestEtcdRestoreMakesDataOnce checks that the data is made once, next to what was there; a failed
 // restore leaves no data with which an etcd could start.
-func TestRestoreEtcd(t *testing.T) {
+func TestEtcdRestoreMakesDataOnce(t *testing.T) {
 	t.Parallel()
 	r := restoration{t, t.TempDir(), t.TempDir()}
 	for _, dir := range []string{"/etcd/member/snap", "/var/lib"} {

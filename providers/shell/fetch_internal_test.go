@@ -67,9 +67,9 @@ func fetch(t *testing.T, url string, programs map[string]string, without ...stri
 	return string(out)
 }
 
-// TestFetchStaysWithTheRepository checks that a host asks the configured server, and
+// TestFetchRefusesRedirectToOtherServer checks that a host asks the configured server, and
 // follows no redirect to another.
-func TestFetchStaysWithTheRepository(t *testing.T) {
+func TestFetchRefusesRedirectToOtherServer(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"curl", "wget"} {
 		t.Run(tool, func(t *testing.T) {
@@ -126,9 +126,9 @@ func TestFetchStaysWithTheRepository(t *testing.T) {
 	}
 }
 
-// TestFetchFollowsTheProjectsOwnServer checks that pkgs.k8s.io, which keeps its files on
+// TestFetchFollowsRedirectOfPkgsK8sIO checks that pkgs.k8s.io, which keeps its files on
 // another host, may redirect there, and that no other repository may.
-func TestFetchFollowsTheProjectsOwnServer(t *testing.T) {
+func TestFetchFollowsRedirectOfPkgsK8sIO(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		from, to string
@@ -156,10 +156,10 @@ func TestFetchFollowsTheProjectsOwnServer(t *testing.T) {
 	}
 }
 
-// TestFetchResolvesOnce checks that a name that resolves to this machine, or to a
+// TestFetchRefusesLocalAddresses checks that a name that resolves to this machine, or to a
 // link-local or multicast address, is refused, and that the request goes to the checked
 // addresses.
-func TestFetchResolvesOnce(t *testing.T) {
+func TestFetchRefusesLocalAddresses(t *testing.T) {
 	t.Parallel()
 	for addresses, want := range map[string]string{
 		"10.0.0.5 2001:db8::1": "--resolve m.example.com:8080:10.0.0.5,[2001:db8::1]",
@@ -179,8 +179,8 @@ func TestFetchResolvesOnce(t *testing.T) {
 	}
 }
 
-// TestFetchAsNobody checks that the repository is read without root's rights.
-func TestFetchAsNobody(t *testing.T) {
+// TestFetchRunsWithoutRoot checks that the repository is read without root's rights.
+func TestFetchRunsWithoutRoot(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("setpriv"); err != nil || os.Geteuid() != 0 {
 		t.Skip("no setpriv, or not root")

@@ -13,10 +13,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestFoldersOfAGroup checks that in a folder that a group can write to, as Ubuntu's
+// TestGroupWritableFolderAllowsRemoval checks that in a folder that a group can write to, as Ubuntu's
 // /var/log, entries can be removed, and an unchanged folder is accepted. Nothing is changed
 // there, and a removal does not follow a link that was planted in the meantime.
-func TestFoldersOfAGroup(t *testing.T) {
+func TestGroupWritableFolderAllowsRemoval(t *testing.T) {
 	t.Parallel()
 	h, root, _ := newHost(t)
 	logs := root + "/var/log"
@@ -68,10 +68,10 @@ func TestFoldersOfAGroup(t *testing.T) {
 	}
 }
 
-// TestWritesThatFail checks that a write error is not reported as missing data, and that
+// TestWriteErrorGivesReason checks that a write error is not reported as missing data, and that
 // the error gives its reason. A file that cannot be opened is an ordinary failure, and does
 // not end the script.
-func TestWritesThatFail(t *testing.T) {
+func TestWriteErrorGivesReason(t *testing.T) {
 	t.Parallel()
 	h, root, _ := newHost(t)
 	if err := os.MkdirAll(root+"/usr/local/bin", 0o755); err != nil {
@@ -104,9 +104,9 @@ func TestWritesThatFail(t *testing.T) {
 	says(t, "no lock", err, root+"/var/lib/kubewright/lock")
 }
 
-// TestSocketLeftOut checks that the kernel's list of sockets, which can omit one while
+// TestSocketListIsReadAgain checks that the kernel's list of sockets, which can omit one while
 // others come and go, is read again if no runtime is in it.
-func TestSocketLeftOut(t *testing.T) {
+func TestSocketListIsReadAgain(t *testing.T) {
 	t.Parallel()
 	h, root, _ := newHost(t)
 	if err := os.MkdirAll(root+"/usr/local/bin", 0o755); err != nil {

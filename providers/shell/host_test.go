@@ -89,8 +89,8 @@ func perform(t *testing.T, h *shell.Host, ops ...planner.Operation) ([]providers
 	return h.Perform(t.Context(), providers.Batch{Token: 1, Operations: ops})
 }
 
-// TestOneRoundTrip checks that each call is one command, and always the same one.
-func TestOneRoundTrip(t *testing.T) {
+// TestEachCallIsOneCommand checks that each call is one command, and always the same one.
+func TestEachCallIsOneCommand(t *testing.T) {
 	t.Parallel()
 	h, root, s := newHost(t)
 	put(t, root+"/etc/a", "a")
@@ -158,8 +158,8 @@ func TestSymlinksAreNotFollowed(t *testing.T) {
 	}
 }
 
-// TestUnsafeFolders checks that nothing is written where others could interfere.
-func TestUnsafeFolders(t *testing.T) {
+// TestUnsafeFoldersAreRefused checks that nothing is written where others could interfere.
+func TestUnsafeFoldersAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(root string) error{
 		"world-writable":       func(root string) error { return os.Chmod(root+"/etc/x", 0o777) },
@@ -335,8 +335,8 @@ func TestHTTPStatusTrustsTheClustersCA(t *testing.T) {
 	}
 }
 
-// TestFilesThatAreNoFiles checks that a pipe does not block the observation.
-func TestFilesThatAreNoFiles(t *testing.T) {
+// TestPipeDoesNotBlockObservation checks that a pipe does not block the observation.
+func TestPipeDoesNotBlockObservation(t *testing.T) {
 	t.Parallel()
 	h, root, _ := newHost(t)
 	if err := syscall.Mkfifo(root+"/etc/pipe", 0o600); err != nil {
@@ -395,7 +395,7 @@ func says(t *testing.T, what any, err error, text string) {
 	}
 }
 
-func TestRefusedQueries(t *testing.T) {
+func TestInvalidQueriesAreRefused(t *testing.T) {
 	t.Parallel()
 	h, _, s := newHost(t)
 	for _, test := range []struct {
@@ -424,7 +424,7 @@ func TestRefusedQueries(t *testing.T) {
 	}
 }
 
-func TestRefusedOperations(t *testing.T) {
+func TestInvalidOperationsAreRefused(t *testing.T) {
 	t.Parallel()
 	h, _, s := newHost(t)
 	none := strings.Repeat("0", 64)
@@ -474,9 +474,9 @@ func TestRefusedOperations(t *testing.T) {
 	}
 }
 
-// TestNotedDigests checks that the digest of a large file is not recomputed while the file
+// TestDigestOfUnchangedFileIsReused checks that the digest of a large file is not recomputed while the file
 // is the one that was written, and is recomputed otherwise.
-func TestNotedDigests(t *testing.T) {
+func TestDigestOfUnchangedFileIsReused(t *testing.T) {
 	t.Parallel()
 	h, root, _ := newHost(t)
 	content := []byte("a large program")
@@ -539,8 +539,8 @@ func TestNotedDigests(t *testing.T) {
 	}
 }
 
-// TestNamesWithControlCharacters checks that such names are not reported for a pattern.
-func TestNamesWithControlCharacters(t *testing.T) {
+// TestNamesWithControlCharactersAreNotReported checks that such names are not reported for a pattern.
+func TestNamesWithControlCharactersAreNotReported(t *testing.T) {
 	t.Parallel()
 	h, root, _ := newHost(t)
 	put(t, root+"/etc/kubernetes/x\x1b[1m", "")
@@ -550,8 +550,8 @@ func TestNamesWithControlCharacters(t *testing.T) {
 	}
 }
 
-// TestLeftovers checks that the leftovers of a killed batch are removed by the next.
-func TestLeftovers(t *testing.T) {
+// TestLeftoversOfKilledBatchAreRemoved checks that the leftovers of a killed batch are removed by the next.
+func TestLeftoversOfKilledBatchAreRemoved(t *testing.T) {
 	t.Parallel()
 	h, root, _ := newHost(t)
 	put(t, root+"/etc/.file.kubewright-OLDNONCE", "half")
@@ -566,7 +566,7 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-func TestTokenIsRemembered(t *testing.T) {
+func TestRunTokenIsStoredOnHost(t *testing.T) {
 	t.Parallel()
 	h, root, _ := newHost(t)
 	if _, err := h.Perform(t.Context(), providers.Batch{Token: 41, Lineage: "b71e", Operations: []planner.Operation{write("/etc/a", "")}}); err != nil {
@@ -586,9 +586,9 @@ func TestTokenIsRemembered(t *testing.T) {
 	says(t, "a lower token", err, "run 41 has begun there, this is run 40")
 }
 
-// TestFileThatMoves checks that a file that changes while it is read is read again, and that
+// TestFileChangingDuringReadIsReadAgain checks that a file that changes while it is read is read again, and that
 // one that keeps changing is an error, not a mixture of old and new.
-func TestFileThatMoves(t *testing.T) {
+func TestFileChangingDuringReadIsReadAgain(t *testing.T) {
 	t.Parallel()
 	h, root, s := newHost(t)
 	put(t, root+"/etc/a", "hello\n")
@@ -612,9 +612,9 @@ func TestFileThatMoves(t *testing.T) {
 	says(t, "a file that never rests", err, "a file changed while it was being read")
 }
 
-// TestBatchAtWork checks the error for a host on which an earlier batch has not ended in
+// TestEarlierBatchStillRunningIsReported checks the error for a host on which an earlier batch has not ended in
 // time.
-func TestBatchAtWork(t *testing.T) {
+func TestEarlierBatchStillRunningIsReported(t *testing.T) {
 	t.Parallel()
 	h, _, s := newHost(t)
 	s.tamper = func(_ int, answer string) string {
@@ -632,9 +632,9 @@ func TestBatchAtWork(t *testing.T) {
 	says(t, "busy", err, "cannot change cp1: an earlier batch of operations is still at work there")
 }
 
-// TestBatchesOfOneRun checks that the next batch of the same run waits however long a batch
+// TestBatchWaitsForBatchOfSameRun checks that the next batch of the same run waits however long a batch
 // takes, unless it is cancelled; a batch of another run gives up after lockWait.
-func TestBatchesOfOneRun(t *testing.T) {
+func TestBatchWaitsForBatchOfSameRun(t *testing.T) {
 	t.Parallel()
 	h, root, s := newHost(t)
 	other := shell.New("cp1", &spy{}, shell.Options{Root: root, Unprivileged: true})
@@ -698,9 +698,9 @@ func TestBatchesOfOneRun(t *testing.T) {
 	}
 }
 
-// TestAnswerCutOff checks that wherever an answer to a batch is cut off, the outcomes are
+// TestInterruptedAnswerKeepsBegunOutcomes checks that wherever an answer to a batch is cut off, the outcomes are
 // those of operations that were begun, and the error shows how far the host got.
-func TestAnswerCutOff(t *testing.T) {
+func TestInterruptedAnswerKeepsBegunOutcomes(t *testing.T) {
 	t.Parallel()
 	h, _, s := newHost(t)
 	whole, cut := 0, -1
@@ -729,8 +729,8 @@ func TestAnswerCutOff(t *testing.T) {
 	}
 }
 
-// TestFilesThatCannotBeSeen checks that an unreadable file is not reported as absent.
-func TestFilesThatCannotBeSeen(t *testing.T) {
+// TestUnreadableFileIsNotAbsent checks that an unreadable file is not reported as absent.
+func TestUnreadableFileIsNotAbsent(t *testing.T) {
 	t.Parallel()
 	h, root, _ := newHost(t)
 	if err := os.Symlink("loop", root+"/etc/loop"); err != nil {

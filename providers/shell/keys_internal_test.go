@@ -45,9 +45,9 @@ func seenOfKeys(t *testing.T, files map[string][]byte) map[string]string {
 	return seen
 }
 
-// TestPublicPartOfKeys checks that the public part of a private key leaves the host, which
+// TestOnlyPublicPartOfKeyLeavesHost checks that the public part of a private key leaves the host, which
 // identifies the key, and nothing else of it.
-func TestPublicPartOfKeys(t *testing.T) {
+func TestOnlyPublicPartOfKeyLeavesHost(t *testing.T) {
 	t.Parallel()
 	var keys []crypto.Signer
 	for _, bits := range []int{2048, 3072, 4096} {
@@ -128,9 +128,9 @@ func tells(sent, secret []byte) bool {
 	return bytes.HasSuffix(sent, secret[:3]) || bytes.HasPrefix(sent, secret[len(secret)-3:])
 }
 
-// TestKeysOfOtherForms checks that for a key in an unknown form only its existence leaves
+// TestUnknownKeyFormReportsExistenceOnly checks that for a key in an unknown form only its existence leaves
 // the host.
-func TestKeysOfOtherForms(t *testing.T) {
+func TestUnknownKeyFormReportsExistenceOnly(t *testing.T) {
 	t.Parallel()
 	other, err := ecdsa.GenerateKey(elliptic.P521(), rand.Reader)
 	if err != nil {

@@ -71,9 +71,9 @@ func TestRemovalStopsAtMounts(t *testing.T) {
 	}
 }
 
-// TestMountPointIsEmptied checks that a folder that is a mount point itself is emptied and
+// TestMountPointIsEmptiedAndStays checks that a folder that is a mount point itself is emptied and
 // stays, and that a neighbouring mount whose name begins with its own is not affected.
-func TestMountPointIsEmptied(t *testing.T) {
+func TestMountPointIsEmptiedAndStays(t *testing.T) {
 	t.Parallel()
 	const dir = "/etc/kubernetes/tree"
 	_, root, _ := newHost(t)
@@ -100,9 +100,9 @@ func TestMountPointIsEmptied(t *testing.T) {
 	}
 }
 
-// TestUnmount checks that everything mounted below a folder is unmounted, the deepest
+// TestUnmountBelowFolder checks that everything mounted below a folder is unmounted, the deepest
 // first, under any name; the folder itself and its neighbours stay mounted.
-func TestUnmount(t *testing.T) {
+func TestUnmountBelowFolder(t *testing.T) {
 	t.Parallel()
 	_, root, _ := newHost(t)
 	const dir = "/var/lib/kubelet"
@@ -129,9 +129,9 @@ mount --bind "$ROOT/data" "kubelet/a b	c\\d"; mount --bind "$ROOT/data" kubelet/
 	}
 }
 
-// TestOwnFoldersWithMounts checks the same for kubewright's own folders, where a killed
+// TestRemovalOfOwnFoldersStopsAtMounts checks the same for kubewright's own folders, where a killed
 // restore can have left a mounted image.
-func TestOwnFoldersWithMounts(t *testing.T) {
+func TestRemovalOfOwnFoldersStopsAtMounts(t *testing.T) {
 	t.Parallel()
 	snapshot := []byte("snapshot")
 	for point, op := range map[string]planner.Operation{

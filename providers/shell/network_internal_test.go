@@ -48,9 +48,9 @@ esac` + "\n",
 	"sleep": "#!/bin/sh\n",
 }
 
-// TestRemoveProxy checks that what kube-proxy in mode ipvs and flannel have made is
+// TestRemoveKubeProxyObjects checks that what kube-proxy in mode ipvs and flannel have made is
 // removed, and that similar objects of others stay.
-func TestRemoveProxy(t *testing.T) {
+func TestRemoveKubeProxyObjects(t *testing.T) {
 	t.Parallel()
 	root, bin := t.TempDir(), t.TempDir()
 	for name, text := range fakeProxy {
@@ -117,10 +117,10 @@ COMMIT
 COMMIT
 `
 
-// TestRemoveProxyRules checks that rules which only one mode of kube-proxy uses are removed
+// TestRemoveKubeProxyRules checks that rules which only one mode of kube-proxy uses are removed
 // in one transaction, and that those of the mode in use, of the kubelet and of others stay.
 // Without rules of the mode in use nothing is touched.
-func TestRemoveProxyRules(t *testing.T) {
+func TestRemoveKubeProxyRules(t *testing.T) {
 	t.Parallel()
 	used := map[string]string{
 		planner.ProxyIPVS:     `-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m tcp --dport 443 -j KUBE-SVC-BBBB`,
@@ -202,9 +202,9 @@ func onRoot(t *testing.T, root, bin string, op planner.Operation) string {
 	return string(out)
 }
 
-// TestRemoveNetwork checks that the bridge of pods is removed with the links attached to
+// TestRemovePodBridge checks that the bridge of pods is removed with the links attached to
 // it, and that the links of another container engine stay.
-func TestRemoveNetwork(t *testing.T) {
+func TestRemovePodBridge(t *testing.T) {
 	t.Parallel()
 	root, bin := t.TempDir(), t.TempDir()
 	for name, text := range fakeNetwork {

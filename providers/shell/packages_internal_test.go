@@ -148,10 +148,10 @@ func newDistribution(t *testing.T, manager string, programs map[string]string) d
 	return d
 }
 
-// TestPackages checks that packages are installed in their version, held, upgraded, and
+// TestAptPackages checks that packages are installed in their version, held, upgraded, and
 // removed with their dependencies; packages that others need, or that were there before,
 // stay.
-func TestPackages(t *testing.T) {
+func TestAptPackages(t *testing.T) {
 	t.Parallel()
 	d := newDebian(t)
 	d.db("tool 1-1 installed install", "kubectl 1.35.8-1.1 installed hold")
@@ -197,9 +197,9 @@ func TestPackages(t *testing.T) {
 	}
 }
 
-// TestPackagesAtWork checks that an observation names another process that uses the package
+// TestAptWaitsForOtherProcess checks that an observation names another process that uses the package
 // manager, and that an installation waits for it, even before it completes a partial one.
-func TestPackagesAtWork(t *testing.T) {
+func TestAptWaitsForOtherProcess(t *testing.T) {
 	t.Parallel()
 	install := planner.Packages{List: []planner.Package{{Name: "kubelet", Version: "1.36.3", Hold: "hold"}}}
 	for _, path := range []string{"/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock", "/var/lib/apt/lists/lock"} {
@@ -274,9 +274,9 @@ func (d distribution) lock(path string) (release func()) {
 	}
 }
 
-// TestPackagesSeen checks installed and partly installed packages, and those that the
+// TestAptObservation checks installed and partly installed packages, and those that the
 // repository lacks.
-func TestPackagesSeen(t *testing.T) {
+func TestAptObservation(t *testing.T) {
 	t.Parallel()
 	d := newDebian(t)
 	q := state.PackageQuery{Names: []string{"containerd", "kubelet", "kubectl"}, Versioned: []string{"kubectl", "kubelet"}, Version: "1.36.3", Apt: "https://m.example.com/v1.36/deb/"}

@@ -263,10 +263,10 @@ func TestParseReportRefuses(t *testing.T) {
 	}
 }
 
-// TestForeignTools checks that the output of tools that are missing or not GNU's is
+// TestUnsupportedToolOutputIsPermanent checks that the output of tools that are missing or not GNU's is
 // reported as permanent, in contrast to other unexpected output, for which a retry may
 // help.
-func TestForeignTools(t *testing.T) {
+func TestUnsupportedToolOutputIsPermanent(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		good, bad string
@@ -330,9 +330,9 @@ func FuzzParseReport(f *testing.F) {
 	})
 }
 
-// TestNoRuntime checks that there are no images if nothing listens, and no units if systemd
+// TestObservationWithoutRuntime checks that there are no images if nothing listens, and no units if systemd
 // does not run.
-func TestNoRuntime(t *testing.T) {
+func TestObservationWithoutRuntime(t *testing.T) {
 	t.Parallel()
 	raw := goodAnswer
 	for _, change := range [][2]string{
@@ -355,9 +355,9 @@ func TestNoRuntime(t *testing.T) {
 	}
 }
 
-// TestMeantRuntime checks that only the desired runtime counts, whether or not another one
+// TestObservationOfDesiredRuntimeOnly checks that only the desired runtime counts, whether or not another one
 // listens: if it listens but lists no images, the images are unknown.
-func TestMeantRuntime(t *testing.T) {
+func TestObservationOfDesiredRuntimeOnly(t *testing.T) {
 	t.Parallel()
 	raw := strings.Replace(goodAnswer, "registry.k8s.io/pause:3.10\nsha256:1234\n", "\nkubewright NONCE no_images\n", 1)
 	for socket, want := range map[string]string{
@@ -385,7 +385,7 @@ func TestMeantRuntime(t *testing.T) {
 	}
 }
 
-func TestMarksFromFiles(t *testing.T) {
+func TestMarkerFilesAreParsed(t *testing.T) {
 	t.Parallel()
 	const none = "\x00"
 	for _, tt := range []struct {
@@ -435,9 +435,9 @@ func TestMarksFromFiles(t *testing.T) {
 	}
 }
 
-// TestVersionsAreRemembered checks that programs whose files are unchanged are not started
+// TestUnchangedProgramIsNotStartedAgain checks that programs whose files are unchanged are not started
 // again.
-func TestVersionsAreRemembered(t *testing.T) {
+func TestUnchangedProgramIsNotStartedAgain(t *testing.T) {
 	t.Parallel()
 	const versions = "\nkubewright NONCE versions\ncontainerd github.com/containerd/containerd/v2 v2.4.2 abc\nKubernetes v1.36.3\n"
 	silent := strings.Replace(goodAnswer, versions, "", 1)
@@ -456,9 +456,9 @@ func TestVersionsAreRemembered(t *testing.T) {
 	}
 }
 
-// TestProgramsAreStartedOnce checks that a program is started for its version once, and
+// TestReplacedProgramIsStartedAgain checks that a program is started for its version once, and
 // again when its file was replaced, even by one of the same size and age.
-func TestProgramsAreStartedOnce(t *testing.T) {
+func TestReplacedProgramIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()
 	install := func(version string) {

@@ -31,9 +31,9 @@ func start(t *testing.T, name, argument string) *exec.Cmd {
 	return cmd
 }
 
-// TestProcesses checks that of several processes with one name the one with the argument is
+// TestProcessRestartFindsItsProcess checks that of several processes with one name the one with the argument is
 // found, and ended; and only if a file is newer than it.
-func TestProcesses(t *testing.T) {
+func TestProcessRestartFindsItsProcess(t *testing.T) {
 	t.Parallel()
 	h, root, _ := newHost(t)
 	put(t, root+"/etc/kubernetes/kw.conf", "old")

@@ -27,9 +27,9 @@ esac
 	pullSocket  = "/run/containerd/containerd.sock"
 )
 
-// TestPullAtOnce checks that several images are pulled concurrently, except those that
+// TestImagesArePulledConcurrently checks that several images are pulled concurrently, except those that
 // exist; the last error for each is reported when all have ended.
-func TestPullAtOnce(t *testing.T) {
+func TestImagesArePulledConcurrently(t *testing.T) {
 	t.Parallel()
 	// Each pull waits until three have begun. If they ran one after the other, the first
 	// would never see the others.
@@ -83,9 +83,9 @@ esac
 	}
 }
 
-// TestPull checks that an image is pulled with crictl, or with containerd's own client
+// TestImagePullIsRetried checks that an image is pulled with crictl, or with containerd's own client
 // without crictl, and retried as often as by kubeadm; the output of the last try is kept.
-func TestPull(t *testing.T) {
+func TestImagePullIsRetried(t *testing.T) {
 	t.Parallel()
 	crictl := "crictl --timeout 30s --runtime-endpoint unix://" + pullSocket + " --image-endpoint unix://" + pullSocket + " pull " + pulledImage
 	ctr := "ctr --address " + pullSocket + " --namespace k8s.io images pull --hosts-dir /etc/containerd/certs.d " + pulledImage

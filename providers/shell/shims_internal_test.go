@@ -13,9 +13,9 @@ import (
 	"github.com/kubewright/kubewright/providers/hosttest"
 )
 
-// TestShims checks that a pod's shim that containerd has lost track of is killed, and no
+// TestLostContainerdShimIsKilled checks that a pod's shim that containerd has lost track of is killed, and no
 // other; none if containerd has a container, or cannot be asked.
-func TestShims(t *testing.T) {
+func TestLostContainerdShimIsKilled(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		ctr, socket, namespace string

@@ -109,9 +109,9 @@ const (
 	notAllowed      = "Sorry, user ann is not allowed to execute '/usr/bin/env -i' as root on w1."
 )
 
-// TestSudoPasswordIsSentOnlyOnceAsked checks that a host whose sudo has not asked for the
+// TestSudoPasswordIsSentOnlyOnRequest checks that a host whose sudo has not asked for the
 // password, or whose login is root, does not get it, for observations and changes.
-func TestSudoPasswordIsSentOnlyOnceAsked(t *testing.T) {
+func TestSudoPasswordIsSentOnlyOnRequest(t *testing.T) {
 	t.Parallel()
 	asked := []int{0, 1, 1, 1} // the first command, its repetition, and later ones
 	for name, test := range map[string]struct {

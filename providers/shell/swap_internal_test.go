@@ -91,7 +91,7 @@ func TestSwapAtBoot(t *testing.T) {
 	}
 }
 
-func TestSwap(t *testing.T) {
+func TestSwapIsTurnedOffAndRestored(t *testing.T) {
 	t.Parallel()
 	root := swapRoot(t, map[string]string{"etc/fstab": "/dev/vda2 none swap sw 0 0\n", "proc/swaps": "Filename\n/dev/vda2\n"})
 	perform := func(op planner.Swap) string {

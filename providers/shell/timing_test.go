@@ -64,9 +64,9 @@ func every(d time.Duration, before, text string) func(io.Reader, func(string) er
 	}
 }
 
-// TestTrickle checks that a host that sends something now and then, and never finishes, is
+// TestTricklingHostIsGivenUp checks that a host that sends something now and then, and never finishes, is
 // given up while it is observed.
-func TestTrickle(t *testing.T) {
+func TestTricklingHostIsGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := shell.New("w1", liar{answer: every(20*time.Second, "@entered 0\n@begin\n", "x")}, shell.Options{})
@@ -85,9 +85,9 @@ func TestTrickle(t *testing.T) {
 	})
 }
 
-// TestHostThatHangsInAChange checks that a host that hangs in a change does not block for
+// TestHungHostIsGivenUpDuringChange checks that a host that hangs in a change does not block for
 // ever, whatever it sends meanwhile, and that a slow change is allowed to finish.
-func TestHostThatHangsInAChange(t *testing.T) {
+func TestHungHostIsGivenUpDuringChange(t *testing.T) {
 	t.Parallel()
 	install := planner.Packages{Manager: "apt", Repository: "/etc/apt/a.list", List: []planner.Package{{Name: "tool"}}}
 	unit := planner.Unit{Unit: "kubelet.service", Action: "stop"}
@@ -171,9 +171,9 @@ func slowly(before string, each ...time.Duration) func(io.Reader, func(string) e
 	}
 }
 
-// TestSlowLink checks that an upload over a slow link is completed, however long it takes,
+// TestUploadOverSlowLinkCompletes checks that an upload over a slow link is completed, however long it takes,
 // and that one of which the host reads no more is given up.
-func TestSlowLink(t *testing.T) {
+func TestUploadOverSlowLinkCompletes(t *testing.T) {
 	t.Parallel()
 	const size = 8 << 20
 	data := strings.Repeat("x", size)
@@ -217,9 +217,9 @@ func TestSlowLink(t *testing.T) {
 	}
 }
 
-// TestHostsShareMemory checks that hosts whose answers find no room wait for each other,
+// TestHostsShareAnswerMemory checks that hosts whose answers find no room wait for each other,
 // that the time of waiting does not count, and that they release their memory.
-func TestHostsShareMemory(t *testing.T) {
+func TestHostsShareAnswerMemory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const hosts, size = 6, 600 << 10

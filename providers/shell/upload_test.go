@@ -14,9 +14,9 @@ import (
 	"github.com/kubewright/kubewright/providers/shell"
 )
 
-// TestUploadOnADeadWay checks that a batch ends by itself when data stops arriving without
+// TestUploadOfLostConnectionEnds checks that a batch ends by itself when data stops arriving without
 // an end, so that the next one finds the host free. Nothing of the incomplete file remains.
-func TestUploadOnADeadWay(t *testing.T) {
+func TestUploadOfLostConnectionEnds(t *testing.T) {
 	t.Parallel()
 	const size = 200 << 10
 	for name, behind := range map[string]int{"in a large file": size / 2, "at its end": size - 10, "between two files": size, "in a small one": size + 100} {
@@ -52,9 +52,9 @@ func TestUploadOnADeadWay(t *testing.T) {
 	}
 }
 
-// TestSlowUpload checks that data that arrives slowly but steadily is read to the end,
+// TestSlowUploadIsReadToTheEnd checks that data that arrives slowly but steadily is read to the end,
 // however long that takes.
-func TestSlowUpload(t *testing.T) {
+func TestSlowUploadIsReadToTheEnd(t *testing.T) {
 	t.Parallel()
 	const patience = 3 * time.Second // a busy machine may add delays as well
 	_, root, _ := newHost(t)

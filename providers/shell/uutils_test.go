@@ -39,9 +39,9 @@ exec 3>&1
 	return h, root
 }
 
-// TestUutils checks that a host with uutils' stat is observed like one with GNU's: absent
+// TestUutilsStatIsUnderstood checks that a host with uutils' stat is observed like one with GNU's: absent
 // files are absent, unreadable ones are not, and times are as precise as stat prints them.
-func TestUutils(t *testing.T) {
+func TestUutilsStatIsUnderstood(t *testing.T) {
 	t.Parallel()
 	for name, format := range uutilsStats {
 		t.Run(name, func(t *testing.T) {
@@ -74,9 +74,9 @@ func TestUutils(t *testing.T) {
 	}
 }
 
-// TestUutilsRestart checks that a process started in the same second as its file was
+// TestUutilsRestartWithinOneSecond checks that a process started in the same second as its file was
 // written, in whole seconds, is ended, since it may not have read the new content.
-func TestUutilsRestart(t *testing.T) {
+func TestUutilsRestartWithinOneSecond(t *testing.T) {
 	t.Parallel()
 	h, root := uutilsHost(t, uutilsStats["uutils 0.0.17"])
 	put(t, root+"/etc/kubernetes/kw.conf", "old")

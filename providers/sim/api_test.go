@@ -117,7 +117,7 @@ func TestServiceDefaultsAndSignatures(t *testing.T) {
 	}
 }
 
-func TestAdministrator(t *testing.T) {
+func TestSuperAdminIsUsedIfAdminIsForbidden(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.found(cp1)
@@ -160,7 +160,7 @@ func TestPatchAndDeleteNode(t *testing.T) {
 	r.eventually("registration", func() bool { return r.node(cp1, name) != nil })
 }
 
-func TestDrain(t *testing.T) {
+func TestDrainEvictsAndCordons(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.found(cp1)
@@ -208,9 +208,9 @@ func TestDrain(t *testing.T) {
 	r.must(api.Drain(ctx, planner.Drain{Node: nodeName(second), Timeout: time.Minute, DeleteEmptyDirData: true, DisableEviction: true}, nil))
 }
 
-// TestDeploymentsGetPods checks that replicas are created, scheduled to nodes that they
+// TestDeploymentPodsAreScheduled checks that replicas are created, scheduled to nodes that they
 // tolerate, and leave their traces there.
-func TestDeploymentsGetPods(t *testing.T) {
+func TestDeploymentPodsAreScheduled(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.found(cp1)
@@ -247,9 +247,9 @@ func TestDeploymentsGetPods(t *testing.T) {
 	}
 }
 
-// TestDaemonSetsReachHosts checks that a network addon makes its changes on hosts, and that
+// TestDaemonSetChangesHosts checks that a network addon makes its changes on hosts, and that
 // the cleanup removes them.
-func TestDaemonSetsReachHosts(t *testing.T) {
+func TestDaemonSetChangesHosts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	before := r.w.Listing(worker)

@@ -10,10 +10,10 @@ import (
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
-// TestTimeWaitsForWork checks that no time passes for sleeping tasks while another one
+// TestClockWaitsForBusyTasks checks that no time passes for sleeping tasks while another one
 // works, however long that takes in real time. Otherwise timeouts of minutes would expire
 // before a loaded machine has done the work.
-func TestTimeWaitsForWork(t *testing.T) {
+func TestClockWaitsForBusyTasks(t *testing.T) {
 	t.Parallel()
 	clock := sim.New(1, sim.DefaultProfile()).Clock()
 	began := clock.Now()
@@ -50,9 +50,9 @@ func TestTimeWaitsForWork(t *testing.T) {
 	}
 }
 
-// TestSleepersGiveUp checks that a sleeping task is gone when its context ends, and does
+// TestClockSleeperEndsWithContext checks that a sleeping task is gone when its context ends, and does
 // not keep others from sleeping.
-func TestSleepersGiveUp(t *testing.T) {
+func TestClockSleeperEndsWithContext(t *testing.T) {
 	t.Parallel()
 	clock := sim.New(1, sim.DefaultProfile()).Clock()
 	_, done := clock.Busy(t.Context())
@@ -76,8 +76,8 @@ func TestSleepersGiveUp(t *testing.T) {
 	}
 }
 
-// TestBusyOnce checks that a task that calls Busy twice counts as one, until it ends.
-func TestBusyOnce(t *testing.T) {
+// TestClockCountsBusyTaskOnce checks that a task that calls Busy twice counts as one, until it ends.
+func TestClockCountsBusyTaskOnce(t *testing.T) {
 	t.Parallel()
 	clock := sim.New(1, sim.DefaultProfile()).Clock()
 	working, done := clock.Busy(t.Context())
@@ -90,8 +90,8 @@ func TestBusyOnce(t *testing.T) {
 	timeStands(t, clock)
 }
 
-// TestSuspended checks that time passes for others while busy tasks are suspended.
-func TestSuspended(t *testing.T) {
+// TestClockAdvancesWhileTasksAreSuspended checks that time passes for others while busy tasks are suspended.
+func TestClockAdvancesWhileTasksAreSuspended(t *testing.T) {
 	t.Parallel()
 	clock := sim.New(1, sim.DefaultProfile()).Clock()
 	_, done := clock.Busy(t.Context())

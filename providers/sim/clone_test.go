@@ -51,9 +51,9 @@ func (r *rig) shakeUp() {
 	r.w.Host("10.0.0.99")
 }
 
-// TestClone checks that a clone equals the world and behaves like it, and that neither is
+// TestCloneIsIndependent checks that a clone equals the world and behaves like it, and that neither is
 // affected by what happens in the other.
-func TestClone(t *testing.T) {
+func TestCloneIsIndependent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.w.Fault(sim.Fault{Host: cp1, Op: "observe", Skip: 1 << 20, Kind: sim.FaultFail})
@@ -80,9 +80,9 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// TestCloneKeepsWhatWasSet checks that a clone hashes pods and is watched like the world,
+// TestCloneKeepsSettingsButNotHooks checks that a clone hashes pods and is watched like the world,
 // and that the world's hooks do not get the clone's effects.
-func TestCloneKeepsWhatWasSet(t *testing.T) {
+func TestCloneKeepsSettingsButNotHooks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.w.PodHash = func([]byte, string, string, string) string { return "of ours" }

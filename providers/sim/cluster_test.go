@@ -17,7 +17,7 @@ const (
 	worker        = "10.77.0.21"
 )
 
-func TestFoundJoinAndRegister(t *testing.T) {
+func TestBootstrapJoinAndRegister(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.found(cp1)
@@ -56,7 +56,7 @@ func TestFoundJoinAndRegister(t *testing.T) {
 	}
 }
 
-func TestSameCallsSameWorld(t *testing.T) {
+func TestWorldIsDeterministic(t *testing.T) {
 	t.Parallel()
 	build := func() []byte {
 		r := newRig(t)
@@ -72,7 +72,7 @@ func TestSameCallsSameWorld(t *testing.T) {
 	}
 }
 
-func TestSaveAndOpen(t *testing.T) {
+func TestWorldSaveAndOpen(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "world.json")
 	w, err := sim.Open(path)

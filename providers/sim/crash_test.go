@@ -55,9 +55,9 @@ func (l *life) converge() {
 	l.t.Errorf("does not converge: %v", err)
 }
 
-// TestStoppedAnywhere checks that the next run completes one that ended before or after any
+// TestApplyContinuesAfterCrash checks that the next run completes one that ended before or after any
 // effect.
-func TestStoppedAnywhere(t *testing.T) {
+func TestApplyContinuesAfterCrash(t *testing.T) {
 	t.Parallel()
 	n, _ := effects(t, 2, 1)
 	for i := 1; i <= n; i += stride() {
@@ -92,9 +92,9 @@ func TestStoppedAnywhere(t *testing.T) {
 	}
 }
 
-// TestFaultsAnywhere checks that another apply recovers from every kind of fault at every
+// TestApplyRecoversFromFaults checks that another apply recovers from every kind of fault at every
 // kind of operation.
-func TestFaultsAnywhere(t *testing.T) {
+func TestApplyRecoversFromFaults(t *testing.T) {
 	t.Parallel()
 	_, kinds := effects(t, 2, 1)
 	faults := []sim.FaultKind{sim.FaultUnreachable, sim.FaultDropBefore, sim.FaultDropAfter, sim.FaultFail, sim.FaultHang, sim.FaultPartial}

@@ -25,7 +25,7 @@ func TestEditHelp(t *testing.T) {
 	}
 }
 
-func TestEdit(t *testing.T) {
+func TestEditChangesWorld(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.found(cp1)

@@ -9,10 +9,10 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// TestWithoutQuorum checks that without a quorum a member that has served before still
+// TestMemberReportsDataWithoutQuorum checks that without a quorum a member that has served before still
 // reports its data, unchanged, and that one that was started since does not answer. Both
 // hold for etcd 3.6 and 3.7.
-func TestWithoutQuorum(t *testing.T) {
+func TestMemberReportsDataWithoutQuorum(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	r := newRig(t)

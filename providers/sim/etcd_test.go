@@ -33,7 +33,7 @@ func wantError(t *testing.T, err error, want string) {
 	}
 }
 
-func TestLearners(t *testing.T) {
+func TestEtcdLearnerJoins(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.found(cp1)
@@ -55,7 +55,7 @@ func TestLearners(t *testing.T) {
 	wantError(t, etcd.Remove(ctx, r.member(cp1, cp1).ID), "not enough started members")
 }
 
-func TestQuorum(t *testing.T) {
+func TestEtcdQuorum(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.found(cp1)
@@ -88,7 +88,7 @@ func TestQuorum(t *testing.T) {
 	}
 }
 
-func TestLeadership(t *testing.T) {
+func TestEtcdLeadershipMoves(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.found(cp1)
@@ -107,7 +107,7 @@ func TestLeadership(t *testing.T) {
 	}
 }
 
-func TestAPINeedsItsFiles(t *testing.T) {
+func TestAPIServerNeedsItsFiles(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.found(cp1)
@@ -237,10 +237,10 @@ func TestKubeletWaitsForItsFiles(t *testing.T) {
 	}
 }
 
-// TestHistory checks that deleted data counts as in use until API servers compact etcd,
+// TestEtcdCompactionAndDefragmentation checks that deleted data counts as in use until API servers compact etcd,
 // which they cannot do while it has no space, and stays on disk until a member is
 // defragmented.
-func TestHistory(t *testing.T) {
+func TestEtcdCompactionAndDefragmentation(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.found(cp1)

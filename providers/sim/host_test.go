@@ -8,7 +8,7 @@ import (
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
-func TestHost(t *testing.T) {
+func TestSimulatedHostConformance(t *testing.T) {
 	t.Parallel()
 	hosttest.Run(t, func(t *testing.T) hosttest.Subject {
 		w := sim.New(1, sim.DefaultProfile())

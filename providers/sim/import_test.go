@@ -116,7 +116,7 @@ func TestExternalEtcd(t *testing.T) {
 	}
 }
 
-func TestHostsOfTheirOwn(t *testing.T) {
+func TestHostProfiles(t *testing.T) {
 	t.Parallel()
 	w := sim.New(1, sim.DefaultProfile())
 	p := sim.DefaultProfile()

@@ -68,7 +68,7 @@ func TestHostOperations(t *testing.T) {
 	r.wantChanged([]bool{false, false, false}, cp1, planner.RemovePods{Socket: socket}, planner.Unmount{Below: "/var/lib/kubelet"}, planner.RemoveNetwork{Links: []string{"cni0"}})
 }
 
-func TestHostOperationsThatFail(t *testing.T) {
+func TestHostOperationErrors(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for _, test := range []struct {
@@ -97,8 +97,8 @@ func TestHostOperationsThatFail(t *testing.T) {
 	}
 }
 
-// TestSuperseded checks that a host refuses an earlier run than the last that changed it.
-func TestSuperseded(t *testing.T) {
+// TestHostRefusesEarlierRun checks that a host refuses an earlier run than the last that changed it.
+func TestHostRefusesEarlierRun(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.token = 5
@@ -110,9 +110,9 @@ func TestSuperseded(t *testing.T) {
 	}
 }
 
-// TestRecordsTravel checks that a secret read from one host becomes the same record on
+// TestSecretRecordsAreCopiedWithoutKeys checks that a secret read from one host becomes the same record on
 // another, without any key material.
-func TestRecordsTravel(t *testing.T) {
+func TestSecretRecordsAreCopiedWithoutKeys(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.cas(cp1)
@@ -141,7 +141,7 @@ func TestRecordsTravel(t *testing.T) {
 	}
 }
 
-func TestConditions(t *testing.T) {
+func TestHostConditions(t *testing.T) {
 	t.Parallel()
 	w := sim.New(1, sim.DefaultProfile())
 	h := w.Host(cp1)
@@ -171,7 +171,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-func TestFaults(t *testing.T) {
+func TestInjectedFaults(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		kind    sim.FaultKind
@@ -200,7 +200,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func TestEffects(t *testing.T) {
+func TestEffectsAreObservable(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var seen []string
@@ -225,7 +225,7 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-func TestRebootKeepsWhatFilesSay(t *testing.T) {
+func TestRebootKeepsFileSettings(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.found(cp1)

@@ -11,9 +11,9 @@ import (
 	"github.com/kubewright/kubewright/providers/snapshots"
 )
 
-// TestSnapshot checks that a simulated snapshot is like a real one: complete, with its
+// TestSnapshotMatchesRealFormat checks that a simulated snapshot is like a real one: complete, with its
 // hash, identical for identical data, and cut off by a fault.
-func TestSnapshot(t *testing.T) {
+func TestSnapshotMatchesRealFormat(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.found(cp1)

@@ -11,9 +11,9 @@ import (
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
-// TestSave checks that saving fails for a world without a file, and for one whose folder is
+// TestWorldSaveErrors checks that saving fails for a world without a file, and for one whose folder is
 // gone.
-func TestSave(t *testing.T) {
+func TestWorldSaveErrors(t *testing.T) {
 	t.Parallel()
 	if err := sim.New(1, sim.DefaultProfile()).Save(); err == nil || err.Error() != "cannot save simulated world: it was not opened from a file" {
 		t.Errorf("without a file: %v", err)
@@ -27,8 +27,8 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// TestNoWire checks that no connection can be made through a simulated host.
-func TestNoWire(t *testing.T) {
+// TestSimulatedHostRefusesConnections checks that no connection can be made through a simulated host.
+func TestSimulatedHostRefusesConnections(t *testing.T) {
 	t.Parallel()
 	_, err := newRig(t).w.Host(cp1).DialContext(context.Background(), "tcp", "10.0.0.1:2379")
 	if !errors.Is(err, providers.ErrNoForwarding) || !strings.HasSuffix(err.Error(), "a simulated host has no tcp") {

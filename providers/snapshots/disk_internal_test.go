@@ -24,7 +24,7 @@ func (f *full) Write(b []byte) (int, error) {
 
 func (f *full) CloseAtomicallyReplace() error { f.named = true; return nil }
 
-func TestFullDisk(t *testing.T) {
+func TestFullDiskNamesRemedy(t *testing.T) {
 	t.Parallel()
 	f := &full{room: 1000}
 	_, err := fill(f, bytes.NewReader(make([]byte, 100_000)))

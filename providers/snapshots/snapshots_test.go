@@ -23,7 +23,7 @@ func snapshot(pages int) []byte {
 	return append(b, sum[:]...)
 }
 
-func TestWrite(t *testing.T) {
+func TestWriteStoresSnapshot(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "new", "prod.db")
 	want := snapshot(3)
@@ -46,9 +46,9 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestNotWhole checks that an incomplete stream leaves no file, and that an existing one
+// TestIncompleteStreamKeepsExistingFile checks that an incomplete stream leaves no file, and that an existing one
 // stays.
-func TestNotWhole(t *testing.T) {
+func TestIncompleteStreamKeepsExistingFile(t *testing.T) {
 	t.Parallel()
 	whole := snapshot(2)
 	changed := bytes.Clone(whole)
@@ -83,7 +83,7 @@ func TestNotWhole(t *testing.T) {
 	}
 }
 
-func TestVerifyOtherFiles(t *testing.T) {
+func TestVerifyRefusesOtherFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if _, err := snapshots.Verify(dir); !errors.Is(err, snapshots.ErrInvalid) {
@@ -94,7 +94,7 @@ func TestVerifyOtherFiles(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
+func TestSnapshotNames(t *testing.T) {
 	t.Parallel()
 	n := snapshots.Name{Cluster: "prod-eu", Taken: time.Date(2026, 3, 2, 9, 0, 7, 0, time.UTC), Revision: 4711, EtcdID: "cdf818194e3a8c32"}
 	const text = "prod-eu-20260302T090007Z-r4711-cdf818194e3a8c32.db"
@@ -130,7 +130,7 @@ func nameAt(cluster string, minute int) string {
 	return snapshots.Name{Cluster: cluster, Taken: at(minute), Revision: int64(100 - minute), EtcdID: "ab"}.String()
 }
 
-func TestPrune(t *testing.T) {
+func TestPruneKeepsNewestSnapshots(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "prod", 1, 30, 9, 20)
 	old := time.Now().Add(-48 * time.Hour)
@@ -164,7 +164,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-func TestBetween(t *testing.T) {
+func TestSnapshotBetweenTimes(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "prod", 10, 20)
 	if f, ok := snapshots.Between(dir, "prod", "ab", at(5), at(30)); !ok || f.Taken != at(20) {

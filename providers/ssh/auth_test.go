@@ -20,7 +20,7 @@ import (
 	"github.com/kubewright/kubewright/providers/ssh"
 )
 
-func TestWrongKey(t *testing.T) {
+func TestUnauthorizedKeyIsNamed(t *testing.T) {
 	t.Parallel()
 	s, target := newServer(t)
 	wrong, _ := newKeyFile(t)
@@ -33,7 +33,7 @@ func TestWrongKey(t *testing.T) {
 	}
 }
 
-func TestNoKeyAtAll(t *testing.T) {
+func TestMissingKeysAreExplained(t *testing.T) {
 	t.Parallel()
 	s, target := newServer(t)
 	target.Keys = nil
@@ -70,7 +70,7 @@ func deafAgent(t *testing.T) string {
 	return socket
 }
 
-func TestUnusableKeys(t *testing.T) {
+func TestUnusableKeysAreExplained(t *testing.T) {
 	t.Parallel()
 	s, target := newServer(t)
 	open, _ := newKeyFile(t)
@@ -176,9 +176,9 @@ func TestPassphraseIsAskedOnce(t *testing.T) {
 	wantText(t, err, "cannot ask for the passphrase of "+path+": nobody is there")
 }
 
-// TestPassphraseIsNotAskedForAgain checks that the operator is not asked again for each
+// TestUnknownPassphraseIsAskedOnce checks that the operator is not asked again for each
 // host if he did not know the passphrase the first time.
-func TestPassphraseIsNotAskedForAgain(t *testing.T) {
+func TestUnknownPassphraseIsAskedOnce(t *testing.T) {
 	t.Parallel()
 	path, public := protectedKeyFile(t)
 	_, first := newServer(t, authorize(public))
@@ -242,7 +242,7 @@ func startAgent(t *testing.T, n int) (socket string, last xssh.PublicKey, keys a
 	return socket, last, keyring
 }
 
-func TestAgent(t *testing.T) {
+func TestAgentKeyAuthenticates(t *testing.T) {
 	t.Parallel()
 	socket, public, _ := startAgent(t, 1)
 	_, target := newServer(t, authorize(public))
@@ -254,7 +254,7 @@ func TestAgent(t *testing.T) {
 	wantKind(t, err, providers.ErrAuth)
 }
 
-func TestDeclaredKeyGoesBeforeManyAgentKeys(t *testing.T) {
+func TestDeclaredKeyPrecedesAgentKeys(t *testing.T) {
 	t.Parallel()
 	socket, last, _ := startAgent(t, 20)
 	s, target := newServer(t)
@@ -301,7 +301,7 @@ func TestEncryptedKeyHeldByAgent(t *testing.T) {
 	dial(t, target)
 }
 
-func TestUserCertificate(t *testing.T) {
+func TestUserCertificateAuthenticates(t *testing.T) {
 	t.Parallel()
 	ca := newSigner(t)
 	_, target := newServer(t, func(s *server) { s.UserCA = ca.PublicKey(); s.Authorized = nil })
@@ -317,9 +317,9 @@ func TestUserCertificate(t *testing.T) {
 	dial(t, target)
 }
 
-// TestOptionalKeys checks that an unusable optional key is skipped, and that optional keys
+// TestOptionalKeysFollowAgentKeys checks that an unusable optional key is skipped, and that optional keys
 // follow the agent's.
-func TestOptionalKeys(t *testing.T) {
+func TestOptionalKeysFollowAgentKeys(t *testing.T) {
 	t.Parallel()
 	open, _ := newKeyFile(t)
 	if err := os.Chmod(open, 0o644); err != nil {

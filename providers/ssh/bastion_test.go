@@ -46,9 +46,9 @@ func TestBastionsAreShared(t *testing.T) {
 	}
 }
 
-// TestBastionIsSharedByEquals checks that one target's trust, credentials and errors at a
+// TestBastionIsSharedOnlyByEqualTargets checks that one target's trust, credentials and errors at a
 // bastion do not apply to another target, in whichever order they dial.
-func TestBastionIsSharedByEquals(t *testing.T) {
+func TestBastionIsSharedOnlyByEqualTargets(t *testing.T) {
 	t.Parallel()
 	wrongKey, _ := newKeyFile(t)
 	otherPin := keyLine(newSigner(t))
@@ -95,7 +95,7 @@ func TestBastionIsSharedByEquals(t *testing.T) {
 	}
 }
 
-func TestBastionIsDialledAgainAfterItWasLost(t *testing.T) {
+func TestLostBastionIsRedialled(t *testing.T) {
 	t.Parallel()
 	bastion, bastionTarget := newServer(t)
 	_, target := newServer(t)
@@ -117,9 +117,9 @@ func TestBastionIsDialledAgainAfterItWasLost(t *testing.T) {
 	_ = c.Close()
 }
 
-// TestConnectFromALostHost checks that a failed connection counts as one through which
+// TestLostBastionFailsBeforeSending checks that a failed connection counts as one through which
 // nothing was sent, even if the connection to the host in between was lost.
-func TestConnectFromALostHost(t *testing.T) {
+func TestLostBastionFailsBeforeSending(t *testing.T) {
 	t.Parallel()
 	s, target := newServer(t)
 	c := dial(t, target)
@@ -132,7 +132,7 @@ func TestConnectFromALostHost(t *testing.T) {
 	}
 }
 
-func TestBastionWithWrongKeyIsAskedOnce(t *testing.T) {
+func TestBastionWithWrongKeyIsDialledOnce(t *testing.T) {
 	t.Parallel()
 	bastion, bastionTarget := newServer(t)
 	wrong, _ := newKeyFile(t)
@@ -162,9 +162,9 @@ func TestBastionWithoutForwarding(t *testing.T) {
 	wantKind(t, err, providers.ErrNoForwarding)
 }
 
-// TestBastionInBetween checks that a bastion that leads to another machine than requested
+// TestBastionToOtherMachineFailsAtHostKey checks that a bastion that leads to another machine than requested
 // fails at its host key.
-func TestBastionInBetween(t *testing.T) {
+func TestBastionToOtherMachineFailsAtHostKey(t *testing.T) {
 	t.Parallel()
 	_, bastionTarget := newServer(t)
 	_, target := newServer(t)
@@ -177,7 +177,7 @@ func TestBastionInBetween(t *testing.T) {
 	}
 }
 
-func TestStallBehindBastion(t *testing.T) {
+func TestStallBehindBastionIsGivenUp(t *testing.T) {
 	t.Parallel()
 	_, bastionTarget := newServer(t)
 	s, target := newServer(t)

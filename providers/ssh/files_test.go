@@ -9,9 +9,9 @@ import (
 	"github.com/kubewright/kubewright/providers/ssh"
 )
 
-// TestNoFiles checks that a pipe is not waited for, that a device is not read without end,
+// TestSSHFilesMustBeRegularFiles checks that a pipe is not waited for, that a device is not read without end,
 // and that a file above the size limit is not read at all. A link to a file is accepted.
-func TestNoFiles(t *testing.T) {
+func TestSSHFilesMustBeRegularFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

@@ -65,7 +65,7 @@ func subjects(target ssh.Target) func(t *testing.T) hosttest.Subject {
 	}
 }
 
-func TestHostOverGoServer(t *testing.T) {
+func TestHostOverGoServerConformance(t *testing.T) {
 	t.Parallel()
 	_, target := newServer(t)
 	hosttest.Run(t, subjects(target))
@@ -97,7 +97,7 @@ func openSSH(t testing.TB, lines ...string) ssh.Target {
 	return target
 }
 
-func TestHostOverOpenSSH(t *testing.T) {
+func TestHostOverOpenSSHConformance(t *testing.T) {
 	t.Parallel()
 	target := openSSH(t)
 	hosttest.Run(t, subjects(target))
@@ -147,8 +147,8 @@ func TestOpenSSHRefusesKey(t *testing.T) {
 	wantKind(t, err, providers.ErrAuth)
 }
 
-// TestLoginShells checks that hosts work with any login shell, whatever it prints first.
-func TestLoginShells(t *testing.T) {
+// TestAnyLoginShellWorks checks that hosts work with any login shell, whatever it prints first.
+func TestAnyLoginShellWorks(t *testing.T) {
 	t.Parallel()
 	noisy := writeFile(t, "noisy", "#!/bin/sh\necho 'Welcome to kubewright begin'\nprintf '\\033]0;evil\\007no line end'\necho oops >&2\nexec /bin/sh \"$@\"\n")
 	silent := writeFile(t, "nologin", "#!/bin/sh\necho 'This account is not available.'\nexit 1\n")
@@ -201,9 +201,9 @@ func roundTrip(t *testing.T, h providers.Host) {
 	}
 }
 
-// TestCutDuringUpload cuts the connection after so many bytes of an upload, once at every 4
+// TestInterruptedUploadKeepsOldFile cuts the connection after so many bytes of an upload, once at every 4
 // KiB. The target file is the old or the new one, never a part.
-func TestCutDuringUpload(t *testing.T) {
+func TestInterruptedUploadKeepsOldFile(t *testing.T) {
 	t.Parallel()
 	const path = "/etc/kubernetes/file"
 	const size = 256 << 10
@@ -256,8 +256,8 @@ func TestCutDuringUpload(t *testing.T) {
 	}
 }
 
-// TestHostileOutput checks that a host that never stops sending is cut off.
-func TestHostileOutput(t *testing.T) {
+// TestEndlessOutputIsCutOff checks that a host that never stops sending is cut off.
+func TestEndlessOutputIsCutOff(t *testing.T) {
 	t.Parallel()
 	for name, stream := range map[string]func(out, errOut io.Writer) io.Writer{
 		"stdout": func(out, _ io.Writer) io.Writer { return out },
@@ -319,7 +319,7 @@ done`
 // rememberingSudo asks only once.
 var rememberingSudo = strings.Replace(askingSudo, "; then exec", `; then : >"$LOG.remember"; exec`, 2)
 
-func TestSudo(t *testing.T) {
+func TestSudoMethods(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, sudo, answer string
@@ -380,8 +380,8 @@ func TestSudo(t *testing.T) {
 	}
 }
 
-// TestNoSudo checks that the error for a host without a way to become root has a remedy.
-func TestNoSudo(t *testing.T) {
+// TestMissingSudoNamesRemedy checks that the error for a host without a way to become root has a remedy.
+func TestMissingSudoNamesRemedy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	hosttest.WriteProgram(t, dir+"/id", "#!/bin/sh\necho 1000\n")

@@ -35,9 +35,9 @@ func rsaSigner(t *testing.T) xssh.Signer {
 	return signer
 }
 
-// TestHostKeys tries every way in which a host key can be known, and checks that a host
+// TestHostKeyVerification tries every way in which a host key can be known, and checks that a host
 // with an unacceptable key learns nothing about our keys.
-func TestHostKeys(t *testing.T) {
+func TestHostKeyVerification(t *testing.T) {
 	t.Parallel()
 	other, another := newSigner(t), rsaSigner(t)
 	for _, test := range []struct {
@@ -141,10 +141,10 @@ func TestHostKeys(t *testing.T) {
 	}
 }
 
-// TestAcceptedOnce checks that the accepted key of an unknown bastion is the only one
+// TestAcceptedHostKeyIsPinned checks that the accepted key of an unknown bastion is the only one
 // accepted from then on, by this Dialer and by a later one that has recorded it.
 // known_hosts takes precedence, and a bastion on another way is still unknown.
-func TestAcceptedOnce(t *testing.T) {
+func TestAcceptedHostKeyIsPinned(t *testing.T) {
 	t.Parallel()
 	outer, first := newServer(t)
 	inner, second := newServer(t)
@@ -196,9 +196,9 @@ func TestAcceptedOnce(t *testing.T) {
 	}
 }
 
-// TestAnotherBehindTheName checks that a Dialer that accepts new keys accepts no second key
+// TestReconnectRefusesSecondHostKey checks that a Dialer that accepts new keys accepts no second key
 // when it reconnects in the same run.
-func TestAnotherBehindTheName(t *testing.T) {
+func TestReconnectRefusesSecondHostKey(t *testing.T) {
 	t.Parallel()
 	bastion, first := newServer(t)
 	impostor, _ := newServer(t, func(s *server) { s.Authorized = bastion.Authorized })
@@ -234,9 +234,9 @@ func TestAnotherBehindTheName(t *testing.T) {
 	}
 }
 
-// TestKnownTypeIsAskedFor checks that a host known by one key does not look changed because
+// TestKnownHostKeyTypeIsRequested checks that a host known by one key does not look changed because
 // of its other keys, whichever it prefers.
-func TestKnownTypeIsAskedFor(t *testing.T) {
+func TestKnownHostKeyTypeIsRequested(t *testing.T) {
 	t.Parallel()
 	second := rsaSigner(t)
 	s, target := newServer(t, func(s *server) { s.MoreHostKeys = []xssh.Signer{second} })
@@ -316,9 +316,9 @@ func TestHostCertificate(t *testing.T) {
 	}
 }
 
-// TestUnparsableKnownHosts checks that an unparsable line is skipped, unless it revokes a
+// TestUnparsableKnownHostsLineIsSkipped checks that an unparsable line is skipped, unless it revokes a
 // key, or trusts one for several hosts.
-func TestUnparsableKnownHosts(t *testing.T) {
+func TestUnparsableKnownHostsLineIsSkipped(t *testing.T) {
 	t.Parallel()
 	ed448 := "ssh-ed448 AAAACXNzaC1lZDQ0OAAAADkAAAAA"
 	lines := []string{

@@ -10,9 +10,9 @@ import (
 	"github.com/kubewright/kubewright/providers/ssh"
 )
 
-// TestIncludes checks the size limits of an ssh configuration, including its included
+// TestIncludedConfigurationIsLimited checks the size limits of an ssh configuration, including its included
 // files.
-func TestIncludes(t *testing.T) {
+func TestIncludedConfigurationIsLimited(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, text string) string {

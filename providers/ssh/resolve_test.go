@@ -33,7 +33,7 @@ func operator(t *testing.T, config string, keys ...string) ssh.Operator {
 	return o
 }
 
-func TestResolve(t *testing.T) {
+func TestResolveReadsSSHConfiguration(t *testing.T) {
 	t.Parallel()
 	o := operator(t, `
 Host cp1
@@ -112,8 +112,8 @@ Host *
 	}
 }
 
-// TestTimes checks times in the format of ssh_config(5).
-func TestTimes(t *testing.T) {
+// TestTimeFormats checks times in the format of ssh_config(5).
+func TestTimeFormats(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{
 		"10": 10 * time.Second, "10s": 10 * time.Second, "1M": time.Minute, "1h30m": 90 * time.Minute, "1m30": 90 * time.Second,
@@ -126,7 +126,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-func TestResolveLeavesTheTargetAlone(t *testing.T) {
+func TestResolveKeepsTarget(t *testing.T) {
 	t.Parallel()
 	o := operator(t, "")
 	in := ssh.Target{Address: "a", Keys: []string{"~/k"}, KnownHosts: []string{"~/h"}, Certificates: []string{"~/c"}}

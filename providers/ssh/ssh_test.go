@@ -63,7 +63,7 @@ func wantRemedy(t *testing.T, err error, remedy string) {
 	}
 }
 
-func TestExec(t *testing.T) {
+func TestExecReturnsOutputAndExitCode(t *testing.T) {
 	t.Parallel()
 	s, target := newServer(t)
 	c := dial(t, target)
@@ -117,9 +117,9 @@ func TestExecEndsWithItsContext(t *testing.T) {
 	wantKind(t, err, providers.ErrTimeout)
 }
 
-// TestNothingIsWrittenAfterTheReturn checks that an Exec that returns early waits for a
+// TestExecWritesNothingAfterReturn checks that an Exec that returns early waits for a
 // write to the caller's output that is under way, and lets no other one through.
-func TestNothingIsWrittenAfterTheReturn(t *testing.T) {
+func TestExecWritesNothingAfterReturn(t *testing.T) {
 	t.Parallel()
 	_, target := newServer(t, func(s *server) {
 		s.Run = func(_ string, ch xssh.Channel) int {
@@ -153,7 +153,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-func TestExecAfterConnectionWasCut(t *testing.T) {
+func TestExecAfterLostConnection(t *testing.T) {
 	t.Parallel()
 	_, target := newServer(t, func(s *server) {
 		s.Run = func(string, xssh.Channel) int { s.Cut(); return 0 }
@@ -166,7 +166,7 @@ func TestExecAfterConnectionWasCut(t *testing.T) {
 	wantKind(t, err, providers.ErrDisconnected)
 }
 
-func TestFewSessions(t *testing.T) {
+func TestExecWaitsForSession(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []int{1, 2, 10, 0} {
 		s, target := newServer(t, func(s *server) { s.MaxSessions = limit })
@@ -187,9 +187,9 @@ func TestFewSessions(t *testing.T) {
 	}
 }
 
-// TestSessionsFreedLate checks that many commands that wait for the one session of a server
+// TestExecRetriesRefusedSessions checks that many commands that wait for the one session of a server
 // that frees it late all get it, although some are refused at first.
-func TestSessionsFreedLate(t *testing.T) {
+func TestExecRetriesRefusedSessions(t *testing.T) {
 	t.Parallel()
 	_, target := newServer(t, func(s *server) { s.MaxSessions, s.Late = 1, 2 })
 	c := dial(t, target)
@@ -205,8 +205,8 @@ func TestSessionsFreedLate(t *testing.T) {
 	wg.Wait()
 }
 
-// TestNoSessions checks the error for a server that opens no session at all.
-func TestNoSessions(t *testing.T) {
+// TestServerWithoutSessionsIsAnError checks the error for a server that opens no session at all.
+func TestServerWithoutSessionsIsAnError(t *testing.T) {
 	t.Parallel()
 	_, target := newServer(t, func(s *server) { s.MaxSessions = -1 })
 	_, err := dial(t, target).Exec(t.Context(), "true", nil, nil, nil)
@@ -214,9 +214,9 @@ func TestNoSessions(t *testing.T) {
 	wantText(t, err, "the host opens no session: open failed")
 }
 
-// TestUnansweredRequests checks that a host that accepts the login and answers keepalives
+// TestUnansweredRequestsAreGivenUp checks that a host that accepts the login and answers keepalives
 // but no other request is given up each time, however many requests are made.
-func TestUnansweredRequests(t *testing.T) {
+func TestUnansweredRequestsAreGivenUp(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"session", "exec", "direct-tcpip"} {
 		t.Run(kind, func(t *testing.T) {
@@ -242,7 +242,7 @@ func TestUnansweredRequests(t *testing.T) {
 	}
 }
 
-func TestForwarding(t *testing.T) {
+func TestForwardingConnects(t *testing.T) {
 	t.Parallel()
 	echo, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -284,9 +284,9 @@ func TestForwarding(t *testing.T) {
 	wantKind(t, err, providers.ErrNoForwarding)
 }
 
-// TestHostsWord checks that for a host that forbids forwarding this machine itself connects
+// TestDirectConnectionsFollowConfiguration checks that for a host that forbids forwarding this machine itself connects
 // to addresses of the configuration, and to none that a host names.
-func TestHostsWord(t *testing.T) {
+func TestDirectConnectionsFollowConfiguration(t *testing.T) {
 	t.Parallel()
 	_, target := newServer(t, func(s *server) { s.NoForwarding = true })
 	c := dial(t, target)
@@ -311,7 +311,7 @@ func TestHostsWord(t *testing.T) {
 	}
 }
 
-func TestUnreachable(t *testing.T) {
+func TestUnreachableHostIsAnError(t *testing.T) {
 	t.Parallel()
 	closed, _ := net.Listen("tcp", "127.0.0.1:0")
 	_ = closed.Close()
@@ -333,9 +333,9 @@ func TestUnreachable(t *testing.T) {
 	wantText(t, err, "port 70000 is not between 1 and 65535")
 }
 
-// TestStall stops forwarding silently after every few bytes from the server, and so at each
+// TestStallDuringDialIsGivenUp stops forwarding silently after every few bytes from the server, and so at each
 // message of the handshake and of the authentication.
-func TestStall(t *testing.T) {
+func TestStallDuringDialIsGivenUp(t *testing.T) {
 	t.Parallel()
 	s, target := newServer(t)
 	target.Timeouts = quick
@@ -364,9 +364,9 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// TestSilentServer checks that a server that accepts connections but sends nothing is
+// TestSilentServerEndsAtConnectTimeout checks that a server that accepts connections but sends nothing is
 // waited for as long as connecting may take.
-func TestSilentServer(t *testing.T) {
+func TestSilentServerEndsAtConnectTimeout(t *testing.T) {
 	t.Parallel()
 	s, target := newServer(t)
 	target.Port, target.Timeouts.Connect = newProxy(t, s.Addr(), 0, -1, stall).Port(), time.Second
@@ -379,7 +379,7 @@ func TestSilentServer(t *testing.T) {
 	}
 }
 
-func TestCutDuringHandshake(t *testing.T) {
+func TestConnectionLostDuringHandshake(t *testing.T) {
 	t.Parallel()
 	s, target := newServer(t)
 	for _, bytes := range []int64{0, 10, 400, 1200} {

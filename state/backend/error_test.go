@@ -8,8 +8,8 @@ import (
 	"github.com/kubewright/kubewright/state/backend"
 )
 
-// TestErrors checks the exact texts of the errors that all backends share.
-func TestErrors(t *testing.T) {
+// TestErrorTexts checks the exact texts of the errors that all backends share.
+func TestErrorTexts(t *testing.T) {
 	t.Parallel()
 	holder := backend.LockInfo{ID: "b71e", Who: "ann@laptop", PID: 4711, Operation: "apply", Time: time.Date(2026, time.August, 1, 12, 0, 0, 0, time.UTC)}
 	renewed := holder

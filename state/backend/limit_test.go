@@ -16,8 +16,8 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-// TestReadAll checks that at most MaxState bytes are read, no matter which size is announced.
-func TestReadAll(t *testing.T) {
+// TestReadAllLimitsSize checks that at most MaxState bytes are read, no matter which size is announced.
+func TestReadAllLimitsSize(t *testing.T) {
 	for name, c := range map[string]struct {
 		r    io.Reader
 		size int64

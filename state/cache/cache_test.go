@@ -6,9 +6,9 @@ import (
 	"github.com/kubewright/kubewright/state/cache"
 )
 
-// TestOf checks that a result is computed once as long as few other inputs come between, and that
+// TestCacheComputesOncePerInput checks that a result is computed once as long as few other inputs come between, and that
 // inputs do not share results.
-func TestOf(t *testing.T) {
+func TestCacheComputesOncePerInput(t *testing.T) {
 	t.Parallel()
 	made := 0
 	double := cache.New(func(n int) int { made++; return 2 * n })

@@ -98,8 +98,8 @@ func newCodec(t *testing.T, o encryption.Options) *encryption.Codec {
 	return c
 }
 
-// TestEachReads checks that every recipient can decrypt, no matter the kind of its key.
-func TestEachReads(t *testing.T) {
+// TestEveryRecipientDecrypts checks that every recipient can decrypt, no matter the kind of its key.
+func TestEveryRecipientDecrypts(t *testing.T) {
 	t.Parallel()
 	agePublic, ageSecret := ageKey(t)
 	sshPublic, sshSecret := sshKey(t)
@@ -119,9 +119,9 @@ func TestEachReads(t *testing.T) {
 	}
 }
 
-// TestRefused checks that every reason not to decrypt is distinguished from damage, says what to
+// TestDecryptionErrorsNameReason checks that every reason not to decrypt is distinguished from damage, says what to
 // do, and reveals no secret.
-func TestRefused(t *testing.T) {
+func TestDecryptionErrorsNameReason(t *testing.T) {
 	t.Parallel()
 	public, secret := ageKey(t)
 	_, other := ageKey(t)
@@ -179,9 +179,9 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestNeverPlainByTheWay checks that a codec that has decrypted something does not write it
+// TestEncryptedStateIsNotWrittenUnencrypted checks that a codec that has decrypted something does not write it
 // unencrypted, unless it migrates.
-func TestNeverPlainByTheWay(t *testing.T) {
+func TestEncryptedStateIsNotWrittenUnencrypted(t *testing.T) {
 	t.Parallel()
 	public, secret := ageKey(t)
 	sealed, err := newCodec(t, encryption.Options{Recipients: []string{public}}).Seal([]byte("text"))
@@ -210,7 +210,7 @@ func TestNeverPlainByTheWay(t *testing.T) {
 	}
 }
 
-func TestRecipients(t *testing.T) {
+func TestParseRecipients(t *testing.T) {
 	t.Parallel()
 	public, secret := ageKey(t)
 	sshPublic, _ := sshKey(t)

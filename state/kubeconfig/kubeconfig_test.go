@@ -27,7 +27,7 @@ func parse(t *testing.T, b []byte) *kubeconfig.File {
 	return f
 }
 
-func TestAccess(t *testing.T) {
+func TestAccessOfInlineKubeconfig(t *testing.T) {
 	t.Parallel()
 	f := parse(t, text("", `, "tls-server-name": "api"`, `, "token": "t"`, `, "namespace": "n"`))
 	if err := f.Refuse(); err != nil {
@@ -50,8 +50,8 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestForeign checks that every other field of a kubeconfig is reported, by its name only.
-func TestForeign(t *testing.T) {
+// TestForeignFieldsAreReported checks that every other field of a kubeconfig is reported, by its name only.
+func TestForeignFieldsAreReported(t *testing.T) {
 	t.Parallel()
 	const secret = "not-to-be-shown"
 	places := map[string]func(string) []byte{
@@ -96,9 +96,9 @@ func replaceKey(b []byte, key, value string) []byte {
 	return []byte(out)
 }
 
-// TestForeignEntries checks that fields of unused entries are reported as well, and that a long
+// TestForeignFieldsOfUnusedEntriesAreReported checks that fields of unused entries are reported as well, and that a long
 // list is truncated.
-func TestForeignEntries(t *testing.T) {
+func TestForeignFieldsOfUnusedEntriesAreReported(t *testing.T) {
 	t.Parallel()
 	more := `apiVersion: v1
 kind: Config

@@ -60,9 +60,9 @@ func closed(f io.Closer, err error) error {
 	return err
 }
 
-// TestTraps checks that each function returns at once, says what has the file's name, and does
+// TestSpecialFilesAreRefused checks that each function returns at once, says what has the file's name, and does
 // nothing to its target.
-func TestTraps(t *testing.T) {
+func TestSpecialFilesAreRefused(t *testing.T) {
 	t.Parallel()
 	own := map[string]func(path string) error{
 		"Open":     func(path string) error { return closed(safefile.Open(path)) },
@@ -120,7 +120,7 @@ func TestTraps(t *testing.T) {
 	}
 }
 
-func TestOwnFiles(t *testing.T) {
+func TestOwnFilesContentAndMode(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lines")
 	check := func(want string, perm fs.FileMode) {
@@ -164,8 +164,8 @@ func TestOwnFiles(t *testing.T) {
 	}
 }
 
-// TestReadBelow checks that a link in a folder may lead to another file there, but not elsewhere.
-func TestReadBelow(t *testing.T) {
+// TestReadBelowRefusesLinkOutside checks that a link in a folder may lead to another file there, but not elsewhere.
+func TestReadBelowRefusesLinkOutside(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "folder")
@@ -189,9 +189,9 @@ func TestReadBelow(t *testing.T) {
 	}
 }
 
-// TestFolders checks that nothing is written where every user can replace it, and that nothing is
+// TestWorldWritableFoldersAreRefused checks that nothing is written where every user can replace it, and that nothing is
 // written into files of other users where every user can create files, as in /tmp.
-func TestFolders(t *testing.T) {
+func TestWorldWritableFoldersAreRefused(t *testing.T) {
 	t.Parallel()
 	write := map[string]func(path string) error{
 		"Edit": func(path string) error { return closed(safefile.Edit(path)) }, "Append": func(path string) error { return closed(safefile.Append(path)) },
@@ -253,9 +253,9 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// TestStreams checks that a descriptor of the shell is used as it is, and that a named pipe is
+// TestPipesAndDescriptorsAreUsed checks that a descriptor of the shell is used as it is, and that a named pipe is
 // used if a process reads it.
-func TestStreams(t *testing.T) {
+func TestPipesAndDescriptorsAreUsed(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{"/dev/fd/63": true, "/proc/self/fd/9": true, "/dev/stdin": true, "/dev/../dev/null": true, "/dev/tty": true, "/dev/zero": false, "/dev/fd/x": false, "/proc/1/fd/9": false, "plan": false} {
 		if safefile.IsStream(name) != want {

@@ -27,7 +27,7 @@ func mustWrite(t *testing.T, path string, st *state.State) {
 	}
 }
 
-func TestPaths(t *testing.T) {
+func TestStatePaths(t *testing.T) {
 	t.Parallel()
 	want := statefile.Paths{State: "/c/kubewright.state.json", Journal: "/c/kubewright.journal", Lock: "/c/kubewright.state.lock", Errored: "/c/kubewright.errored.state.json", Snapshots: "/c/kubewright.snapshots"}
 	if got := statefile.DirPaths("/c"); got != want {
@@ -43,7 +43,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-func TestGenerations(t *testing.T) {
+func TestBackupGenerations(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "kubewright.state.json")
 	if st, err := statefile.Read(statefile.NewPaths(path)); st != nil || err != nil {
@@ -75,8 +75,8 @@ func TestGenerations(t *testing.T) {
 	}
 }
 
-// TestWriteRefuses checks that a file that is not the one that was read is left alone.
-func TestWriteRefuses(t *testing.T) {
+// TestWriteRefusesChangedFile checks that a file that is not the one that was read is left alone.
+func TestWriteRefusesChangedFile(t *testing.T) {
 	t.Parallel()
 	at := func(lineage string, serial int64) *state.State {
 		st := newState()
@@ -114,8 +114,8 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// TestEditedStateNamesTheWayBack checks that the command in the error restores a readable state.
-func TestEditedStateNamesTheWayBack(t *testing.T) {
+// TestEditedStateErrorRestoresState checks that the command in the error restores a readable state.
+func TestEditedStateErrorRestoresState(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.json")
 	st := newState()
@@ -148,7 +148,7 @@ func TestEditedStateNamesTheWayBack(t *testing.T) {
 	}
 }
 
-func TestStateThatIsNoFile(t *testing.T) {
+func TestStateMustBeARegularFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	real, link := filepath.Join(dir, "real.json"), filepath.Join(dir, "link.json")
@@ -218,8 +218,8 @@ func (failingRunner) RunStep(_ context.Context, s *planner.Step, _ executor.Run,
 	return executor.Result{Learned: state.Learned{Items: []state.Item{item}}}, errors.New("timed out")
 }
 
-// TestLoadRefusesAForeignJournal checks that the error names the journal, not the state.
-func TestLoadRefusesAForeignJournal(t *testing.T) {
+// TestLoadRefusesForeignJournal checks that the error names the journal, not the state.
+func TestLoadRefusesForeignJournal(t *testing.T) {
 	t.Parallel()
 	p := statefile.DirPaths(t.TempDir())
 	mustWrite(t, p.State, newState())
@@ -235,9 +235,9 @@ func TestLoadRefusesAForeignJournal(t *testing.T) {
 	}
 }
 
-// TestLoadLeavesAFragmentOut checks that the journal of a run whose initial state is gone is
+// TestLoadIgnoresJournalWithoutInitialState checks that the journal of a run whose initial state is gone is
 // ignored, and that the journal of a first run is complete.
-func TestLoadLeavesAFragmentOut(t *testing.T) {
+func TestLoadIgnoresJournalWithoutInitialState(t *testing.T) {
 	t.Parallel()
 	run := func(serial int64) state.Entry {
 		return state.Entry{Kind: state.EntryRun, Run: fmt.Sprintf("r%d", serial), Lineage: "l1", Serial: serial}

@@ -29,7 +29,7 @@ func fileItem(text, sha string) state.Item {
 	}
 }
 
-func TestFold(t *testing.T) {
+func TestFoldRecordsRun(t *testing.T) {
 	t.Parallel()
 	cp1, worker := state.NodeKeyTarget("cp", "cp1"), state.NodeTarget("w")
 	got, err := Fold(nil, []state.Entry{
@@ -72,9 +72,9 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// TestFoldTellsWhatNobodyHasSeen checks that a begun step is unseen until any run has confirmed
+// TestFoldKeepsUnconfirmedSteps checks that a begun step is unseen until any run has confirmed
 // it, or until its target is removed; the addons of a cluster are removed with it.
-func TestFoldTellsWhatNobodyHasSeen(t *testing.T) {
+func TestFoldKeepsUnconfirmedSteps(t *testing.T) {
 	t.Parallel()
 	step := func(kind state.EntryKind, step string, refused bool) state.Entry {
 		return state.Entry{Kind: kind, Step: step, Op: new(0), Refused: refused}
@@ -114,10 +114,10 @@ func TestFoldTellsWhatNobodyHasSeen(t *testing.T) {
 	}
 }
 
-// TestFoldTellsHowFarAPlanCame checks that a plan is finished when all steps of a run that covers
+// TestFoldRecordsProgressOfPlan checks that a plan is finished when all steps of a run that covers
 // its rest are done, and that until then the begun steps are known, including those of the runs
 // that it continues.
-func TestFoldTellsHowFarAPlanCame(t *testing.T) {
+func TestFoldRecordsProgressOfPlan(t *testing.T) {
 	t.Parallel()
 	run := func(id, resumes string) state.Entry {
 		return state.Entry{Kind: state.EntryRun, Run: id, Resumes: resumes, Plan: "p", Serial: 4, Steps: 2}
@@ -166,9 +166,9 @@ func TestFoldTellsHowFarAPlanCame(t *testing.T) {
 	}
 }
 
-// TestFoldTellsWhoHasLeft checks that removed targets stay recorded until an apply is completed
+// TestFoldKeepsRemovedTargets checks that removed targets stay recorded until an apply is completed
 // and the state is written, including those of earlier applies with other plans.
-func TestFoldTellsWhoHasLeft(t *testing.T) {
+func TestFoldKeepsRemovedTargets(t *testing.T) {
 	t.Parallel()
 	run := func(id string, steps int) state.Entry {
 		return state.Entry{Kind: state.EntryRun, Run: id, Plan: id, Steps: steps}
@@ -247,9 +247,9 @@ func drawEntries(t *rapid.T) []state.Entry {
 	return entries
 }
 
-// TestFoldTwice checks that folding entries that a state already contains changes nothing, that
+// TestFoldIsIdempotent checks that folding entries that a state already contains changes nothing, that
 // Fold does not change its argument, and that the result can be written.
-func TestFoldTwice(t *testing.T) {
+func TestFoldIsIdempotent(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		entries := drawEntries(t)
@@ -271,9 +271,9 @@ func TestFoldTwice(t *testing.T) {
 	})
 }
 
-// TestFoldMoves checks that everything recorded for a target takes its new name, including a
+// TestFoldRenamesTarget checks that everything recorded for a target takes its new name, including a
 // cluster's addons and nodes, and that a repetition changes nothing.
-func TestFoldMoves(t *testing.T) {
+func TestFoldRenamesTarget(t *testing.T) {
 	t.Parallel()
 	file := func(of state.Target) state.Item {
 		return state.Item{Address: state.Address{Target: of, Phase: "p", Item: "file:/x"}, Kind: state.KindFile, Attributes: state.Map(nil)}
@@ -309,9 +309,9 @@ func TestFoldMoves(t *testing.T) {
 	}
 }
 
-// TestFoldLeavesWhatTheStateContains checks that the journal of a run that the state knows is
+// TestFoldSkipsRunsInState checks that the journal of a run that the state knows is
 // skipped, because the state may contain newer observations, and that later runs are folded.
-func TestFoldLeavesWhatTheStateContains(t *testing.T) {
+func TestFoldSkipsRunsInState(t *testing.T) {
 	t.Parallel()
 	begin := func(run, step string) []state.Entry {
 		return []state.Entry{{Kind: state.EntryRun, Run: run, Lineage: "l1", Steps: 2}, {Kind: state.EntryBegin, Step: step, Op: new(0)}}

@@ -21,9 +21,9 @@ func encoded(t testing.TB, st *state.State) []byte {
 	return b
 }
 
-// TestFormat1 checks that a file of format 1, as the first release wrote it, is read and written
+// TestFormat1RoundTrip checks that a file of format 1, as the first release wrote it, is read and written
 // again byte for byte.
-func TestFormat1(t *testing.T) {
+func TestFormat1RoundTrip(t *testing.T) {
 	t.Parallel()
 	const path = "testdata/format1.json"
 	st := sample()
@@ -47,9 +47,9 @@ func TestFormat1(t *testing.T) {
 	}
 }
 
-// TestAppliesOfBefore checks that an apply of a version that did not record whether the plan was
+// TestApplyWithoutCompletionCountsAsCompleted checks that an apply of a version that did not record whether the plan was
 // completed counts as completed: nothing continues it.
-func TestAppliesOfBefore(t *testing.T) {
+func TestApplyWithoutCompletionCountsAsCompleted(t *testing.T) {
 	t.Parallel()
 	st := sample()
 	st.Applies = []state.Apply{{Run: "r1", Plan: "77ab", Who: "me", Steps: 3}}
@@ -65,8 +65,8 @@ func TestAppliesOfBefore(t *testing.T) {
 	}
 }
 
-// TestEveryFlippedBit checks that no flipped bit changes the content of a file undetected.
-func TestEveryFlippedBit(t *testing.T) {
+// TestEveryFlippedBitIsDetected checks that no flipped bit changes the content of a file undetected.
+func TestEveryFlippedBitIsDetected(t *testing.T) {
 	t.Parallel()
 	st := sample()
 	b := encoded(t, st)
@@ -85,7 +85,7 @@ func TestEveryFlippedBit(t *testing.T) {
 	}
 }
 
-func TestEveryCut(t *testing.T) {
+func TestEveryTruncationIsDetected(t *testing.T) {
 	t.Parallel()
 	b := encoded(t, sample())
 	whole := len(bytes.TrimSpace(b))
@@ -99,9 +99,9 @@ func TestEveryCut(t *testing.T) {
 	}
 }
 
-// TestAsWritten checks that a file of encode is verified without parsing it, with the same
+// TestEncodedFileIsVerifiedWithoutParsing checks that a file of encode is verified without parsing it, with the same
 // content as by parsing.
-func TestAsWritten(t *testing.T) {
+func TestEncodedFileIsVerifiedWithoutParsing(t *testing.T) {
 	t.Parallel()
 	b := encoded(t, sample())
 	content := asWritten(b, state.FormatVersion)
@@ -120,8 +120,8 @@ func TestAsWritten(t *testing.T) {
 	}
 }
 
-// TestCompact checks that compact reverses the indentation, whatever keys and texts contain.
-func TestCompact(t *testing.T) {
+// TestCompactReversesIndentation checks that compact reverses the indentation, whatever keys and texts contain.
+func TestCompactReversesIndentation(t *testing.T) {
 	t.Parallel()
 	var list []any
 	doc := map[string]any{"empty": map[string]any{}, "none": []any{}, "number": 1.5, "null": nil, "list": &list}
@@ -142,7 +142,7 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-func TestReindentedIsNotEdited(t *testing.T) {
+func TestReindentedStateIsAccepted(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	if err := json.Indent(&out, encoded(t, sample()), "", "\t"); err != nil {
@@ -207,8 +207,8 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// TestUpgrade checks that the functions run in order, one per version, each once.
-func TestUpgrade(t *testing.T) {
+// TestFormatUpgradesRunInOrder checks that the functions run in order, one per version, each once.
+func TestFormatUpgradesRunInOrder(t *testing.T) {
 	t.Parallel()
 	chain := []func(document) error{
 		func(d document) error { d["lineage"] = d["lineage"].(string) + "-2"; return nil },

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestProbe checks that probing for space leaves the file unchanged.
-func TestProbe(t *testing.T) {
+// TestProbeForSpaceKeepsFile checks that probing for space leaves the file unchanged.
+func TestProbeForSpaceKeepsFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
 	if err := os.WriteFile(path, []byte("line\n"), 0o600); err != nil {
@@ -33,7 +33,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-func TestNewerStateNamesTheRemedy(t *testing.T) {
+func TestNewerStateNamesRemedy(t *testing.T) {
 	t.Parallel()
 	m := newMemFS()
 	m.put(memPath, []byte(`{"format_version":2,"tool_version":"9.9.9"}`))

@@ -95,9 +95,9 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// TestHolderShowsSignsOfLife checks that a run that does one thing for a long time, without
+// TestLockHolderShowsSignsOfLife checks that a run that does one thing for a long time, without
 // writing, is never called silent.
-func TestHolderShowsSignsOfLife(t *testing.T) {
+func TestLockHolderShowsSignsOfLife(t *testing.T) {
 	beating(t, func(t *testing.T, s *statefile.Store, p *pulse) {
 		pass(time.Hour)
 		if got, want := p.seen(), beats(int(time.Hour/backend.Heartbeat)); !slices.Equal(got, want) {
@@ -112,9 +112,9 @@ func TestHolderShowsSignsOfLife(t *testing.T) {
 	}
 }
 
-// TestSignOfLifeThatFails checks that a backend that fails or does not answer does not end the
+// TestFailedSignOfLifeKeepsLock checks that a backend that fails or does not answer does not end the
 // lock. It is asked again at the same interval, and the run continues.
-func TestSignOfLifeThatFails(t *testing.T) {
+func TestFailedSignOfLifeKeepsLock(t *testing.T) {
 	for name, answer := range map[string]func(context.Context) error{
 		"refused":   func(context.Context) error { return &backend.Error{Op: "show a sign of life", Problem: "503"} },
 		"no answer": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
@@ -139,9 +139,9 @@ func TestSignOfLifeThatFails(t *testing.T) {
 	}
 }
 
-// TestUnansweredSignOfLifeEndsWithTheLock checks that Unlock does not wait for a backend that
+// TestUnlockDoesNotWaitForBackend checks that Unlock does not wait for a backend that
 // does not answer.
-func TestUnansweredSignOfLifeEndsWithTheLock(t *testing.T) {
+func TestUnlockDoesNotWaitForBackend(t *testing.T) {
 	beating(t, func(t *testing.T, s *statefile.Store, p *pulse) {
 		p.says(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
 		pass(backend.Heartbeat)
@@ -155,10 +155,10 @@ func TestUnansweredSignOfLifeEndsWithTheLock(t *testing.T) {
 	})
 }
 
-// TestSignOfLifeFindsTheLockLost checks that the next sign of life detects that the lock was
+// TestSignOfLifeDetectsLostLock checks that the next sign of life detects that the lock was
 // ended, even if nothing else asks: from then on nothing is appended to the journal, whatever the
 // backend answers later.
-func TestSignOfLifeFindsTheLockLost(t *testing.T) {
+func TestSignOfLifeDetectsLostLock(t *testing.T) {
 	beating(t, func(t *testing.T, s *statefile.Store, p *pulse) {
 		j, err := s.OpenJournal()
 		if err != nil {
@@ -248,10 +248,10 @@ func run(id string) backend.LockInfo {
 	return i
 }
 
-// TestLockWithoutAnswer checks that a lock whose request got no answer is ended at once if the
+// TestLockWithLostAnswerIsEnded checks that a lock whose request got no answer is ended at once if the
 // backend answers by then, and otherwise by the next run of this folder. That run also learns of
 // an earlier killed run.
-func TestLockWithoutAnswer(t *testing.T) {
+func TestLockWithLostAnswerIsEnded(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		unanswered     int
@@ -317,8 +317,8 @@ func TestLockWithoutAnswer(t *testing.T) {
 	}
 }
 
-// TestLockBackendWithoutAnswer checks the same for a lock at a second place.
-func TestLockBackendWithoutAnswer(t *testing.T) {
+// TestBackendLockWithLostAnswerIsEnded checks the same for a lock at a second place.
+func TestBackendLockWithLostAnswerIsEnded(t *testing.T) {
 	t.Parallel()
 	paths := statefile.DirPaths(t.TempDir())
 	synctest.Test(t, func(t *testing.T) {

@@ -36,7 +36,7 @@ func journalBytes(t testing.TB, n int) []byte {
 	return b
 }
 
-func TestJournalOnDisk(t *testing.T) {
+func TestJournalRoundTrip(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "kubewright.journal")
 	if entries, err := ReadJournal(Paths{Journal: path}); err != nil || entries != nil {
@@ -74,7 +74,7 @@ func TestJournalOnDisk(t *testing.T) {
 	}
 }
 
-func TestJournalInAFolderThatIsNotThere(t *testing.T) {
+func TestJournalInMissingFolderIsAnError(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "gone", "kubewright.journal")
 	_, err := OpenJournal(Paths{Journal: path})
@@ -94,8 +94,8 @@ func TestJournalLinesAreJSON(t *testing.T) {
 	}
 }
 
-// TestTornTail checks that the whole lines of a truncated journal are read.
-func TestTornTail(t *testing.T) {
+// TestTruncatedJournalKeepsWholeLines checks that the whole lines of a truncated journal are read.
+func TestTruncatedJournalKeepsWholeLines(t *testing.T) {
 	t.Parallel()
 	b := journalBytes(t, 2)
 	for n := range len(b) + 1 {
@@ -111,9 +111,9 @@ func TestTornTail(t *testing.T) {
 	}
 }
 
-// TestFlippedBitInTheJournal checks that a flip in the last line drops that line, and that one in
+// TestFlippedBitInJournalIsDetected checks that a flip in the last line drops that line, and that one in
 // an earlier line is an error that names the line.
-func TestFlippedBitInTheJournal(t *testing.T) {
+func TestFlippedBitInJournalIsDetected(t *testing.T) {
 	t.Parallel()
 	b := journalBytes(t, 2)
 	last := bytes.LastIndexByte(b[:len(b)-1], '\n')

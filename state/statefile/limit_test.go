@@ -23,9 +23,9 @@ func sparse(t *testing.T, path string, size int64) {
 	}
 }
 
-// TestLargeFiles checks that a file of 3 GiB is refused unread, and that the error says what to
+// TestOversizedFileIsRefusedUnread checks that a file of 3 GiB is refused unread, and that the error says what to
 // do.
-func TestLargeFiles(t *testing.T) {
+func TestOversizedFileIsRefusedUnread(t *testing.T) {
 	for name, c := range map[string]struct {
 		path func(statefile.Paths) string
 		want string
@@ -48,9 +48,9 @@ func TestLargeFiles(t *testing.T) {
 	}
 }
 
-// TestFullJournal checks that no step begins without space for its end, and that no unreadable
+// TestFullJournalBeginsNoStep checks that no step begins without space for its end, and that no unreadable
 // entry is written.
-func TestFullJournal(t *testing.T) {
+func TestFullJournalBeginsNoStep(t *testing.T) {
 	t.Parallel()
 	p := statefile.DirPaths(t.TempDir())
 	j, err := statefile.OpenJournal(p)
@@ -79,8 +79,8 @@ func TestFullJournal(t *testing.T) {
 	}
 }
 
-// TestLargeState checks that a state that could not be read again is not written.
-func TestLargeState(t *testing.T) {
+// TestOversizedStateIsNotWritten checks that a state that could not be read again is not written.
+func TestOversizedStateIsNotWritten(t *testing.T) {
 	t.Parallel()
 	p := statefile.DirPaths(t.TempDir())
 	st := &state.State{Lineage: strings.Repeat("l", backend.MaxState)}

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestLockIsGivenBackWhileAForkHasItsFile checks that a freshly forked process that shares the
+// TestLockIsReleasedDespiteFork checks that a freshly forked process that shares the
 // open file does not keep the lock.
-func TestLockIsGivenBackWhileAForkHasItsFile(t *testing.T) {
+func TestLockIsReleasedDespiteFork(t *testing.T) {
 	t.Parallel()
 	for name, giveBack := range map[string]func(*Lock) error{"release": (*Lock).Release, "return": (*Lock).Return, "leave": (*Lock).Leave} {
 		path := filepath.Join(t.TempDir(), "kubewright.state.lock")

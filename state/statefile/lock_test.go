@@ -43,7 +43,7 @@ func hold(path string) {
 	runtime.KeepAlive(lock)
 }
 
-func TestLockTellsWhoHoldsIt(t *testing.T) {
+func TestLockErrorNamesHolder(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "kubewright.state.lock")
 	lock, err := statefile.Acquire(t.Context(), path, info, 0)
@@ -108,7 +108,7 @@ func TestLockTimeout(t *testing.T) {
 	}
 }
 
-func TestOneOfManyHoldsTheLock(t *testing.T) {
+func TestLockHasOneHolder(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	var held, refused sync.Map
@@ -136,8 +136,8 @@ func TestOneOfManyHoldsTheLock(t *testing.T) {
 	}
 }
 
-// TestKilledProcessLosesTheLock checks that a killed process leaves no stale lock.
-func TestKilledProcessLosesTheLock(t *testing.T) {
+// TestKilledProcessLosesLock checks that a killed process leaves no stale lock.
+func TestKilledProcessLosesLock(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	cmd := exec.Command(os.Args[0])
@@ -172,7 +172,7 @@ func TestKilledProcessLosesTheLock(t *testing.T) {
 	}
 }
 
-func TestLockInAFolderThatIsNotThere(t *testing.T) {
+func TestLockInMissingFolderIsAnError(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "gone", "lock")
 	if _, err := statefile.Acquire(t.Context(), path, info, 0); !errors.Is(err, os.ErrNotExist) || errors.Is(err, statefile.ErrLocked) {
@@ -180,9 +180,9 @@ func TestLockInAFolderThatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestLockThatIsNoFile checks that the target of a link is not locked, created or emptied, and
+// TestLockMustBeARegularFile checks that the target of a link is not locked, created or emptied, and
 // that a pipe does not block.
-func TestLockThatIsNoFile(t *testing.T) {
+func TestLockMustBeARegularFile(t *testing.T) {
 	t.Parallel()
 	for is, trap := range map[string]func(path string) error{
 		"a symbolic link": func(path string) error { return os.Symlink("victim", path) },
@@ -207,9 +207,9 @@ func TestLockThatIsNoFile(t *testing.T) {
 	}
 }
 
-// TestLockTellsWhoDied checks that the next holder learns of one that was killed, but not of one
+// TestLockReportsKilledHolder checks that the next holder learns of one that was killed, but not of one
 // that released the lock, and not from a copy of the file.
-func TestLockTellsWhoDied(t *testing.T) {
+func TestLockReportsKilledHolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path, copied := filepath.Join(dir, "lock"), filepath.Join(dir, "copied")

@@ -83,9 +83,9 @@ func other(lineage string, serial int64) []byte {
 	return b
 }
 
-// TestReadBack checks that the journal is not emptied before the state was read back, whatever
+// TestStateIsReadBackBeforeJournalIsEmptied checks that the journal is not emptied before the state was read back, whatever
 // the place has answered, and that a lost state is reported.
-func TestReadBack(t *testing.T) {
+func TestStateIsReadBackBeforeJournalIsEmptied(t *testing.T) {
 	t.Parallel()
 	down := errors.New("503 Service Unavailable")
 	for name, c := range map[string]struct {
@@ -146,8 +146,8 @@ func reformatted(b []byte) []byte {
 	return b
 }
 
-// TestReplaceIsReadBack checks that Replace reads the state back as well.
-func TestReplaceIsReadBack(t *testing.T) {
+// TestReplaceReadsStateBack checks that Replace reads the state back as well.
+func TestReplaceReadsStateBack(t *testing.T) {
 	t.Parallel()
 	place := &careless{kept: other("l1", 4), keep: func(kept, _ []byte) []byte { return kept }}
 	s := statefile.NewStore(statefile.DirPaths(t.TempDir()), place)

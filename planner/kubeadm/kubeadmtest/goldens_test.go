@@ -24,9 +24,9 @@ func names(t *testing.T, root string) []goldenName {
 	return out
 }
 
-// TestGoldensKeepOnlyDifferences checks that no golden keeps a file that its base has in
+// TestGoldensHoldOnlyDifferences checks that no golden keeps a file that its base has in
 // the same words, nor lists as absent what the base has not.
-func TestGoldensKeepOnlyDifferences(t *testing.T) {
+func TestGoldensHoldOnlyDifferences(t *testing.T) {
 	t.Parallel()
 	s := NewGoldens(keptGoldens)
 	for _, n := range names(t, keptGoldens) {
@@ -45,9 +45,9 @@ func TestGoldensKeepOnlyDifferences(t *testing.T) {
 	}
 }
 
-// TestWriteLeavesOtherGoldens checks that goldens that rest on one that is written read as
+// TestWriteKeepsOtherGoldens checks that goldens that rest on one that is written read as
 // before.
-func TestWriteLeavesOtherGoldens(t *testing.T) {
+func TestWriteKeepsOtherGoldens(t *testing.T) {
 	t.Parallel()
 	for _, changed := range []goldenName{{baseVersion, baseCase}, {baseVersion, "args"}, {"1.35.8", baseCase}, {"1.35.8", "args"}} {
 		t.Run(changed.version+"/"+changed.name, func(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	tt "github.com/kubewright/kubewright/planner/topology/topologytest"
 )
 
-// TestRunning checks that the nodes of a running cluster are members of it, and that those
+// TestRunningClusterHasMembers checks that the nodes of a running cluster are members of it, and that those
 // of a blank one are not.
-func TestRunning(t *testing.T) {
+func TestRunningClusterHasMembers(t *testing.T) {
 	t.Parallel()
 	c := tt.Running(3, 2).Clusters[0]
 	for _, n := range c.Nodes {
@@ -27,9 +27,9 @@ func TestRunning(t *testing.T) {
 	}
 }
 
-// TestDown checks that the next control plane is the primary of a cluster whose first one
+// TestNextControlPlaneIsPrimaryWhenFirstIsDown checks that the next control plane is the primary of a cluster whose first one
 // is down.
-func TestDown(t *testing.T) {
+func TestNextControlPlaneIsPrimaryWhenFirstIsDown(t *testing.T) {
 	t.Parallel()
 	c := tt.Running(3, 0, tt.Down(tt.CP(1))).Clusters[0]
 	if c.Primary != tt.CP(2) || c.Node(tt.CP(1)).Report != nil || c.Report.Members[0].Healthy || !c.Report.Members[1].Healthy {

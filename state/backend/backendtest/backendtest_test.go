@@ -34,9 +34,9 @@ func (s stuck) Confirm(context.Context) error { return nil }
 
 func (s stuck) Release(context.Context) error { return nil }
 
-// TestCountingFails checks that an operator who fails under the lock and keeps it fails the test,
+// TestCountingFailureReleasesWaiters checks that an operator who fails under the lock and keeps it fails the test,
 // and does not make the others wait.
-func TestCountingFails(t *testing.T) {
+func TestCountingFailureReleasesWaiters(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

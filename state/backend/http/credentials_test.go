@@ -7,9 +7,9 @@ import (
 	"github.com/kubewright/kubewright/state/backend"
 )
 
-// TestConfined checks that credentials only go to servers that are named where the credentials
+// TestCredentialsAreConfinedToNamedServers checks that credentials only go to servers that are named where the credentials
 // are given.
-func TestConfined(t *testing.T) {
+func TestCredentialsAreConfinedToNamedServers(t *testing.T) {
 	t.Parallel()
 	const right, other = "https://states.example.com/prod", "https://evil.example.net/prod"
 	environment, flag, file := backend.Source{By: "KUBEWRIGHT_HTTP_PASSWORD"}, backend.Source{By: "-backend-config=address"}, backend.Source{By: "team.backend", File: true}
@@ -43,9 +43,9 @@ func TestConfined(t *testing.T) {
 	}
 }
 
-// TestOpenNotes checks that a password that is exposed on the network is reported before it is
+// TestExposedPasswordIsReported checks that a password that is exposed on the network is reported before it is
 // sent.
-func TestOpenNotes(t *testing.T) {
+func TestExposedPasswordIsReported(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		settings backend.Settings

@@ -55,9 +55,9 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestRetries checks that requests are repeated after a lost or a temporary answer, and that a
+// TestRequestsAreRetried checks that requests are repeated after a lost or a temporary answer, and that a
 // lock whose answer was lost belongs to this run.
-func TestRetries(t *testing.T) {
+func TestRequestsAreRetried(t *testing.T) {
 	t.Parallel()
 	s := httptestserver.New(t)
 	b := open(t, settings(s, nil))
@@ -75,9 +75,9 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestWriteWithoutAnswer checks that a write whose answer was lost has succeeded. The server may
+// TestWriteWithLostAnswerSucceeds checks that a write whose answer was lost has succeeded. The server may
 // refuse the repeated write, as GitLab does, which accepts each serial once.
-func TestWriteWithoutAnswer(t *testing.T) {
+func TestWriteWithLostAnswerSucceeds(t *testing.T) {
 	t.Parallel()
 	for name, gitlab := range map[string]bool{"any server": false, "GitLab": true} {
 		t.Run(name, func(t *testing.T) {
@@ -112,9 +112,9 @@ func TestWriteWithoutAnswer(t *testing.T) {
 	}
 }
 
-// TestSealed checks that a state that a server cannot parse is wrapped and read back unchanged,
+// TestSealedStateIsWrapped checks that a state that a server cannot parse is wrapped and read back unchanged,
 // that a parsable one is sent unchanged, and that a stored state that predates wrapping is read.
-func TestSealed(t *testing.T) {
+func TestSealedStateIsWrapped(t *testing.T) {
 	t.Parallel()
 	for data, want := range map[string]string{
 		`{"serial":7,"nodes":[]}`:           `{"serial":7,"nodes":[]}`,
@@ -182,9 +182,9 @@ func TestHolderLeavesNoLock(t *testing.T) {
 	}
 }
 
-// TestRefusals checks that each refusal says what is wrong and what to do, and contains no
+// TestRefusalsNameRemedy checks that each refusal says what is wrong and what to do, and contains no
 // password.
-func TestRefusals(t *testing.T) {
+func TestRefusalsNameRemedy(t *testing.T) {
 	t.Parallel()
 	s := httptestserver.New(t)
 	plain := httptest.NewServer(nil)
@@ -222,8 +222,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestPage checks that a login page that is answered with 200 is not reported as a damaged state.
-func TestPage(t *testing.T) {
+// TestLoginPageIsNoDamagedState checks that a login page that is answered with 200 is not reported as a damaged state.
+func TestLoginPageIsNoDamagedState(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, _ *nethttp.Request) {
 		_, _ = w.Write([]byte("\n<!DOCTYPE html><title>Sign in</title>"))
@@ -237,8 +237,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestDamagedOnTheWay checks that a state that does not match its digest is refused.
-func TestDamagedOnTheWay(t *testing.T) {
+// TestDigestMismatchIsRefused checks that a state that does not match its digest is refused.
+func TestDigestMismatchIsRefused(t *testing.T) {
 	t.Parallel()
 	s := httptestserver.New(t)
 	b := open(t, settings(s, nil))
@@ -251,8 +251,8 @@ func TestDamagedOnTheWay(t *testing.T) {
 	}
 }
 
-// TestWithoutLocks checks that a backend without lock_address has no locks.
-func TestWithoutLocks(t *testing.T) {
+// TestBackendWithoutLockAddressHasNoLocks checks that a backend without lock_address has no locks.
+func TestBackendWithoutLockAddressHasNoLocks(t *testing.T) {
 	t.Parallel()
 	b := open(t, settings(httptestserver.New(t), backend.Settings{"lock_address": ""}))
 	if l, err := b.Lock(context.Background(), backendtest.Info("r1")); l != nil || err != nil {
@@ -260,9 +260,9 @@ func TestWithoutLocks(t *testing.T) {
 	}
 }
 
-// TestEndless checks that an endless answer is cut off, and that one that is announced as too
+// TestEndlessAnswerIsCutOff checks that an endless answer is cut off, and that one that is announced as too
 // long is not read.
-func TestEndless(t *testing.T) {
+func TestEndlessAnswerIsCutOff(t *testing.T) {
 	t.Parallel()
 	for name, announced := range map[string]string{"without an end": "", "announced": fmt.Sprint(backend.MaxState + 1)} {
 		s := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, _ *nethttp.Request) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestFollow checks which redirects of a read are followed, and whether with credentials.
-func TestFollow(t *testing.T) {
+// TestRedirectRules checks which redirects of a read are followed, and whether with credentials.
+func TestRedirectRules(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		from, to          string

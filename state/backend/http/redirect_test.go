@@ -75,9 +75,9 @@ func (r *redirecting) reached() []string {
 	})
 }
 
-// TestRedirectedWrite checks that a redirected write, lock or unlock is an error that names the
+// TestRedirectedWriteIsAnError checks that a redirected write, lock or unlock is an error that names the
 // new address, for every status and target, and reaches no other server.
-func TestRedirectedWrite(t *testing.T) {
+func TestRedirectedWriteIsAnError(t *testing.T) {
 	t.Parallel()
 	for target := range targets {
 		for _, status := range statuses {
@@ -126,10 +126,10 @@ func TestRedirectedWrite(t *testing.T) {
 	}
 }
 
-// TestRedirectedRead checks that a read is followed within its origin, and to https on its host,
+// TestRedirectedReadStaysWithinOrigin checks that a read is followed within its origin, and to https on its host,
 // which is reported. No other server gets the request or credentials, and an answer of "not
 // found" behind a redirect is not taken for a missing state.
-func TestRedirectedRead(t *testing.T) {
+func TestRedirectedReadStaysWithinOrigin(t *testing.T) {
 	t.Parallel()
 	for target := range targets {
 		for _, status := range statuses {
@@ -164,8 +164,8 @@ func TestRedirectedRead(t *testing.T) {
 	}
 }
 
-// TestRedirectedCredentials checks that another port of the same host gets no credentials.
-func TestRedirectedCredentials(t *testing.T) {
+// TestRedirectToOtherPortGetsNoCredentials checks that another port of the same host gets no credentials.
+func TestRedirectToOtherPortGetsNoCredentials(t *testing.T) {
 	t.Parallel()
 	r := redirected(t, "http to https", true)
 	r.state.Put([]byte(`{"serial":1}`))
@@ -179,8 +179,8 @@ func TestRedirectedCredentials(t *testing.T) {
 	}
 }
 
-// TestRedirectNowhere checks a redirect without a target, and a redirect loop.
-func TestRedirectNowhere(t *testing.T) {
+// TestRedirectWithoutTargetIsAnError checks a redirect without a target, and a redirect loop.
+func TestRedirectWithoutTargetIsAnError(t *testing.T) {
 	t.Parallel()
 	r := redirected(t, "the same origin", true)
 	r.front.Redirect(nethttp.StatusFound, r.front.URL)
@@ -201,8 +201,8 @@ func TestRedirectNowhere(t *testing.T) {
 	}
 }
 
-// TestNoLock checks that a server that accepts LOCK without locking is detected.
-func TestNoLock(t *testing.T) {
+// TestServerWithoutLockingIsDetected checks that a server that accepts LOCK without locking is detected.
+func TestServerWithoutLockingIsDetected(t *testing.T) {
 	t.Parallel()
 	s := httptestserver.New(t)
 	s.Lockless()

@@ -43,10 +43,10 @@ func settled(t *testing.T, with backend.Settings, o kubernetes.Operator) error {
 	return err
 }
 
-// TestConfigurationRunsNothing checks that only the inline data of a kubeconfig that the
+// TestConfiguredKubeconfigUsesInlineDataOnly checks that only the inline data of a kubeconfig that the
 // configuration names is used. Every other field is refused by name, and what it refers to is not
 // touched.
-func TestConfigurationRunsNothing(t *testing.T) {
+func TestConfiguredKubeconfigUsesInlineDataOnly(t *testing.T) {
 	t.Parallel()
 	server := kubernetestest.New(t)
 	for _, tt := range []struct{ cluster, user string }{
@@ -106,9 +106,9 @@ func TestConfigurationRunsNothing(t *testing.T) {
 	}
 }
 
-// TestWhoseKubeconfig checks that the operator's own kubeconfig may run programs, and no other
+// TestOnlyOperatorKubeconfigMayRunPrograms checks that the operator's own kubeconfig may run programs, and no other
 // one, no matter how it is named and where its links lead.
-func TestWhoseKubeconfig(t *testing.T) {
+func TestOnlyOperatorKubeconfigMayRunPrograms(t *testing.T) {
 	t.Parallel()
 	server := kubernetestest.New(t)
 	for name, tt := range map[string]struct {
@@ -172,9 +172,9 @@ func TestWhoseKubeconfig(t *testing.T) {
 	}
 }
 
-// TestLinkToTheOwn checks that a link in the configuration to the operator's kubeconfig resolves
+// TestLinkedOperatorKubeconfigResolvesPaths checks that a link in the configuration to the operator's kubeconfig resolves
 // relative names beside the operator's file, and not beside the link.
-func TestLinkToTheOwn(t *testing.T) {
+func TestLinkedOperatorKubeconfigResolvesPaths(t *testing.T) {
 	t.Parallel()
 	server, top := kubernetestest.New(t), t.TempDir()
 	folder, own := filepath.Join(top, "folder"), filepath.Join(top, "home", ".kube", "config")
@@ -193,9 +193,9 @@ func TestLinkToTheOwn(t *testing.T) {
 	}
 }
 
-// TestStrictServes checks that the inline data of a kubeconfig is sufficient, with a path
+// TestInlineKubeconfigIsSufficient checks that the inline data of a kubeconfig is sufficient, with a path
 // relative to the configuration folder.
-func TestStrictServes(t *testing.T) {
+func TestInlineKubeconfigIsSufficient(t *testing.T) {
 	t.Parallel()
 	server := kubernetestest.New(t)
 	path := server.Kubeconfig(t, server.Token)
@@ -204,9 +204,9 @@ func TestStrictServes(t *testing.T) {
 	}
 }
 
-// TestStrictRefuses checks the errors for unusable kubeconfigs of the configuration, and that
+// TestConfiguredKubeconfigErrors checks the errors for unusable kubeconfigs of the configuration, and that
 // they reveal no secrets.
-func TestStrictRefuses(t *testing.T) {
+func TestConfiguredKubeconfigErrors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")

@@ -25,9 +25,9 @@ func fronted(t *testing.T, answer http.HandlerFunc) *kubernetestest.Server {
 	return s
 }
 
-// TestRedirects checks that no redirect is followed, and that no other server gets the token:
+// TestRedirectsAreNotFollowed checks that no redirect is followed, and that no other server gets the token:
 // clients that follow one turn a write into a read.
-func TestRedirects(t *testing.T) {
+func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		reached := make(chan string, 100)
@@ -58,8 +58,8 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestEndless checks that an answer that is too long to be a Secret is not read to its end.
-func TestEndless(t *testing.T) {
+// TestOversizedAnswerIsCutOff checks that an answer that is too long to be a Secret is not read to its end.
+func TestOversizedAnswerIsCutOff(t *testing.T) {
 	t.Parallel()
 	s := fronted(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -70,8 +70,8 @@ func TestEndless(t *testing.T) {
 	}
 }
 
-// TestUnpacked checks that a Secret that unpacks to more than MaxState bytes is refused.
-func TestUnpacked(t *testing.T) {
+// TestOversizedUnpackedSecretIsRefused checks that a Secret that unpacks to more than MaxState bytes is refused.
+func TestOversizedUnpackedSecretIsRefused(t *testing.T) {
 	t.Parallel()
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)

@@ -51,9 +51,9 @@ const (
 	leasePath  = "/apis/coordination.k8s.io/v1/namespaces/states/leases/kubewright-lock-prod"
 )
 
-// TestObjects checks the objects in the cluster as kubectl shows them, and that the lease
+// TestStateObjectsInCluster checks the objects in the cluster as kubectl shows them, and that the lease
 // outlives its holders.
-func TestObjects(t *testing.T) {
+func TestStateObjectsInCluster(t *testing.T) {
 	t.Parallel()
 	s := kubernetestest.New(t)
 	b := open(t, settings(t, s, s.Token))
@@ -93,8 +93,8 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestOvertaken checks that the server detects changes between a read and a write.
-func TestOvertaken(t *testing.T) {
+// TestConcurrentChangeIsDetected checks that the server detects changes between a read and a write.
+func TestConcurrentChangeIsDetected(t *testing.T) {
 	t.Parallel()
 	s := kubernetestest.New(t)
 	with := settings(t, s, s.Token)
@@ -141,9 +141,9 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
-// TestRemovedState checks that a write does not recreate a state that was removed after it was
+// TestRemovedStateIsNotRecreated checks that a write does not recreate a state that was removed after it was
 // read.
-func TestRemovedState(t *testing.T) {
+func TestRemovedStateIsNotRecreated(t *testing.T) {
 	t.Parallel()
 	s := kubernetestest.New(t)
 	b := open(t, settings(t, s, s.Token))
@@ -160,9 +160,9 @@ func TestRemovedState(t *testing.T) {
 	}
 }
 
-// TestUnlockOvertaken checks that ending the lock of one run leaves the lock of the next run
+// TestUnlockKeepsLaterLock checks that ending the lock of one run leaves the lock of the next run
 // alone, which took it between the read and the write.
-func TestUnlockOvertaken(t *testing.T) {
+func TestUnlockKeepsLaterLock(t *testing.T) {
 	t.Parallel()
 	s := kubernetestest.New(t)
 	with := settings(t, s, s.Token)
@@ -190,8 +190,8 @@ func TestUnlockOvertaken(t *testing.T) {
 	}
 }
 
-// TestRefusals checks that each refusal says what is wrong and what to do, and contains no token.
-func TestRefusals(t *testing.T) {
+// TestRefusalsNameRemedy checks that each refusal says what is wrong and what to do, and contains no token.
+func TestRefusalsNameRemedy(t *testing.T) {
 	t.Parallel()
 	s := kubernetestest.New(t)
 	forbidden := kubernetestest.New(t)
@@ -234,9 +234,9 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestNoWay checks that the errors for unusable kubeconfigs say what is wrong, and reveal no
+// TestUnusableKubeconfigErrors checks that the errors for unusable kubeconfigs say what is wrong, and reveal no
 // secrets.
-func TestNoWay(t *testing.T) {
+func TestUnusableKubeconfigErrors(t *testing.T) {
 	t.Parallel()
 	for want, cluster := range map[string]string{
 		"its server in the kubeconfig has no URL as in https://api.example.com:6443":                 `{"server": "https://ann:to/ken@api.example.com"}`,
@@ -256,8 +256,8 @@ func TestNoWay(t *testing.T) {
 	}
 }
 
-// TestTooLarge checks that a state that is too large for a Secret is refused before it is sent.
-func TestTooLarge(t *testing.T) {
+// TestOversizedStateIsRefused checks that a state that is too large for a Secret is refused before it is sent.
+func TestOversizedStateIsRefused(t *testing.T) {
 	t.Parallel()
 	s := kubernetestest.New(t)
 	noise := make([]byte, corev1.MaxSecretSize+1<<10)
@@ -275,8 +275,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestDamaged checks that a Secret with foreign content is not read as an empty state.
-func TestDamaged(t *testing.T) {
+// TestForeignSecretContentIsRefused checks that a Secret with foreign content is not read as an empty state.
+func TestForeignSecretContentIsRefused(t *testing.T) {
 	t.Parallel()
 	s := kubernetestest.New(t)
 	b := open(t, settings(t, s, s.Token))

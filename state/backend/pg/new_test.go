@@ -8,8 +8,8 @@ import (
 	"github.com/kubewright/kubewright/state/backend/pg"
 )
 
-// TestRefusedSettings checks the errors for invalid settings, without a server.
-func TestRefusedSettings(t *testing.T) {
+// TestInvalidSettingsAreRefused checks the errors for invalid settings, without a server.
+func TestInvalidSettingsAreRefused(t *testing.T) {
 	t.Parallel()
 	const connect = "postgres://ann@db.example.com/states"
 	for want, s := range map[string]backend.Settings{

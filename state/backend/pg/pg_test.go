@@ -172,9 +172,9 @@ func testRefusals(t *testing.T, s pgtest.Server) {
 	}
 }
 
-// TestLongSchema checks that a long schema name is refused: PostgreSQL would truncate it, so two
+// TestLongSchemaNameIsRefused checks that a long schema name is refused: PostgreSQL would truncate it, so two
 // states would share one row under different locks.
-func TestLongSchema(t *testing.T) {
+func TestLongSchemaNameIsRefused(t *testing.T) {
 	s := backend.Settings{"conn_str": "host=/run/postgresql", "name": "n", "schema_name": strings.Repeat("s", 63)}
 	open(t, s)
 	s["schema_name"] += "s"

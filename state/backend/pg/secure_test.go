@@ -74,9 +74,9 @@ func ask(c net.Conn) string {
 	return ""
 }
 
-// TestClearText checks that a password is never sent in clear text without TLS, whatever the
+// TestPasswordIsNeverSentInClearText checks that a password is never sent in clear text without TLS, whatever the
 // server asks for and the connection string says.
-func TestClearText(t *testing.T) {
+func TestPasswordIsNeverSentInClearText(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string]string{
 		"as it is": "", "prefer": " sslmode=prefer", "allow": " sslmode=allow", "disable": " sslmode=disable",
@@ -102,9 +102,9 @@ func TestClearText(t *testing.T) {
 	}
 }
 
-// TestNotes checks that exposed or unverified connections are reported once, when the database is
+// TestInsecureConnectionIsReportedOnce checks that exposed or unverified connections are reported once, when the database is
 // first contacted.
-func TestNotes(t *testing.T) {
+func TestInsecureConnectionIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	for connect, want := range map[string]string{
 		"host=db.invalid user=ann dbname=d":                     "Database is not verified: The certificate of PostgreSQL at db.invalid:5432 is not checked",
@@ -127,9 +127,9 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestConfined checks that a password of this machine only goes to servers that this machine
+// TestPasswordIsConfinedToNamedServers checks that a password of this machine only goes to servers that this machine
 // names.
-func TestConfined(t *testing.T) {
+func TestPasswordIsConfinedToNamedServers(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)

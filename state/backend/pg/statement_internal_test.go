@@ -71,9 +71,9 @@ func row(b *pgproto3.Backend, values ...[]byte) {
 	b.Send(&pgproto3.CommandComplete{CommandTag: []byte("SELECT 1")})
 }
 
-// TestHostileServer checks that every call fails with a clear error, within the time and memory
+// TestHostileServerIsLimited checks that every call fails with a clear error, within the time and memory
 // limits of a statement, whatever the server answers.
-func TestHostileServer(t *testing.T) {
+func TestHostileServerIsLimited(t *testing.T) {
 	t.Parallel()
 	const odd = "the server's answer is not that of PostgreSQL to this statement"
 	many := bytes.Repeat([]byte("x"), 1<<20)
@@ -96,8 +96,8 @@ func TestHostileServer(t *testing.T) {
 	}
 }
 
-// TestSilentServer checks that a statement fails if its server does not answer in time.
-func TestSilentServer(t *testing.T) {
+// TestSilentServerFailsStatement checks that a statement fails if its server does not answer in time.
+func TestSilentServerFailsStatement(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan struct{})

@@ -68,9 +68,9 @@ func TestConformance(t *testing.T) {
 	}})
 }
 
-// TestUnconditionalServer checks that a server that ignores conditions gives no lock, because two
+// TestServerIgnoringConditionsGivesNoLock checks that a server that ignores conditions gives no lock, because two
 // runs would not be kept apart.
-func TestUnconditionalServer(t *testing.T) {
+func TestServerIgnoringConditionsGivesNoLock(t *testing.T) {
 	t.Parallel()
 	server := newServer(t, func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -84,8 +84,8 @@ func TestUnconditionalServer(t *testing.T) {
 	}
 }
 
-// TestNoConditions checks that a server that rejects conditional writes is not used.
-func TestNoConditions(t *testing.T) {
+// TestServerRejectingConditionsIsNotUsed checks that a server that rejects conditional writes is not used.
+func TestServerRejectingConditionsIsNotUsed(t *testing.T) {
 	t.Parallel()
 	server := newServer(t, func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -122,9 +122,9 @@ func unlisted(h http.Handler) http.Handler {
 	})
 }
 
-// TestMayNotList checks that an object is not taken for missing if the server does not say
+// TestMissingListPermissionIsNamed checks that an object is not taken for missing if the server does not say
 // whether it exists, and that the error names the missing permission.
-func TestMayNotList(t *testing.T) {
+func TestMissingListPermissionIsNamed(t *testing.T) {
 	t.Parallel()
 	b := open(t, newServer(t, unlisted), nil)
 	_, err := b.Read(t.Context())
@@ -136,8 +136,8 @@ func TestMayNotList(t *testing.T) {
 	}
 }
 
-// TestRefusals checks that each refusal says what to do, and contains no secret key.
-func TestRefusals(t *testing.T) {
+// TestRefusalsNameRemedy checks that each refusal says what to do, and contains no secret key.
+func TestRefusalsNameRemedy(t *testing.T) {
 	t.Parallel()
 	server := newServer(t, signed)
 	for name, c := range map[string]struct {
@@ -165,9 +165,9 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestRedirects checks that no redirect of a write or a read is followed, and that a redirected
+// TestRedirectsAreNotFollowed checks that no redirect of a write or a read is followed, and that a redirected
 // request counts neither as done nor as "not found".
-func TestRedirects(t *testing.T) {
+func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		reached := make(chan string, 100)
@@ -192,9 +192,9 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestStoresNothing checks that a server that answers a write without storing anything gives no
+// TestServerStoringNothingGivesNoLock checks that a server that answers a write without storing anything gives no
 // lock.
-func TestStoresNothing(t *testing.T) {
+func TestServerStoringNothingGivesNoLock(t *testing.T) {
 	t.Parallel()
 	puts := 0
 	server := newServer(t, func(h http.Handler) http.Handler {
@@ -219,9 +219,9 @@ func TestStoresNothing(t *testing.T) {
 	}
 }
 
-// TestRegion checks that the region, which is part of the server's name, cannot lead to another
+// TestRegionCannotLeadToOtherServer checks that the region, which is part of the server's name, cannot lead to another
 // server.
-func TestRegion(t *testing.T) {
+func TestRegionCannotLeadToOtherServer(t *testing.T) {
 	t.Parallel()
 	for _, region := range []string{"evil.example.net#", "evil.example.net?", "evil.example.net/", "x@evil.example.net", "eu central"} {
 		if _, err := s3.New(backend.Settings{"bucket": "states", "key": "k", "region": region}); err == nil || !strings.Contains(err.Error(), "region of the backend is no region as in eu-central-1") {
@@ -230,8 +230,8 @@ func TestRegion(t *testing.T) {
 	}
 }
 
-// TestOpenNote checks that a server without encryption is reported.
-func TestOpenNote(t *testing.T) {
+// TestUnencryptedServerIsReported checks that a server without encryption is reported.
+func TestUnencryptedServerIsReported(t *testing.T) {
 	t.Parallel()
 	for endpoint, want := range map[string]string{
 		"http://s3.invalid":      "State is sent without encryption: The endpoint of the backend is http://s3.invalid: anyone on the network path can read the state",

@@ -7,8 +7,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestOutlives checks that a certificate expires no later than its CA.
-func TestOutlives(t *testing.T) {
+// TestClientCertificateDoesNotOutliveCA checks that a certificate expires no later than its CA.
+func TestClientCertificateDoesNotOutliveCA(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 	for left, want := range map[time.Duration]string{

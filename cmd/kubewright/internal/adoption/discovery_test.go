@@ -9,9 +9,9 @@ import (
 	"github.com/kubewright/kubewright/config"
 )
 
-// TestSilentAPI checks that the remedy for an API server that could not be queried depends on
+// TestUnreachableAPIRemedyDependsOnError checks that the remedy for an API server that could not be queried depends on
 // the error.
-func TestSilentAPI(t *testing.T) {
+func TestUnreachableAPIRemedyDependsOnError(t *testing.T) {
 	t.Parallel()
 	d := discovery{first: config.Connection{Host: "cp1"}}
 	for why, want := range map[string]string{

@@ -63,9 +63,9 @@ func (telltaleHost) Perform(context.Context, providers.Batch) ([]providers.Outco
 	return nil, fmt.Errorf("cannot use %s with %s", madeToken, madeKey)
 }
 
-// TestLogHidesWhatTheRunMade checks that the log redacts the secrets that this run made: it
+// TestLogHidesSecretsMadeInRun checks that the log redacts the secrets that this run made: it
 // gets a host's error before anything is redacted in it.
-func TestLogHidesWhatTheRunMade(t *testing.T) {
+func TestLogHidesSecretsMadeInRun(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
 	log := logged.New(&b, logged.Options{Level: logged.LevelTrace, Now: time.Now})

@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestEveryFlagIsGivenByATest checks that each flag of each command is in a command line of a
+// TestEveryFlagIsTested checks that each flag of each command is in a command line of a
 // script or of a Go test. A flag that several commands share is searched for with each of them,
 // for it may be wired up in one and forgotten in another.
-func TestEveryFlagIsGivenByATest(t *testing.T) {
+func TestEveryFlagIsTested(t *testing.T) {
 	t.Parallel()
 	root := commandLine()
 	given := map[string]bool{}
@@ -153,7 +153,7 @@ func files(t *testing.T, pattern string) []string {
 	return names
 }
 
-func TestOneDashIsAsGoodAsTwo(t *testing.T) {
+func TestOneOrTwoDashes(t *testing.T) {
 	t.Parallel()
 	got := oneDash([]string{"-chdir=x", "--state", "y", "-h", "-", "-10m", "plan", "--", "-var"})
 	want := []string{"--chdir=x", "--state", "y", "-h", "-", "-10m", "plan", "--", "-var"}

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// TestReplaceFile checks that the existing file is never half written, a link stays a link, and
+// TestReplaceFileIsAtomic checks that the existing file is never half written, a link stays a link, and
 // mode and owner are kept.
-func TestReplaceFile(t *testing.T) {
+func TestReplaceFileIsAtomic(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path, link, before := filepath.Join(dir, "main.hcl"), filepath.Join(dir, "link.hcl"), filepath.Join(dir, "before")
@@ -56,8 +56,8 @@ func TestReplaceFile(t *testing.T) {
 	}
 }
 
-// TestReplaceFileOfAnother checks that a file whose owner cannot be kept is left as it is.
-func TestReplaceFileOfAnother(t *testing.T) {
+// TestReplaceFileKeepsForeignFile checks that a file whose owner cannot be kept is left as it is.
+func TestReplaceFileKeepsForeignFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "main.hcl")

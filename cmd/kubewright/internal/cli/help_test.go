@@ -35,8 +35,8 @@ func everyCommand(cmd *cobra.Command) []*cobra.Command {
 	return out
 }
 
-// TestHelp checks that every command has a long description and examples.
-func TestHelp(t *testing.T) {
+// TestHelpHasDescriptionAndExamples checks that every command has a long description and examples.
+func TestHelpHasDescriptionAndExamples(t *testing.T) {
 	t.Parallel()
 	for _, cmd := range everyCommand(commandLine()) {
 		name := cmd.CommandPath()
@@ -134,8 +134,8 @@ func commandsIn(line string) [][]string {
 	return out
 }
 
-// TestCommandsIn checks that the examples are read as a shell reads them.
-func TestCommandsIn(t *testing.T) {
+// TestExamplesAreReadAsByShell checks that the examples are read as a shell reads them.
+func TestExamplesAreReadAsByShell(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		`  kubewright plan -target='node.cp["cp1"]' > plan.txt`:     `[[plan -target=node.cp["cp1"]]]`,

@@ -121,10 +121,10 @@ var asksTheBackend = []string{
 	"output", "plan", "show", "state decrypt", "state list", "state mv", "state pull", "state push", "state recover", "state rm", "state show",
 }
 
-// TestConfigurationRunsNoProgram checks that no command runs the program that a kubeconfig
+// TestConfiguredKubeconfigRunsNoProgram checks that no command runs the program that a kubeconfig
 // beside the configuration names. Commands that read the state are refused, with the field
 // named.
-func TestConfigurationRunsNoProgram(t *testing.T) {
+func TestConfiguredKubeconfigRunsNoProgram(t *testing.T) {
 	t.Parallel()
 	refused, said := map[string]bool{}, map[string]string{}
 	for _, cmd := range everyCommand(commandLine()) {
@@ -160,9 +160,9 @@ func TestConfigurationRunsNoProgram(t *testing.T) {
 	}
 }
 
-// TestRememberedKubeconfig checks that the file in which a folder remembers its backend is not
+// TestRecordedBackendKubeconfigIsNotTrusted checks that the file in which a folder remembers its backend is not
 // trusted: another user may have written it, like a file that -backend-config names.
-func TestRememberedKubeconfig(t *testing.T) {
+func TestRecordedBackendKubeconfigIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
 		"remembered": {"state", "list"}, "migrated": {"init", "-migrate-state", "-force-copy"}, "a file": {"-backend-config=more.backend", "plan"},
@@ -189,9 +189,9 @@ func TestRememberedKubeconfig(t *testing.T) {
 	}
 }
 
-// TestCompletionContactsNobody checks that completion opens no connection, wherever the state
+// TestCompletionOpensNoConnection checks that completion opens no connection, wherever the state
 // is.
-func TestCompletionContactsNobody(t *testing.T) {
+func TestCompletionOpensNoConnection(t *testing.T) {
 	t.Parallel()
 	for _, typ := range []string{"http", "kubernetes", "pg", "s3"} {
 		server, ran := newCounted(t), filepath.Join(t.TempDir(), "ran")

@@ -7,9 +7,9 @@ import (
 	"github.com/kubewright/kubewright/config"
 )
 
-// TestChosenCluster checks that the only cluster needs no name, and that one of several has to
+// TestClusterIsChosenByName checks that the only cluster needs no name, and that one of several has to
 // be named.
-func TestChosenCluster(t *testing.T) {
+func TestClusterIsChosenByName(t *testing.T) {
 	t.Parallel()
 	none, one := &config.Config{}, &config.Config{Clusters: []*config.Cluster{{Label: "blue"}}}
 	two := &config.Config{Clusters: []*config.Cluster{{Label: "blue"}, {Label: "green"}}}
@@ -37,9 +37,9 @@ func TestChosenCluster(t *testing.T) {
 	}
 }
 
-// TestIsAPI checks that a URL that clients cannot call, or would call without TLS, is no API
+// TestAPIAddressMustBeCallable checks that a URL that clients cannot call, or would call without TLS, is no API
 // address.
-func TestIsAPI(t *testing.T) {
+func TestAPIAddressMustBeCallable(t *testing.T) {
 	t.Parallel()
 	for server, want := range map[string]bool{
 		"https://api.example.com:6443":  true,

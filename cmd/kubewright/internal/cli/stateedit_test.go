@@ -21,8 +21,8 @@ func findings(t *testing.T, err error) diag.Diagnostics {
 	return d.List
 }
 
-// TestMovesRefused checks which moves state mv refuses, and why.
-func TestMovesRefused(t *testing.T) {
+// TestStateMvRefusals checks which moves state mv refuses, and why.
+func TestStateMvRefusals(t *testing.T) {
 	t.Parallel()
 	node := func(address string) *state.RecordedNode {
 		return &state.RecordedNode{Cluster: "one", Address: address}
@@ -57,8 +57,8 @@ func TestMovesRefused(t *testing.T) {
 	}
 }
 
-// TestPushRefused checks which states replace the present one only if forced.
-func TestPushRefused(t *testing.T) {
+// TestStatePushRefusals checks which states replace the present one only if forced.
+func TestStatePushRefusals(t *testing.T) {
 	t.Parallel()
 	make := func(lineage string, serial int64, version string) *state.State {
 		return &state.State{FormatVersion: state.FormatVersion, Lineage: lineage, Serial: serial, ToolVersion: version}

@@ -16,8 +16,8 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// TestLogOfLibrariesNeverReachesTheTerminal is not parallel: it replaces os.Stderr.
-func TestLogOfLibrariesNeverReachesTheTerminal(t *testing.T) {
+// TestLibraryLogStaysOffTerminal is not parallel: it replaces os.Stderr.
+func TestLibraryLogStaysOffTerminal(t *testing.T) {
 	SilenceClientGo()
 	f, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
 	if err != nil {

@@ -12,7 +12,7 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-func TestBoundedEndsWithTheLimit(t *testing.T) {
+func TestBoundedReaderEndsAtLimit(t *testing.T) {
 	t.Parallel()
 	read := &io.LimitedReader{R: endless{}, N: 1 << 40}
 	_, err := bounded(read)

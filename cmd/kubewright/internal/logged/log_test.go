@@ -28,8 +28,8 @@ func newLog(level slog.Level, asJSON bool) (*logged.Log, *bytes.Buffer) {
 	return logged.New(&b, logged.Options{Level: level, JSON: asJSON, Now: noon}), &b
 }
 
-// TestLevels checks that a level has its own lines and those of the more severe levels.
-func TestLevels(t *testing.T) {
+// TestLevelsIncludeMoreSevere checks that a level has its own lines and those of the more severe levels.
+func TestLevelsIncludeMoreSevere(t *testing.T) {
 	t.Parallel()
 	for i, name := range logged.Levels() {
 		level, ok := logged.Level(strings.ToUpper(name))
@@ -48,9 +48,9 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestWithoutSecrets checks that neither values of a secret type nor secrets known to the run
+// TestSecretsAreNotLogged checks that neither values of a secret type nor secrets known to the run
 // are logged, wherever they are quoted.
-func TestWithoutSecrets(t *testing.T) {
+func TestSecretsAreNotLogged(t *testing.T) {
 	t.Parallel()
 	const canary = `canary-"b4ck" \ <tab>` + "\tend"
 	for _, asJSON := range []bool{false, true} {
@@ -71,9 +71,9 @@ func TestWithoutSecrets(t *testing.T) {
 	}
 }
 
-// TestVisible checks that no control character reaches the terminal, no line looks like two,
+// TestControlCharactersAreEscaped checks that no control character reaches the terminal, no line looks like two,
 // and no CI runner finds a command.
-func TestVisible(t *testing.T) {
+func TestControlCharactersAreEscaped(t *testing.T) {
 	t.Parallel()
 	const hostile = "a\x1b[31mred\x07\r\nlevel=ERROR msg=forged\u202egnp.\u009b1m\x7f\xff ##[error]no ::error::no"
 	l, b := newLog(logged.LevelTrace, false)
@@ -92,8 +92,8 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-// TestWithout checks that without a log nothing is wrapped or written.
-func TestWithout(t *testing.T) {
+// TestWithoutLogNothingIsWrapped checks that without a log nothing is wrapped or written.
+func TestWithoutLogNothingIsWrapped(t *testing.T) {
 	t.Parallel()
 	var l *logged.Log
 	w := newWorld(t)
@@ -123,9 +123,9 @@ type inside struct{ providers.Host }
 
 func (h inside) Unwrap() providers.Host { return h.Host }
 
-// TestHost checks that each request is logged before and after, with the host, and a failure
+// TestHostRequestsAreLogged checks that each request is logged before and after, with the host, and a failure
 // with its cause; and that Unwrap returns the host itself.
-func TestHost(t *testing.T) {
+func TestHostRequestsAreLogged(t *testing.T) {
 	t.Parallel()
 	l, b := newLog(logged.LevelTrace, false)
 	w := newWorld(t)
@@ -154,8 +154,8 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// TestBackend checks that locks, reads and writes are logged, and each try of a request.
-func TestBackend(t *testing.T) {
+// TestBackendRequestsAreLogged checks that locks, reads and writes are logged, and each try of a request.
+func TestBackendRequestsAreLogged(t *testing.T) {
 	t.Parallel()
 	s := httptestserver.New(t)
 	place, err := http.New(backend.Settings{
@@ -191,8 +191,8 @@ func TestBackend(t *testing.T) {
 	}
 }
 
-// TestEvents checks the lines about the progress of a run.
-func TestEvents(t *testing.T) {
+// TestRunProgressIsLogged checks the lines about the progress of a run.
+func TestRunProgressIsLogged(t *testing.T) {
 	t.Parallel()
 	l, b := newLog(slog.LevelInfo, false)
 	step, err := state.ParseAddress("node.worker/kubelet-start")

@@ -10,9 +10,9 @@ import (
 	"github.com/kubewright/kubewright/planner/pipeline"
 )
 
-// TestNothingIsSaidTwice checks that a mistake is reported once, although something then cannot
+// TestMistakeIsReportedOnce checks that a mistake is reported once, although something then cannot
 // be rendered, and that no mistake stops the search for others.
-func TestNothingIsSaidTwice(t *testing.T) {
+func TestMistakeIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "config", "hclconfig", "testdata", "invalid", "*.hcl"))
 	if err != nil || len(names) == 0 {

@@ -121,9 +121,9 @@ func TestRefusedConnectionGoesToAnotherBackend(t *testing.T) {
 	}
 }
 
-// TestSilentBackendGetsNothingNew checks that a backend that was ready and now holds requests, as
+// TestUnreadyBackendGetsNoNewRequest checks that a backend that was ready and now holds requests, as
 // a starting API server does, is used only if no other one is left.
-func TestSilentBackendGetsNothingNew(t *testing.T) {
+func TestUnreadyBackendGetsNoNewRequest(t *testing.T) {
 	t.Parallel()
 	servers := []*apiServer{newAPIServer(t, "a"), newAPIServer(t, "b")}
 	p := patience{probe: time.Hour, unready: time.Hour, silent: time.Hour}
@@ -218,9 +218,9 @@ func TestReadyBackendsArePreferredInTurn(t *testing.T) {
 	}
 }
 
-// TestWhatIsBegunIsAnswered checks that a backend that becomes unready still answers its open
+// TestUnreadyBackendAnswersOpenRequests checks that a backend that becomes unready still answers its open
 // requests.
-func TestWhatIsBegunIsAnswered(t *testing.T) {
+func TestUnreadyBackendAnswersOpenRequests(t *testing.T) {
 	t.Parallel()
 	server := newAPIServer(t, "one")
 	b := newPatientBalancer(t, patience{probe: usual.probe, unready: time.Hour, silent: time.Millisecond}, server.address())
@@ -253,9 +253,9 @@ func waitFor(t *testing.T, count *atomic.Int32, want int32) {
 	}
 }
 
-// TestLostBackendLosesItsConnections checks that the connections to a lost backend are closed
+// TestLostBackendConnectionsAreClosed checks that the connections to a lost backend are closed
 // after a while.
-func TestLostBackendLosesItsConnections(t *testing.T) {
+func TestLostBackendConnectionsAreClosed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		patience patience

@@ -134,7 +134,7 @@ func untar(t *testing.T, r io.Reader) map[string][]byte {
 	}
 }
 
-func TestInRoot(t *testing.T) {
+func TestInRootFollowsLinksInsideRoot(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	for _, dir := range []string{"usr/lib/multi", "lib64"} {

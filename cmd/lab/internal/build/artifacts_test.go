@@ -27,8 +27,8 @@ func TestHostConfigs(t *testing.T) {
 	}
 }
 
-// TestSums checks that the list has the format of "sha256sum -c".
-func TestSums(t *testing.T) {
+// TestChecksumListFormat checks that the list has the format of "sha256sum -c".
+func TestChecksumListFormat(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := writeFiles(dir, map[string]string{"b/two": "2", "a": "1"}); err != nil {
@@ -47,7 +47,7 @@ func TestSums(t *testing.T) {
 	}
 }
 
-func TestHoist(t *testing.T) {
+func TestHoistKeepsOnlyRootContents(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := writeFiles(dir, map[string]string{"root/a/b": "x", "log": "y", "state/z": "z"}); err != nil {
@@ -62,8 +62,8 @@ func TestHoist(t *testing.T) {
 	}
 }
 
-// TestCloneStore checks that a store's copy shares content but not databases.
-func TestCloneStore(t *testing.T) {
+// TestCloneStoreSharesContent checks that a store's copy shares content but not databases.
+func TestCloneStoreSharesContent(t *testing.T) {
 	t.Parallel()
 	from, to := t.TempDir(), filepath.Join(t.TempDir(), "host")
 	if err := writeFiles(from, map[string]string{"bolt/meta.db": "db", "content/blobs/sha256/1": "blob"}); err != nil {

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestBuildModule checks that the building module repeats what go honors in the main module only,
+// TestBuildModuleReplacements checks that the building module repeats what go honors in the main module only,
 // and requires staging libraries as modules.
-func TestBuildModule(t *testing.T) {
+func TestBuildModuleReplacements(t *testing.T) {
 	t.Parallel()
 	const upstream = `module k8s.io/kubernetes
 
@@ -78,9 +78,9 @@ func TestKubernetesVariables(t *testing.T) {
 	}
 }
 
-// TestMainOfOurs checks that our own main package is a Go program in the built folder, with every
+// TestOwnMainPackageIsBuilt checks that our own main package is a Go program in the built folder, with every
 // plugin that kubeadm's Corefile names.
-func TestMainOfOurs(t *testing.T) {
+func TestOwnMainPackageIsBuilt(t *testing.T) {
 	t.Parallel()
 	r, _ := FindRelease("")
 	dir := t.TempDir()
@@ -103,7 +103,7 @@ func TestMainOfOurs(t *testing.T) {
 	}
 }
 
-func TestProgramsOfUnknownName(t *testing.T) {
+func TestUnknownProgramIsAnError(t *testing.T) {
 	t.Parallel()
 	r, _ := FindRelease("")
 	_, err := (&Cache{Dir: t.TempDir()}).Programs(context.Background(), r, "kubedam")
@@ -112,9 +112,9 @@ func TestProgramsOfUnknownName(t *testing.T) {
 	}
 }
 
-// TestProgramsInCache checks that asking for existing programs builds nothing, and returns every
+// TestCachedProgramsAreNotBuilt checks that asking for existing programs builds nothing, and returns every
 // path.
-func TestProgramsInCache(t *testing.T) {
+func TestCachedProgramsAreNotBuilt(t *testing.T) {
 	t.Parallel()
 	c := &Cache{Dir: t.TempDir()}
 	r, _ := FindRelease("")

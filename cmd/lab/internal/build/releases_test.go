@@ -42,8 +42,8 @@ func TestReleasesAreWellFormed(t *testing.T) {
 	}
 }
 
-// TestImages compares with the names that "kubeadm config images list" prints for v1.36.3.
-func TestImages(t *testing.T) {
+// TestImagesMatchKubeadm compares with the names that "kubeadm config images list" prints for v1.36.3.
+func TestImagesMatchKubeadm(t *testing.T) {
 	t.Parallel()
 	r, err := FindRelease("v1.36.3")
 	if err != nil {

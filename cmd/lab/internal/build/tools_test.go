@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestMissingTools checks that a package is listed once, and only if its program is missing.
-func TestMissingTools(t *testing.T) {
+// TestMissingToolsAreListedOnce checks that a package is listed once, and only if its program is missing.
+func TestMissingToolsAreListedOnce(t *testing.T) {
 	t.Parallel()
 	got := missing(map[string]string{"sh": "dash", "kw-none": "zeta", "kw-neither": "zeta", "kw-nor": "alpha"})
 	if want := []string{"alpha", "zeta"}; !slices.Equal(got, want) {

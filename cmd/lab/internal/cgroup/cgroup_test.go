@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/disk"
 )
 
-func TestParse(t *testing.T) {
+func TestParseHierarchies(t *testing.T) {
 	t.Parallel()
 	got := parse("9:name=systemd:/init.scope\n4:memory:/a:b\n2:cpu,cpuacct:/\n0::/\nnonsense\n")
 	want := []Hierarchy{
@@ -46,7 +46,7 @@ func TestReadPIDs(t *testing.T) {
 	}
 }
 
-func TestRemoveTree(t *testing.T) {
+func TestRemoveCgroupTree(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "group")
 	if err := os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755); err != nil {
@@ -59,9 +59,9 @@ func TestRemoveTree(t *testing.T) {
 	}
 }
 
-// TestKillFrozen checks that processes that are frozen in a folder below, as by a killed runc,
+// TestFrozenProcessesAreKilled checks that processes that are frozen in a folder below, as by a killed runc,
 // are killed too.
-func TestKillFrozen(t *testing.T) {
+func TestFrozenProcessesAreKilled(t *testing.T) {
 	t.Parallel()
 	g := Group(fmt.Sprintf("kubewright-test-%d", os.Getpid()))
 	trees, err := g.Create()

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestEtcdKeys checks that members and clients of the operator's etcd trust each other, and
+// TestEtcdKeysAreTrustedMutually checks that members and clients of the operator's etcd trust each other, and
 // reject peers without a certificate of its CA.
-func TestEtcdKeys(t *testing.T) {
+func TestEtcdKeysAreTrustedMutually(t *testing.T) {
 	t.Parallel()
 	l := testLab(t)
 	members := []etcdMember{{"etcd1", l.addresses(etcdOctet + 1)[0]}, {"etcd2", l.addresses(etcdOctet + 2)[0]}}
@@ -44,7 +44,7 @@ func TestEtcdKeys(t *testing.T) {
 	}
 }
 
-func TestEtcdArgs(t *testing.T) {
+func TestEtcdArguments(t *testing.T) {
 	t.Parallel()
 	l := testLab(t)
 	l.record.Families = IPv6

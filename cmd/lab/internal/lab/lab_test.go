@@ -23,7 +23,7 @@ func TestOptionsDefaults(t *testing.T) {
 	}
 }
 
-func TestOptionsThatCannotBe(t *testing.T) {
+func TestInvalidOptionsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, o := range []Options{
 		{Name: "Lab"},
@@ -66,7 +66,7 @@ func TestUpNeedsRoot(t *testing.T) {
 	}
 }
 
-func TestOpenOfNoLab(t *testing.T) {
+func TestOpenMissingLabIsAnError(t *testing.T) {
 	t.Parallel()
 	_, err := Open(&build.Cache{Dir: t.TempDir()}, "nosuch")
 	if err == nil || !strings.Contains(err.Error(), "not up") {
@@ -74,7 +74,7 @@ func TestOpenOfNoLab(t *testing.T) {
 	}
 }
 
-func TestUnknownHost(t *testing.T) {
+func TestUnknownHostIsAnError(t *testing.T) {
 	t.Parallel()
 	_, err := testLab(t).Host("cp9")
 	if err == nil || !strings.Contains(err.Error(), "cp1 w1") {

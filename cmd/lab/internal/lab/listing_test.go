@@ -80,7 +80,7 @@ func TestFileLines(t *testing.T) {
 	}
 }
 
-func TestCleaners(t *testing.T) {
+func TestListingCleaners(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name  string

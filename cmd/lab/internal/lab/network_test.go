@@ -18,9 +18,9 @@ func TestNamesFitTheKernel(t *testing.T) {
 	}
 }
 
-// TestPrefixesAreDistinct checks that the names of one lab are not mistaken for those of another
+// TestLabNamePrefixesAreDistinct checks that the names of one lab are not mistaken for those of another
 // lab whose name starts with it.
-func TestPrefixesAreDistinct(t *testing.T) {
+func TestLabNamePrefixesAreDistinct(t *testing.T) {
 	t.Parallel()
 	if got := (names{"a"}).prefix(); got != "kwlab-a-" {
 		t.Errorf("prefix %q", got)

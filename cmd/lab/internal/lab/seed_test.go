@@ -16,9 +16,9 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// TestFolder checks that the lab's folder has the keys for an SSH client: the hosts' keys are in
+// TestLabFolderHasSSHKeys checks that the lab's folder has the keys for an SSH client: the hosts' keys are in
 // known_hosts, and differ between hosts.
-func TestFolder(t *testing.T) {
+func TestLabFolderHasSSHKeys(t *testing.T) {
 	t.Parallel()
 	l := testLab(t)
 	if err := l.writeFolder(); err != nil {

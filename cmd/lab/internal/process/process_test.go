@@ -53,7 +53,7 @@ func TestCancelKillsChildren(t *testing.T) {
 	}
 }
 
-func TestUntil(t *testing.T) {
+func TestUntilWaitsForCondition(t *testing.T) {
 	t.Parallel()
 	asked := 0
 	err := Until(t.Context(), time.Minute, time.Millisecond, "the third time", func(context.Context) error {
@@ -72,7 +72,7 @@ func TestUntil(t *testing.T) {
 	}
 }
 
-func TestTail(t *testing.T) {
+func TestTailReturnsLastLines(t *testing.T) {
 	t.Parallel()
 	if got := Tail("a\n\nb \r\nc\n", 2); got != "b\nc" {
 		t.Errorf("got %q", got)

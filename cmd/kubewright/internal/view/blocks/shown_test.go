@@ -13,10 +13,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestNewNodesThatDifferInOneValueAreShown checks that a plan never says that a new node is
+// TestDifferingNewNodesAreShown checks that a plan never says that a new node is
 // like another one if any value of any new item differs: it changes every attribute of the last
 // control plane and of the last worker, one at a time, and expects the value on the screen.
-func TestNewNodesThatDifferInOneValueAreShown(t *testing.T) {
+func TestDifferingNewNodesAreShown(t *testing.T) {
 	forms := map[string]func(p *planner.Plan) string{
 		"text": func(p *planner.Plan) string {
 			return viewtest.Printed(t, func(w io.Writer) error { return planview.Print(w, p, ui.Options{}) })

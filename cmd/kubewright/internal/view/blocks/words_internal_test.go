@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// TestWords checks that the longest of nested names is found, and only as a whole word.
-func TestWords(t *testing.T) {
+// TestLongestNameIsFoundAsWholeWord checks that the longest of nested names is found, and only as a whole word.
+func TestLongestNameIsFoundAsWholeWord(t *testing.T) {
 	t.Parallel()
 	w := newWords([]string{"cp1", "cp10", `node.cp["cp1"]`, "10.0.0.1", "", "ärger"})
 	for line, want := range map[string]string{

@@ -7,9 +7,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestTextEnds checks that no line of a text looks like its delimiter, neither in a changed nor
+// TestTextDelimiterIsUnique checks that no line of a text looks like its delimiter, neither in a changed nor
 // in a new text.
-func TestTextEnds(t *testing.T) {
+func TestTextDelimiterIsUnique(t *testing.T) {
 	t.Parallel()
 	text := state.String("a\n  EOT\n+ role = \"worker\"\n")
 	p := NewPrinter(ui.Options{})

@@ -16,9 +16,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestInBrowser opens pages in one browser for all tests, since starting it takes as long as
+// TestPagesInBrowser opens pages in one browser for all tests, since starting it takes as long as
 // several pages.
-func TestInBrowser(t *testing.T) {
+func TestPagesInBrowser(t *testing.T) {
 	b := startBrowser(t)
 	for _, test := range []struct {
 		name string

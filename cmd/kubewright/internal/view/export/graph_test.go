@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-func TestGraph(t *testing.T) {
+func TestGraphFormats(t *testing.T) {
 	for _, format := range []string{"dot", "mermaid", "json"} {
 		viewtest.Golden(t, "graph."+format, viewtest.Printed(t, func(w io.Writer) error { return export.Graph(w, viewtest.ExamplePlan(), format, ui.Options{}) }))
 	}

@@ -21,9 +21,9 @@ func warned(plan *planner.Plan, nodes int, pods string) *planner.Plan {
 	return plan
 }
 
-// TestWarningsBelow checks that a plan that asks for approval names, below it, the warnings
+// TestWarningsAreNamedBelowPlan checks that a plan that asks for approval names, below it, the warnings
 // printed above it.
-func TestWarningsBelow(t *testing.T) {
+func TestWarningsAreNamedBelowPlan(t *testing.T) {
 	refresh := viewtest.DriftPlan()
 	refresh.RefreshOnly = true
 	settled := viewtest.EmptyPlan()
@@ -48,9 +48,9 @@ func TestWarningsBelow(t *testing.T) {
 	}
 }
 
-// TestManyWarnings checks that warnings leave room for the changes in a comment, and that the
+// TestManyWarningsLeaveRoomForChanges checks that warnings leave room for the changes in a comment, and that the
 // summaries of those that do not fit are listed. An annotation is shortened, and not left out.
-func TestManyWarnings(t *testing.T) {
+func TestManyWarningsLeaveRoomForChanges(t *testing.T) {
 	plan := warned(viewtest.UpdatePlan(), 300, strings.Repeat("shop/web-0 (ReplicaSet), ", 40)+"shop/db")
 	comment := planAs(t, plan, "markdown")
 	full := strings.Count(comment, "> [!WARNING]")

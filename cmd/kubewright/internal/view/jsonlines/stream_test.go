@@ -47,9 +47,9 @@ func everyLine(t *testing.T) string {
 
 func TestJSONLines(t *testing.T) { viewtest.Golden(t, "lines.json", everyLine(t)) }
 
-// TestLinesAreDocumented checks that docs/review.md has a row for every type of line that the
+// TestJSONLineTypesAreDocumented checks that docs/review.md has a row for every type of line that the
 // code can print, and no other, and that each row names every field of such lines.
-func TestLinesAreDocumented(t *testing.T) {
+func TestJSONLineTypesAreDocumented(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "docs", "review.md"))
 	if err != nil {
 		t.Fatal(err)

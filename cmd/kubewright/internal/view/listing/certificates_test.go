@@ -13,9 +13,9 @@ import (
 	"github.com/kubewright/kubewright/planner/phases/pki"
 )
 
-// TestCertificatesFit checks that a table is never wider than the terminal, that without a
+// TestCertificateTableFitsTerminal checks that a table is never wider than the terminal, that without a
 // terminal all columns are printed, and that the end of a certificate is always shown.
-func TestCertificatesFit(t *testing.T) {
+func TestCertificateTableFitsTerminal(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2027, 3, 2, 9, 0, 0, 0, time.UTC)
 	list := []pki.HeldCertificate{

@@ -13,8 +13,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestExpiryNotes checks the note on the certificate that expires first, and on who has to act.
-func TestExpiryNotes(t *testing.T) {
+// TestExpiryNoteOnFirstCertificate checks the note on the certificate that expires first, and on who has to act.
+func TestExpiryNoteOnFirstCertificate(t *testing.T) {
 	t.Parallel()
 	end := func(cluster string, days int, due bool, by planner.Renewer) planner.CertificateEnd {
 		return planner.CertificateEnd{

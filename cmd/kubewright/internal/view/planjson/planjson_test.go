@@ -9,7 +9,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/viewtest"
 )
 
-func TestJSON(t *testing.T) {
+func TestPlanJSON(t *testing.T) {
 	for _, name := range []string{"example", "replace", "drift", "empty"} {
 		viewtest.Golden(t, name+".json", viewtest.Printed(t, func(w io.Writer) error {
 			return planjson.Write(w, viewtest.Load(t, name), ui.Options{Recorded: ui.Recorded{Durations: viewtest.Durations()}})

@@ -51,9 +51,9 @@ func TestPlanSchema(t *testing.T) {
 	}
 }
 
-// TestTerraformReaders reads plans with the package that tools for Terraform's plans use, such
+// TestTerraformToolsReadPlan reads plans with the package that tools for Terraform's plans use, such
 // as tf-summarize.
-func TestTerraformReaders(t *testing.T) {
+func TestTerraformToolsReadPlan(t *testing.T) {
 	for name, fixture := range viewtest.Plans {
 		var p tfjson.Plan
 		if err := json.Unmarshal([]byte(viewtest.Printed(t, func(w io.Writer) error {
@@ -91,9 +91,9 @@ func TestTerraformReaders(t *testing.T) {
 	}
 }
 
-// TestTerraformShape checks that the fields that tools for Terraform's plans read besides
+// TestTerraformFieldsKeepMeaning checks that the fields that tools for Terraform's plans read besides
 // actions are there, with the same meaning.
-func TestTerraformShape(t *testing.T) {
+func TestTerraformFieldsKeepMeaning(t *testing.T) {
 	var m viewtest.Maker
 	other := state.NodeKeyTarget("cp", "cp4")
 	traits := func(role string) map[string]string { return map[string]string{"cluster": "prod", "role": role} }

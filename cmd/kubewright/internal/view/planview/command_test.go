@@ -10,9 +10,9 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/viewtest"
 )
 
-// TestSavedPlanIsAWord checks that the command that applies a saved plan quotes its file name
+// TestSavedPlanNameIsQuoted checks that the command that applies a saved plan quotes its file name
 // for a shell, and a plain one as Terraform prints it.
-func TestSavedPlanIsAWord(t *testing.T) {
+func TestSavedPlanNameIsQuoted(t *testing.T) {
 	for path, want := range map[string]string{
 		"plan.kwplan":        `kubewright apply -chdir=prod "plan.kwplan"`,
 		"my plan.kwplan":     `kubewright apply -chdir=prod 'my plan.kwplan'`,

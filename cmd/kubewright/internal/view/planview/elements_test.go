@@ -13,10 +13,10 @@ import (
 // arg returns an argument in the form of kubeadm's configuration.
 func arg(name, value string) any { return map[string]any{"name": name, "value": value} }
 
-// TestElements checks that lists whose elements have names show only what differs, by name and
+// TestNamedListElementsAreCompared checks that lists whose elements have names show only what differs, by name and
 // down to the leaf; and that the whole list is shown if its order has a meaning or a name is
 // ambiguous.
-func TestElements(t *testing.T) {
+func TestNamedListElementsAreCompared(t *testing.T) {
 	t.Parallel()
 	cluster := func(name, server string) any {
 		return map[string]any{"name": name, "cluster": map[string]any{"server": server, "certificate-authority": "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"}}

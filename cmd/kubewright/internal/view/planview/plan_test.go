@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-func TestMessages(t *testing.T) {
+func TestPrompts(t *testing.T) {
 	var b strings.Builder
 	o := ui.Options{Width: 80}
 	for _, print := range []func() error{
@@ -86,8 +86,8 @@ func TestPlanOutputs(t *testing.T) {
 	viewtest.Golden(t, "refresh-only.txt", viewtest.Render(t, viewtest.DriftPlan(), ui.Options{RefreshOnly: true}))
 }
 
-// TestPlanDeterministic prints a plan many times: nothing may depend on the order of a map.
-func TestPlanDeterministic(t *testing.T) {
+// TestPlanIsDeterministic prints a plan many times: nothing may depend on the order of a map.
+func TestPlanIsDeterministic(t *testing.T) {
 	plan := viewtest.CreatePlan()
 	want := viewtest.Render(t, plan, ui.Options{})
 	for range 20 {

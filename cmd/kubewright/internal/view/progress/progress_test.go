@@ -51,9 +51,9 @@ func TestLiveProgress(t *testing.T) {
 	viewtest.Golden(t, "progress.live.txt", frames.String())
 }
 
-// TestLiveProgressExpected checks that the expected duration of a step is shown after the
+// TestLiveProgressShowsExpectedDuration checks that the expected duration of a step is shown after the
 // elapsed one, whole or not at all, and that no column moves because of it.
-func TestLiveProgressExpected(t *testing.T) {
+func TestLiveProgressShowsExpectedDuration(t *testing.T) {
 	t.Parallel()
 	long, short, new := viewtest.ID(viewtest.Cp1, "wait-control-plane"), viewtest.ID(viewtest.W21, "images"), viewtest.ID(viewtest.W21, "certs")
 	plan := &planner.Plan{}
@@ -91,10 +91,10 @@ func TestLiveProgressExpected(t *testing.T) {
 	viewtest.Golden(t, "progress.expected.txt", pictures.String())
 }
 
-// TestLiveProgressFolds checks that finished steps have lines until their node is done, and
+// TestLiveProgressFoldsFinishedSteps checks that finished steps have lines until their node is done, and
 // then one line; that a failed step keeps its text; and that a run that ends early shows what
 // was done.
-func TestLiveProgressFolds(t *testing.T) {
+func TestLiveProgressFoldsFinishedSteps(t *testing.T) {
 	t.Parallel()
 	screen := &terminal{width: 80, height: 24}
 	cluster := state.Target{Type: state.TypeCluster, Name: "prod"}
@@ -141,9 +141,9 @@ func TestLiveProgressFolds(t *testing.T) {
 	viewtest.Golden(t, "progress.folds.txt", frames.String())
 }
 
-// TestLiveProgressFoldsMany checks that the latest finished, unfolded steps are shown, as many
+// TestLiveProgressShowsLatestUnfoldedSteps checks that the latest finished, unfolded steps are shown, as many
 // as there is room for, and that none of them is lost at the end.
-func TestLiveProgressFoldsMany(t *testing.T) {
+func TestLiveProgressShowsLatestUnfoldedSteps(t *testing.T) {
 	t.Parallel()
 	screen := &terminal{width: 40, height: 10}
 	steps := map[state.Target]int{}
@@ -260,9 +260,9 @@ func resizes(t *testing.T, steps map[state.Target]int) {
 	}
 }
 
-// TestLiveProgressNarrower checks that a short line in place of a long one is short for the
+// TestLiveProgressShortensLinesWhenNarrower checks that a short line in place of a long one is short for the
 // terminal, too, which folds the lines in its buffer when it becomes narrower.
-func TestLiveProgressNarrower(t *testing.T) {
+func TestLiveProgressShortensLinesWhenNarrower(t *testing.T) {
 	t.Parallel()
 	screen := &terminal{width: 100, height: 24}
 	p := progress.NewLive(screen, ui.Options{Width: 100})
@@ -285,8 +285,8 @@ func TestLiveProgressNarrower(t *testing.T) {
 	}
 }
 
-// TestLiveProgressMany checks that the block stays lower than the terminal.
-func TestLiveProgressMany(t *testing.T) {
+// TestLiveProgressFitsTerminalHeight checks that the block stays lower than the terminal.
+func TestLiveProgressFitsTerminalHeight(t *testing.T) {
 	screen := &terminal{width: 80, height: 10}
 	p := progress.NewLive(screen, ui.Options{Width: 80, Height: 10})
 	p.Event(executor.Event{Kind: executor.KindRun, Time: viewtest.RunStart, Total: 40})
@@ -381,7 +381,7 @@ func (s *terminal) String() string {
 	return b.String()
 }
 
-func TestLooking(t *testing.T) {
+func TestObservationProgress(t *testing.T) {
 	t.Parallel()
 	at := func(s float64) time.Time { return viewtest.RunStart.Add(time.Duration(s * float64(time.Second))) }
 	names := []string{"node.a", "node.b", "node.c", "node.d", "node.e"}
@@ -418,8 +418,8 @@ func TestLooking(t *testing.T) {
 	}
 }
 
-// TestDisplayTicks checks that a started display shows running steps without any event.
-func TestDisplayTicks(t *testing.T) {
+// TestDisplayShowsRunningStepsWithoutEvents checks that a started display shows running steps without any event.
+func TestDisplayShowsRunningStepsWithoutEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bytes.Buffer
 		d := progress.New(&b, ui.Options{}, false)

@@ -13,9 +13,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestExplain explains addresses in plans of every sort, and expects an explanation of that
+// TestExplainAddresses explains addresses in plans of every sort, and expects an explanation of that
 // address and of nothing else; or the nearest addresses.
-func TestExplain(t *testing.T) {
+func TestExplainAddresses(t *testing.T) {
 	gated := func() *planner.Plan {
 		p := viewtest.ExamplePlan()
 		p.Steps[0].Gates = []string{planner.APIGate, planner.QuorumGate, planner.DowntimeGate, planner.GoneGate, planner.WorkersGate, planner.SilenceGate, "another"}

@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-func TestComplete(t *testing.T) {
+func TestCompleteReport(t *testing.T) {
 	got := viewtest.Printed(t, func(w io.Writer) error { return runreport.Complete(w, viewtest.CreatePlan(), nil, ui.Options{}) })
 	if want := "\nApply complete! Resources: 6 added, 0 changed, 0 destroyed.\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -23,15 +23,15 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// TestTiming checks that an apply ends with where the time went.
-func TestTiming(t *testing.T) {
+// TestTimingReport checks that an apply ends with where the time went.
+func TestTimingReport(t *testing.T) {
 	plan := viewtest.UpdatePlan()
 	viewtest.Golden(t, "timing.txt", viewtest.Printed(t, func(w io.Writer) error {
 		return runreport.Complete(w, plan, viewtest.FinishedRun(plan), ui.Options{Width: 100})
 	}))
 }
 
-func TestOutcome(t *testing.T) {
+func TestIncompleteReport(t *testing.T) {
 	plan := viewtest.CreatePlan()
 	for _, color := range []bool{false, true} {
 		got := viewtest.Printed(t, func(w io.Writer) error {
@@ -45,7 +45,7 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-func TestNotConverged(t *testing.T) {
+func TestNotConvergedReport(t *testing.T) {
 	viewtest.Golden(t, "not-converged.txt", viewtest.Printed(t, func(w io.Writer) error { return runreport.NotConverged(w, viewtest.UpdatePlan(), ui.Options{}) }))
 }
 

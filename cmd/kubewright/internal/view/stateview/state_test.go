@@ -39,7 +39,7 @@ func recordedState() *state.State {
 	return st
 }
 
-func TestState(t *testing.T) {
+func TestStateViews(t *testing.T) {
 	st := recordedState()
 	o := ui.Options{Width: 80}
 	viewtest.Golden(t, "state.txt", viewtest.Printed(t, func(w io.Writer) error { return stateview.Print(w, st, o) }))
@@ -65,7 +65,7 @@ func TestState(t *testing.T) {
 		viewtest.Printed(t, func(w io.Writer) error { return stateview.OutputList(w, nil, o) }))
 }
 
-func TestOutput(t *testing.T) {
+func TestOutputViews(t *testing.T) {
 	tests := []struct {
 		v         state.Value
 		raw, json bool

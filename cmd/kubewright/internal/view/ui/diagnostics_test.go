@@ -38,8 +38,8 @@ func TestDiagnostics(t *testing.T) {
 	}
 }
 
-// TestLongLine checks that the excerpt of a very long line is cut to the part in question.
-func TestLongLine(t *testing.T) {
+// TestLongLineExcerptIsShortened checks that the excerpt of a very long line is cut to the part in question.
+func TestLongLineExcerptIsShortened(t *testing.T) {
 	const before = 5000
 	text := strings.Repeat("ä", before) + "BAD" + strings.Repeat("ö", before)
 	from := strings.Index(text, "BAD")
@@ -62,7 +62,7 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
-func TestClean(t *testing.T) {
+func TestCleanEscapesControlCharacters(t *testing.T) {
 	tests := []struct{ in, line, text string }{
 		{"plain ütf-8 → ok", "plain ütf-8 → ok", "plain ütf-8 → ok"},
 		{"a\x1b[2Jb", `a\x1b[2Jb`, `a\x1b[2Jb`},

@@ -7,9 +7,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestDelimiter checks that no line of a text looks like its delimiter, so that a text cannot
+// TestTextDelimiterIsUnique checks that no line of a text looks like its delimiter, so that a text cannot
 // pass off its own lines as other lines of the plan.
-func TestDelimiter(t *testing.T) {
+func TestTextDelimiterIsUnique(t *testing.T) {
 	t.Parallel()
 	for want, texts := range map[string][][]string{
 		"EOT":   {{"a", "EOT b"}, {"xEOT"}},

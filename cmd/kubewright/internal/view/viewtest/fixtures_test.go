@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestFixtures checks the fixtures against their saved plans.
-func TestFixtures(t *testing.T) {
+// TestFixturesMatchSavedPlans checks the fixtures against their saved plans.
+func TestFixturesMatchSavedPlans(t *testing.T) {
 	for name, fixture := range Plans {
 		b, err := json.MarshalIndent(fixture(), "", " ")
 		if err != nil {

@@ -31,9 +31,9 @@ func TestGetFailsOnAnythingBut200(t *testing.T) {
 	}
 }
 
-// TestClientTrustsTheCAThatItIsGiven checks that a pod can call the API, whose certificate is
+// TestClientTrustsGivenCA checks that a pod can call the API, whose certificate is
 // issued by the cluster's CA.
-func TestClientTrustsTheCAThatItIsGiven(t *testing.T) {
+func TestClientTrustsGivenCA(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(http.HandlerFunc(answer))
 	defer server.Close()
@@ -53,7 +53,7 @@ func TestClientTrustsTheCAThatItIsGiven(t *testing.T) {
 	}
 }
 
-func TestUnknownCommand(t *testing.T) {
+func TestUnknownCommandIsAnError(t *testing.T) {
 	t.Parallel()
 	if err := command(t.Context(), []string{"sevre"}); err == nil {
 		t.Error("an unknown command succeeded")
