@@ -24,7 +24,7 @@ func external(change func(*config.ExternalEtcd)) tt.Change {
 // bootstrapped on it.
 func TestPreflightChecksExternalEtcd(t *testing.T) {
 	t.Parallel()
-	seen := func(e topology.ExternalEtcd) tt.Change {
+	observed := func(e topology.ExternalEtcd) tt.Change {
 		return func(v *topology.Fleet) { v.ExternalEtcds = map[string]*topology.ExternalEtcd{tt.Label: &e} }
 	}
 	report := func(version string, keys int64) topology.ExternalEtcd {
@@ -39,12 +39,12 @@ func TestPreflightChecksExternalEtcd(t *testing.T) {
 		changes []tt.Change
 		want    [][]string
 	}{
-		{"a new and empty one", []tt.Change{seen(report("3.6.8", 0))}, nil},
-		{"the oldest that fits", []tt.Change{seen(report("3.5.24", 0))}, nil},
-		{"an older one", []tt.Change{seen(report("3.5.9", 0))}, [][]string{refused("ExternalEtcdVersion", "the external etcd at https://10.0.2.1:2379 is 3.5.9, but Kubernetes 1.36.3 needs at least 3.5.24.")}},
-		{"one that holds a cluster", []tt.Change{seen(report("3.6.8", 7))}, [][]string{refused("ExternalEtcdData", "7 keys begin with /registry/", "etcdctl del --prefix /registry/")}},
-		{"one that does not answer", []tt.Change{seen(failed)}, [][]string{refused("ExternalEtcdVersion", "the external etcd was queried from this host: connection refused.")}},
-		{"hosts that forward no connection", []tt.Change{seen(topology.ExternalEtcd{Blind: true})}, [][]string{refused("ExternalEtcdVersion", "this host's sshd does not forward connections")}},
+		{"a new and empty one", []tt.Change{observed(report("3.6.8", 0))}, nil},
+		{"the oldest that fits", []tt.Change{observed(report("3.5.24", 0))}, nil},
+		{"an older one", []tt.Change{observed(report("3.5.9", 0))}, [][]string{refused("ExternalEtcdVersion", "the external etcd at https://10.0.2.1:2379 is 3.5.9, but Kubernetes 1.36.3 needs at least 3.5.24.")}},
+		{"one that holds a cluster", []tt.Change{observed(report("3.6.8", 7))}, [][]string{refused("ExternalEtcdData", "7 keys begin with /registry/", "etcdctl del --prefix /registry/")}},
+		{"one that does not answer", []tt.Change{observed(failed)}, [][]string{refused("ExternalEtcdVersion", "the external etcd was queried from this host: connection refused.")}},
+		{"hosts that forward no connection", []tt.Change{observed(topology.ExternalEtcd{Blind: true})}, [][]string{refused("ExternalEtcdVersion", "this host's sshd does not forward connections")}},
 		{"a certificate that is missing", []tt.Change{path(tt.CP(1), "/etc/etcd/client.crt", state.FileReport{})}, [][]string{refused("ExternalEtcdClientCertificates", "there is no /etc/etcd/client.crt, without which")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -46,8 +46,8 @@ func holds(t state.Target, ca string) tt.Change {
 	})
 }
 
-// stranger adds a Node to the API that the configuration does not have.
-func stranger(v *topology.Fleet) {
+// unmanaged adds a Node to the API that the configuration does not have.
+func unmanaged(v *topology.Fleet) {
 	v.ClusterReports[tt.Label].Nodes["old"] = state.NodeReport{Ready: true, KubeletVersion: "v1.36.3"}
 }
 
@@ -64,7 +64,7 @@ func TestAdopt(t *testing.T) {
 	}{
 		{"a cluster", nil, all, nil},
 		{"a worker that has yet to join", []tt.Change{tt.Wiped(tt.W(1))}, "nodes cp1=control-plane,10.0.0.11; clusters prod=ca-1,e1,v1.36.3", nil},
-		{"an unmanaged node", []tt.Change{stranger}, all, [][]string{{"warning: Cluster has unmanaged nodes", `Cluster "prod" is adopted without its unmanaged nodes: old.`}}},
+		{"an unmanaged node", []tt.Change{unmanaged}, all, [][]string{{"warning: Cluster has unmanaged nodes", `Cluster "prod" is adopted without its unmanaged nodes: old.`}}},
 		{"the API is silent", []tt.Change{tt.SilentAPI()}, "", [][]string{{title, `The API of cluster "prod" did not answer`, "cannot reach the API"}}},
 		{"a host does not answer", []tt.Change{tt.Down(tt.W(1))}, "", [][]string{{title, "Not all hosts of cluster \"prod\" could be observed", `node.worker["w1"]: cannot connect to w1`}}},
 		{"a host that a state has", []tt.Change{marked}, "", [][]string{{title, "already belong to a state of kubewright", `node.worker["w1"] (10.0.1.11): node.worker["w7"] of cluster "test", lineage l2`}}},
@@ -167,8 +167,8 @@ func TestRecover(t *testing.T) {
 		{"a worker that has yet to join", []tt.Change{tt.Wiped(tt.W(1))}, "l1, run 1, cp1 cp2", nil},
 		{"a control plane was reinstalled, and etcd lists it", []tt.Change{tt.Wiped(tt.CP(2))}, "l1, run 1, cp1 cp2 w1", nil},
 		{"a worker with files of the cluster and no marks", []tt.Change{tt.Host(tt.W(1), func(r *state.Report) { r.Marks = nil })}, "l1, run 1, cp1 cp2 w1", nil},
-		{"an unmanaged node", []tt.Change{stranger}, "l1, run 1, cp1 cp2 w1", [][]string{{"warning: Cluster has unmanaged nodes", "old"}}},
-		{"a host does not answer", []tt.Change{tt.Down(tt.W(1)), func(v *topology.Fleet) { v.Config.Nodes[2].Name = "w1" }}, "", [][]string{{title, `node.worker["w1"] (10.0.1.11) could not be observed`}}},
+		{"an unmanaged node", []tt.Change{unmanaged}, "l1, run 1, cp1 cp2 w1", [][]string{{"warning: Cluster has unmanaged nodes", "old"}}},
+		{"a host does not answer", []tt.Change{tt.Down(tt.W(1))}, "", [][]string{{title, `node.worker["w1"] (10.0.1.11) could not be observed`}}},
 		{"the API is silent", []tt.Change{tt.SilentAPI()}, "", [][]string{{title, `The API of cluster "prod" did not answer`}}},
 		{"a host that is marked as another node", []tt.Change{marks(tt.W(1), func(m *state.Marks) { m.Node = tt.W(7) })}, "", [][]string{{title, `node.worker["w1"] (10.0.1.11) is node.worker["w7"] of cluster "prod" in the state that created it`}}},
 		{"hosts of two states", []tt.Change{marks(tt.W(1), func(m *state.Marks) { m.Lineage = "l2" })}, "", [][]string{{title, "The hosts belong to different states", "l1: node.cp[\"cp1\"]", "l2: node.worker[\"w1\"]"}}},

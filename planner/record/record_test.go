@@ -195,7 +195,7 @@ func TestIdentifyRecordsNodes(t *testing.T) {
 		{"its reset", topology.StepAddress(tt.W(1), topology.ResetPhase), ""},
 		{"a node without a block", topology.StepAddress(tt.W(9), topology.PreparePhase), ""},
 		{"a step of the cluster", topology.StepAddress(state.ClusterTarget(tt.Label), topology.AddonPhase), ""},
-		{"the end of a restore", restored, "nodes cp1=control-plane,10.0.0.11; clusters prod=ca-1,,1.36.3"},
+		{"the end of a restore", restored, "nodes cp1=control-plane,10.0.0.11; clusters prod=ca-1,,v1.36.3"},
 	} {
 		got := record.Identify(tt.Running(1, 1), &planner.Step{ID: c.step, Phase: c.step.Phase, Target: c.step.Target})
 		if text := described(got); text != c.want {

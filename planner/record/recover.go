@@ -192,6 +192,9 @@ func ranBefore(m *state.Marks) bool {
 // unmanaged warns of nodes in the cluster that the configuration does not have: the recovered state
 // does not record their hosts.
 func (r *recovery) unmanaged(c *topology.Cluster) {
+	if slices.ContainsFunc(c.Nodes, func(n *topology.Node) bool { return n.NodeName == "" }) {
+		return // a configured node whose host did not answer would count as unmanaged; recovery is refused anyway
+	}
 	if names := upgrade.UnmanagedNodes(c); len(names) > 0 {
 		r.diags.Append(diag.Warningf(unconfigured, "Cluster %q has unmanaged nodes: %s. The new state does not record their hosts, "+
 			"so kubewright leaves them alone. To have it manage or remove one that it created, add its block, move the new state away and recover again.", c.Label, strings.Join(names, ", ")).At(c.Source).For(c.Target))

@@ -35,10 +35,10 @@ func TestRefuseDamagedNamesRepairs(t *testing.T) {
 	pod := manifest(tt.CP(1), "0600")
 	const title, cp1 = "error: Cluster must be repaired before a rotation", `node.cp["cp1"] (10.0.0.11): `
 	for _, c := range []struct {
-		name               string
-		changes            []tt.Change
-		was, desired, seen []state.Item
-		want               [][]string
+		name                   string
+		changes                []tt.Change
+		was, desired, observed []state.Item
+		want                   [][]string
 	}{
 		{"nothing differs", []tt.Change{requests("ca")}, []state.Item{pod}, []state.Item{pod}, []state.Item{pod}, nil},
 		{"a manifest is missing", []tt.Change{requests("ca")}, []state.Item{pod}, []state.Item{pod}, nil, [][]string{{title, cp1 + `file "/etc/kubernetes/manifests/kube-scheduler.yaml" is missing`}}},
@@ -54,7 +54,7 @@ func TestRefuseDamagedNamesRepairs(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			v := rotating(1, 1, append(c.changes, func(v *topology.Fleet) { v.Recorded.Items = c.was })...)
-			wantFindings(t, rotation.RefuseDamaged(v, snapshot(c.desired...), snapshot(c.seen...)), c.want...)
+			wantFindings(t, rotation.RefuseDamaged(v, snapshot(c.desired...), snapshot(c.observed...)), c.want...)
 		})
 	}
 }

@@ -95,7 +95,7 @@ func TestCheckRotationsRefusesOtherChanges(t *testing.T) {
 	t.Parallel()
 	const title = "error: CA rotation cannot be combined with other changes"
 	pods := []string{"warning: Pods may need a restart", "kubewright apply -replace=cluster.prod/ca -exclude=certs@reissue"}
-	stranger := func(labels map[string]string) tt.Change {
+	unmanaged := func(labels map[string]string) tt.Change {
 		return func(v *topology.Fleet) {
 			v.ClusterReports[tt.Label].Nodes["old"] = state.NodeReport{Ready: true, Labels: labels, KubeletVersion: "v1.36.3"}
 		}
@@ -122,9 +122,9 @@ func TestCheckRotationsRefusesOtherChanges(t *testing.T) {
 		{"the version changes", []tt.Change{requests("ca"), tt.From("1.35.8")}, [][]string{{title, "the version would change."}}},
 		{"the endpoint moves", []tt.Change{requests("ca"), tt.Cluster(func(c *config.Cluster) { c.ControlPlaneEndpoint = "other.example.com:6443" })}, [][]string{{title, "the endpoint would move."}}},
 		{"the plan has targets", []tt.Change{requests("ca"), func(v *topology.Fleet) { v.Targeted = true }}, [][]string{{title, "the plan is restricted to targets.", "Plan without -target."}}},
-		{"an unmanaged node", []tt.Change{requests("ca"), stranger(nil)}, [][]string{{title, "unmanaged nodes would be cut off (old)."}}},
-		{"an unmanaged worker does not have the front proxy's CA", []tt.Change{requests("front-proxy-ca"), stranger(nil)}, nil},
-		{"an unmanaged control plane has it", []tt.Change{requests("front-proxy-ca"), stranger(map[string]string{kubeadm.ControlPlaneRole: ""})}, [][]string{{title, "(old)"}}},
+		{"an unmanaged node", []tt.Change{requests("ca"), unmanaged(nil)}, [][]string{{title, "unmanaged nodes would be cut off (old)."}}},
+		{"an unmanaged worker does not have the front proxy's CA", []tt.Change{requests("front-proxy-ca"), unmanaged(nil)}, nil},
+		{"an unmanaged control plane has it", []tt.Change{requests("front-proxy-ca"), unmanaged(map[string]string{kubeadm.ControlPlaneRole: ""})}, [][]string{{title, "(old)"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -45,8 +45,8 @@ func next(t state.Target, name string) tt.Change {
 	}
 }
 
-// ends changes when the CA in a file of the primary expires.
-func ends(path string, at time.Time) tt.Change {
+// expiring changes when the CA in a file of the primary expires.
+func expiring(path string, at time.Time) tt.Change {
 	return tt.File(tt.CP(1), path, func(f *state.FileReport) {
 		if !f.Exists {
 			f.Exists, f.Certificates = true, []state.CertificateInfo{{CommonName: "kubernetes", IsCA: true, KeyDigest: strings.TrimSuffix(path[strings.LastIndexByte(path, '/')+1:], ".crt")}}
@@ -101,7 +101,7 @@ func TestRotationsFindsProgress(t *testing.T) {
 		want    string
 	}{
 		{"nothing is requested", nil, ""},
-		{"the CA expires in ten days", []tt.Change{ends(ca+".crt", tt.Now.AddDate(0, 0, 10))}, ""},
+		{"the CA expires in ten days", []tt.Change{expiring(ca+".crt", tt.Now.AddDate(0, 0, 10))}, ""},
 		{"it is requested", []tt.Change{requests("ca")}, `ca: ca-1 to "" on cp1`},
 		{"a CA that no host has is requested", []tt.Change{requests("front-proxy-ca")}, ""},
 		{"several are requested", []tt.Change{requests("etcd-ca", "ca"), holds(tt.CP(1), pki+"/etcd/ca.crt", "etcd-1")}, `ca: ca-1 to "" on cp1; etcd-ca: etcd-1 to "" on cp1`},
@@ -137,13 +137,13 @@ func TestExpiredCAsAreReplacedAtOnce(t *testing.T) {
 		changes []tt.Change
 		want    map[string]string
 	}{
-		{"it has expired and is requested", []tt.Change{requests("ca"), ends(ca+".crt", gone)}, map[string]string{ca: "ca-1"}},
-		{"it has expired and is not requested", []tt.Change{ends(ca+".crt", gone)}, nil},
-		{"it expires in ten days", []tt.Change{requests("ca"), ends(ca+".crt", soon)}, nil},
-		{"the front proxy's, without which the API answers", []tt.Change{requests("front-proxy-ca"), ends(proxy+".crt", gone)}, nil},
-		{"both", []tt.Change{requests("ca", "front-proxy-ca"), ends(ca+".crt", gone), ends(proxy+".crt", gone)}, map[string]string{ca: "ca-1", proxy: "front-proxy-ca"}},
+		{"it has expired and is requested", []tt.Change{requests("ca"), expiring(ca+".crt", gone)}, map[string]string{ca: "ca-1"}},
+		{"it has expired and is not requested", []tt.Change{expiring(ca+".crt", gone)}, nil},
+		{"it expires in ten days", []tt.Change{requests("ca"), expiring(ca+".crt", soon)}, nil},
+		{"the front proxy's, without which the API answers", []tt.Change{requests("front-proxy-ca"), expiring(proxy+".crt", gone)}, nil},
+		{"both", []tt.Change{requests("ca", "front-proxy-ca"), expiring(ca+".crt", gone), expiring(proxy+".crt", gone)}, map[string]string{ca: "ca-1", proxy: "front-proxy-ca"}},
 		{"the new one of its rotation has signed everything", []tt.Change{requests("ca"), func(v *topology.Fleet) {
-			ends(ca+".crt", gone)(v)
+			expiring(ca+".crt", gone)(v)
 			tt.File(tt.CP(1), ca+".crt", func(f *state.FileReport) {
 				f.Certificates = append(f.Certificates, state.CertificateInfo{CommonName: "kubernetes", IsCA: true, KeyDigest: "ca-2", NotAfter: tt.Now.AddDate(9, 0, 0)})
 			})(v)
@@ -153,7 +153,7 @@ func TestExpiredCAsAreReplacedAtOnce(t *testing.T) {
 				})(v)
 			}
 		}}, nil},
-		{"the cluster is destroyed", []tt.Change{requests("ca"), ends(ca+".crt", gone), func(v *topology.Fleet) { v.Destroy = true }}, nil},
+		{"the cluster is destroyed", []tt.Change{requests("ca"), expiring(ca+".crt", gone), func(v *topology.Fleet) { v.Destroy = true }}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -122,23 +122,23 @@ func TestKeyRotationFindsProgress(t *testing.T) {
 // TestRotationQueriesTokenSecrets checks when the Secrets with tokens are queried.
 func TestRotationQueriesTokenSecrets(t *testing.T) {
 	t.Parallel()
-	seen := func(files map[string]state.FileReport) *state.Report { return &state.Report{Files: files} }
+	observed := func(files map[string]state.FileReport) *state.Report { return &state.Report{Files: files} }
 	requested := []topology.Rotation{{Cluster: state.ClusterTarget(tt.Label), CA: "service-account"}}
 	for _, c := range []struct {
-		name   string
-		label  string
-		rotate []topology.Rotation
-		seen   *state.Report
-		want   bool
+		name     string
+		label    string
+		rotate   []topology.Rotation
+		observed *state.Report
+		want     bool
 	}{
-		{"no rotation", tt.Label, nil, seen(map[string]state.FileReport{sa + ".pub": {Exists: true, PublicKeys: []string{"k1"}}}), false},
-		{"it is requested", tt.Label, requested, seen(nil), true},
-		{"that of another cluster is requested", "other", requested, seen(nil), false},
-		{"a CA is requested", tt.Label, []topology.Rotation{{Cluster: state.ClusterTarget(tt.Label), CA: "ca"}}, seen(nil), false},
-		{"the new pair is there", tt.Label, nil, seen(map[string]state.FileReport{sa + "-next.pub": {Exists: true}}), true},
-		{"two keys are accepted", tt.Label, nil, seen(map[string]state.FileReport{sa + ".pub": {Exists: true, PublicKeys: []string{"k1", "k2"}}}), true},
+		{"no rotation", tt.Label, nil, observed(map[string]state.FileReport{sa + ".pub": {Exists: true, PublicKeys: []string{"k1"}}}), false},
+		{"it is requested", tt.Label, requested, observed(nil), true},
+		{"that of another cluster is requested", "other", requested, observed(nil), false},
+		{"a CA is requested", tt.Label, []topology.Rotation{{Cluster: state.ClusterTarget(tt.Label), CA: "ca"}}, observed(nil), false},
+		{"the new pair is there", tt.Label, nil, observed(map[string]state.FileReport{sa + "-next.pub": {Exists: true}}), true},
+		{"two keys are accepted", tt.Label, nil, observed(map[string]state.FileReport{sa + ".pub": {Exists: true, PublicKeys: []string{"k1", "k2"}}}), true},
 	} {
-		if got := rotation.AsksForTokens(tt.Config(1, 0), c.label, c.rotate, c.seen); got != c.want {
+		if got := rotation.AsksForTokens(tt.Config(1, 0), c.label, c.rotate, c.observed); got != c.want {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
 	}

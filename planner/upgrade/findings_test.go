@@ -42,8 +42,8 @@ func wantFindings(t *testing.T, got diag.Diagnostics, want ...finding) {
 	}
 }
 
-// stranger adds a control plane that is unmanaged to the API.
-func stranger(version string) tt.Change {
+// unmanaged adds a control plane that is unmanaged to the API.
+func unmanaged(version string) tt.Change {
 	return func(v *topology.Fleet) {
 		c := v.ClusterReports[tt.Label]
 		c.Nodes["old"] = state.NodeReport{Ready: true, KubeletVersion: "v" + version}
@@ -95,8 +95,8 @@ func TestVersionChangeRefusesUnreachableVersions(t *testing.T) {
 		{"the endpoint moves", 3, []tt.Change{tt.Cluster(func(c *config.Cluster) { c.ControlPlaneEndpoint = "other.example.com:6443" })}, []finding{
 			{"error: Endpoint migration cannot be combined with an upgrade", []string{"moves from api.example.com to "}},
 		}},
-		{"an unmanaged control plane", 3, []tt.Change{stranger("1.35.8")}, []finding{{"error: Unmanaged control plane would stay behind", []string{"upgraded to 1.36.3", "  kube-apiserver 1.35.8 of node old"}}}},
-		{"an unmanaged control plane that has the version", 3, []tt.Change{stranger("1.36.1"), tt.Kubelet(tt.CP(1), "1.35.8"), func(v *topology.Fleet) {
+		{"an unmanaged control plane", 3, []tt.Change{unmanaged("1.35.8")}, []finding{{"error: Unmanaged control plane would stay behind", []string{"upgraded to 1.36.3", "  kube-apiserver 1.35.8 of node old"}}}},
+		{"an unmanaged control plane that has the version", 3, []tt.Change{unmanaged("1.36.1"), tt.Kubelet(tt.CP(1), "1.35.8"), func(v *topology.Fleet) {
 			n := v.ClusterReports[tt.Label].Nodes["old"]
 			n.KubeletVersion = "v1.35.8"
 			v.ClusterReports[tt.Label].Nodes["old"] = n

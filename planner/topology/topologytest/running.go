@@ -81,7 +81,7 @@ func Running(planes, workers int, changes ...Change) *topology.Fleet {
 		v.ClusterReports[Label] = report
 		v.Recorded = &state.State{
 			FormatVersion: 1, Lineage: "l1", FingerprintKey: "k1", Nodes: map[state.Target]*state.RecordedNode{},
-			Clusters: map[string]*state.RecordedCluster{Label: {CA: authority.KeyDigest, EtcdClusterID: "e1", Version: Version}},
+			Clusters: map[string]*state.RecordedCluster{Label: {CA: authority.KeyDigest, EtcdClusterID: "e1", Version: "v" + Version}},
 		}
 		for _, n := range v.Config.Nodes {
 			join(v, n, report)
