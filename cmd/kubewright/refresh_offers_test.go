@@ -288,7 +288,7 @@ func offersIn(out string) []offer {
 		switch {
 		case isOffer && isHCL && o.sentence != "":
 			o.lines = append(o.lines, hcl)
-		case isOffer && !isHCL && (o.sentence != "" || strings.HasPrefix(text, "To ") || strings.HasPrefix(text, "The next") || strings.HasPrefix(text, "What is said")):
+		case isOffer && !isHCL && (o.sentence != "" || strings.HasPrefix(text, "To ") || strings.HasPrefix(text, "The next") || strings.HasPrefix(text, "That setting")):
 			o.sentence = strings.TrimSpace(o.sentence + " " + text)
 		case o.sentence != "":
 			all, o = append(all, o), offer{}
