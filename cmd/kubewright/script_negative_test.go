@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -53,7 +52,7 @@ func TestScriptsForbidTextsThatExist(t *testing.T) {
 				continue
 			}
 			if checked++; !strings.Contains(said, asRead(pattern)) && !strings.Contains(own, asRead(pattern)) {
-				t.Errorf("%s:%s forbids %q, which kubewright never prints: write what it would print today", script, strconv.Itoa(i+1), pattern)
+				t.Errorf("%s:%d forbids %q, which kubewright never prints: write what it would print today", script, i+1, pattern)
 			}
 		}
 	}

@@ -62,9 +62,8 @@ func pauses(b *topology.Builder, c *topology.Cluster) {
 		var s planner.Step
 		var needs []state.Address
 		if i == 0 {
-			s = func(nodes []*topology.Node, pauses map[*topology.Node]time.Duration) planner.Step {
-				return pauseStep(c, nodes, pauses)
-			}(resting(c))
+			nodes, left := resting(c)
+			s = pauseStep(c, nodes, left)
 			s.Impact = "waits for the rest of the pause in which an earlier apply was interrupted"
 		} else {
 			before := batches[i-1]

@@ -262,8 +262,8 @@ func TestLockWithLostAnswerIsEnded(t *testing.T) {
 		"the backend is silent":                      {9, "", "", "first"},
 		"the backend is silent and a run was killed": {9, "killed", "", "first"},
 		"a killed run has the lock":                  {9, "killed", "killed", "killed"},
-		"another run has it":                         {9, "", "somebody", "somebody"},
-		"one answer is lost, and another has it":     {1, "", "somebody", "somebody"},
+		"another run has it":                         {9, "", "another", "another"},
+		"one answer is lost, and another has it":     {1, "", "another", "another"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -294,7 +294,7 @@ func TestLockWithLostAnswerIsEnded(t *testing.T) {
 					t.Errorf("%q has the lock, want %q", l.holder, c.left)
 				}
 				l.unanswered = 0
-				if c.holder == "somebody" {
+				if c.holder == "another" {
 					if err := s.Lock(t.Context(), run("next"), 0); !errors.Is(err, backend.ErrLocked) {
 						t.Errorf("the lock of another run was taken: %v", err)
 					}

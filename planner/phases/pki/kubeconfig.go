@@ -40,8 +40,6 @@ var Kubeconfigs = topology.Phase{
 
 const (
 	SuperAdminConf = "/etc/kubernetes/super-admin.conf"
-	KubeletConf    = "/etc/kubernetes/kubelet.conf"
-	BootstrapConf  = "/etc/kubernetes/bootstrap-kubelet.conf"
 	ControllerConf = "/etc/kubernetes/controller-manager.conf"
 	SchedulerConf  = "/etc/kubernetes/scheduler.conf"
 )

@@ -29,7 +29,7 @@ var Now = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 // Change changes the configuration, the observation or the state before the fleet is resolved.
 type Change func(*topology.Fleet)
 
-// CP and W return the targets of control planes and workers, from 1.
+// CP returns the target of a control plane, from 1.
 func CP(i int) state.Target { return state.NodeKeyTarget("cp", fmt.Sprint("cp", i)) }
 
 // W returns the target of a worker, from 1.

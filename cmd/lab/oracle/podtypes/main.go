@@ -7,6 +7,8 @@
 //	go run cmd/podtypes/main.go types
 //	go run cmd/podtypes/main.go hash NODE DIR < list-of-manifests
 //
+// The manifests are in the goldens that "oracle -whole FOLDER" writes.
+//
 // "types" prints the structures of a static pod, one per line: the name, then NAME=TYPE of each
 // field. "hash" reads file names, treats each as the manifest DIR/BASENAME on the node, and
 // prints its hash.
