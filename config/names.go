@@ -112,6 +112,6 @@ func (c checker) preflight(names []string) {
 		if variableCheck.MatchString(name) || slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) }) {
 			continue
 		}
-		c.errorf(path, summary, "There is no check %q.%s A failed check prints its name; docs/preflight.md has all of them.", name, didYouMean(name, known))
+		c.errorf(path, summary, "There is no check %q.%s A failed check prints its name; docs/reference/preflight.md has all of them.", name, didYouMean(name, known))
 	}
 }

@@ -137,7 +137,7 @@ func (e *remediedError) Unwrap() error { return e.error }
 // NotPulled is printed after the runtime's own error for an image that a host's runtime
 // could not pull.
 const NotPulled = "the host's runtime did not get it, in 5 tries. To do: see that the registry has this image, and that the runtime reaches it and is let in; " +
-	"correct image_repository or the tag if it is another one; or bring the image in an archive, as docs/air-gapped.md says"
+	"correct image_repository or the tag if it is another one; or bring the image in an archive, as docs/how-to/install-from-artifacts.md says"
 
 // CommandError reports a command that ran on a host and failed. It has no kind: only the
 // command's exit code and its output are known.

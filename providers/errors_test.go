@@ -110,7 +110,7 @@ func TestErrorKindTextIsShownWithoutCause(t *testing.T) {
 		}
 	}
 	const pulled = "the host's runtime did not get it, in 5 tries. To do: see that the registry has this image, and that the runtime reaches it and is let in; " +
-		"correct image_repository or the tag if it is another one; or bring the image in an archive, as docs/air-gapped.md says"
+		"correct image_repository or the tag if it is another one; or bring the image in an archive, as docs/how-to/install-from-artifacts.md says"
 	if providers.NotPulled != pulled {
 		t.Errorf("got %s", providers.NotPulled)
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/kubewright/kubewright/state/backend/http/httptestserver"
 )
 
-// ciConfig is the repository that the workflows of docs/ci.md work on.
+// ciConfig is the repository that the workflows of docs/how-to/ci.md work on.
 const ciConfig = `cluster "solo" {
   kubernetes_version = "1.36.3"
   network {
@@ -65,7 +65,7 @@ cat "${last#body=@}" >> "$CI_LOG"
 `,
 }
 
-// ci is a service that runs the workflows of docs/ci.md.
+// ci is a service that runs the workflows of docs/how-to/ci.md.
 type ci struct {
 	t *testing.T
 	// files are the YAML documents of the page by the path in their first line.
@@ -95,7 +95,7 @@ var (
 // newCI returns a service whose state is kept in a backend of this type.
 func newCI(t *testing.T, backend string) *ci {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(examples, "..", "docs", "ci.md"))
+	page, err := os.ReadFile(filepath.Join(examples, "..", "docs", "how-to", "ci.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func (c *ci) want(what string, code, wantCode int, out string, texts ...string) 
 func (c *ci) allRan() {
 	c.t.Helper()
 	if len(c.left) > 0 {
-		c.t.Errorf("these steps of docs/ci.md were never run: %s", strings.Join(slices.Sorted(maps.Keys(c.left)), ", "))
+		c.t.Errorf("these steps of docs/how-to/ci.md were never run: %s", strings.Join(slices.Sorted(maps.Keys(c.left)), ", "))
 	}
 }
 
@@ -266,7 +266,7 @@ func digestIn(t *testing.T, text string) string {
 	return m[1]
 }
 
-// TestGitHubWorkflows runs the workflows of docs/ci.md, from a pull request to the nightly
+// TestGitHubWorkflows runs the workflows of docs/how-to/ci.md, from a pull request to the nightly
 // job that finds drift.
 func TestGitHubWorkflows(t *testing.T) {
 	t.Parallel()
@@ -546,7 +546,7 @@ func (c *github) condition(x any) bool {
 	return (c.value(m[1]) == c.value(m[3])) == (m[2] == "==")
 }
 
-// TestGitLabPipelines runs the pipelines of docs/ci.md.
+// TestGitLabPipelines runs the pipelines of docs/how-to/ci.md.
 func TestGitLabPipelines(t *testing.T) {
 	t.Parallel()
 	c := &gitlab{newCI(t, "http")}
@@ -626,10 +626,10 @@ const gitlabFile = ".gitlab-ci.yml"
 var jqProgram = regexp.MustCompile(`kubewright show -json plan.kwplan \| jq '([^']+)'`)
 
 // countingLine returns the line of the pipeline that counts for the widget, with the same
-// program as on docs/review.md.
+// program as on docs/reference/plan-formats.md.
 func (c *gitlab) countingLine() string {
 	c.t.Helper()
-	page, err := os.ReadFile(filepath.Join(examples, "..", "docs", "review.md"))
+	page, err := os.ReadFile(filepath.Join(examples, "..", "docs", "reference", "plan-formats.md"))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -639,7 +639,7 @@ func (c *gitlab) countingLine() string {
 			return line.(string)
 		}
 	}
-	c.t.Fatalf("docs/review.md counts with %q, and docs/ci.md otherwise", there)
+	c.t.Fatalf("docs/reference/plan-formats.md counts with %q, and docs/how-to/ci.md otherwise", there)
 	return ""
 }
 

@@ -14,12 +14,12 @@ import (
 // conftest is built from its module, which is too large to build for each change.
 const conftest = "github.com/open-policy-agent/conftest@v0.71.1"
 
-// TestConftest checks plans with conftest and the policy of docs/review.md.
+// TestConftest checks plans with conftest and the policy of docs/how-to/check-plans-with-opa.md.
 func TestConftest(t *testing.T) {
 	if os.Getenv("KUBEWRIGHT_E2E_ALL") == "" {
 		t.Skip("builds conftest, which takes a minute or two: make e2e-all runs it")
 	}
-	page, err := os.ReadFile(filepath.Join(examples, "..", "docs", "review.md"))
+	page, err := os.ReadFile(filepath.Join(examples, "..", "docs", "how-to", "check-plans-with-opa.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

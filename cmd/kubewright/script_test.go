@@ -92,6 +92,8 @@ const (
 //	bucket FILE…          serve the bucket "states" at $BUCKET_URL, with these files in it
 //	lock FILE, unlock     hold a state's lock as another run does
 //	poison FILE TOKEN     set another run token in the state in FILE
+//	durations FILE PHASE/ACTION=SECONDS…
+//	                      set how long steps took before, in the state in FILE
 //	ca NAME               create a CA: NAME.crt and NAME.key, and $NAME in upper case, in base64
 //	supply CA DATE [FILE…] sign what certificates.supplied requires, valid until DATE
 //
@@ -121,7 +123,7 @@ func TestScripts(t *testing.T) {
 			"meanwhile": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).meanwhile = args },
 			"clock":     func(ts *testscript.TestScript, _ bool, args []string) { of(ts).clockAt = args },
 			"replace":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).replaced = args },
-			"agekey":    makeAgeKey, "poison": poisonState,
+			"agekey":    makeAgeKey, "poison": poisonState, "durations": setDurations,
 			"lock": holdLock, "unlock": func(ts *testscript.TestScript, _ bool, _ []string) { of(ts).release() },
 		},
 	})

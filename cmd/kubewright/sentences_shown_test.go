@@ -49,11 +49,11 @@ var unshown = map[string]string{
 
 // unsaidFields are fields whose texts are not findings, and where they are shown.
 var unsaidFields = map[string]string{
-	"Doc": "docs/reference.md, which a test compares",
+	"Doc": "docs/reference/configuration.md, which a test compares",
 }
 
 // pages are files without findings: their texts are part of pages that tests compare,
-// docs/reference.md, the JSON schema and docs/preflight.md.
+// docs/reference/configuration.md, the JSON schema and docs/reference/preflight.md.
 var pages = []string{
 	"config/hclconfig/jsonschema.go", "config/hclconfig/reference.go", "config/hclconfig/schema.go", "config/hclconfig/schema_backend.go",
 	"config/hclconfig/schema_change.go", "config/hclconfig/schema_cluster.go", "config/hclconfig/schema_cluster_more.go",

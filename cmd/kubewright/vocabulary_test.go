@@ -95,7 +95,7 @@ func TestVocabulary(t *testing.T) {
 func TestVocabularyOfDocs(t *testing.T) {
 	t.Parallel()
 	pages := 0
-	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "testdata/script/*.txtar"} {
+	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../docs/*/*.md", "testdata/script/*.txtar"} {
 		files, err := filepath.Glob(filepath.FromSlash(pattern))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no files %s: %v", pattern, err)

@@ -85,7 +85,7 @@ func (e *evaluator) literal(row *Attribute, x hcl.Expression) (text string, ok b
 		case len(refs) > 0:
 			what = traversalString(refs[0]) + " is named"
 		}
-		e.errorAt(x.Range(), "Only literals here", "%s here, but where the state is kept is read before anything else. Write the value out, or give it with -backend-config=%s=VALUE or in the environment, as docs/backends.md says.", what, row.Name)
+		e.errorAt(x.Range(), "Only literals here", "%s here, but where the state is kept is read before anything else. Write the value out, or give it with -backend-config=%s=VALUE or in the environment, as docs/reference/backends.md says.", what, row.Name)
 		return "", false
 	}
 	if v.IsNull() {

@@ -49,7 +49,7 @@ func TestBackendBlockIsFound(t *testing.T) {
 		`kubewright { backend "s4" {} }`:                             `There is no backend "s4". There are http, kubernetes, pg, s3.`,
 		`kubewright { backend "s3" { bucket = var.bucket } }`:        "var.bucket is named here, but where the state is kept is read before anything else. Write the value out, or give it with -backend-config=bucket=VALUE",
 		`kubewright { backend "s3" { bucket = lower("X") } }`:        "A function is called here",
-		`kubewright { backend "http" { retry_max = 1 + "x" } }`:      "Something is computed here, but where the state is kept is read before anything else. Write the value out, or give it with -backend-config=retry_max=VALUE or in the environment, as docs/backends.md says.",
+		`kubewright { backend "http" { retry_max = 1 + "x" } }`:      "Something is computed here, but where the state is kept is read before anything else. Write the value out, or give it with -backend-config=retry_max=VALUE or in the environment, as docs/reference/backends.md says.",
 		`kubewright { backend "s3" { secret_key = hunter2 } }`:       "Something without quotes is named",
 		`kubewright { backend "s3" { bukket = "x" } }`:               "bukket",
 		`kubewright { backend "http" { retry_max = "often" } }`:      "retry_max",

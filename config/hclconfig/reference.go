@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Reference returns the reference documentation of the language, as Markdown: the first part of
-// docs/reference.md.
+// Reference returns the reference documentation of the language, as Markdown:
+// docs/reference/configuration.md.
 func Reference() string {
 	var b strings.Builder
 	b.WriteString(referenceIntro)

@@ -5,7 +5,7 @@ package hclconfig
 var backendBlock = &Block{
 	Name: "backend", Label: "TYPE",
 	Doc: "Where the state is kept; without it in `kubewright.state.json` beside the configuration. It is read before anything else, so that its values are literals: no variables, no functions. " +
-		"A setting that is not here is taken from `-backend-config=NAME=VALUE`, which comes first, or from the environment as `KUBEWRIGHT_TYPE_NAME`, which comes last, as in `KUBEWRIGHT_HTTP_PASSWORD`: there is the place for secrets. See [backends.md](backends.md).",
+		"A setting that is not here is taken from `-backend-config=NAME=VALUE`, which comes first, or from the environment as `KUBEWRIGHT_TYPE_NAME`, which comes last, as in `KUBEWRIGHT_HTTP_PASSWORD`: there is the place for secrets. See [docs/reference/backends.md](backends.md).",
 	Variants: []*Block{httpBackend, kubernetesBackend, pgBackend, s3Backend},
 }
 
@@ -51,7 +51,7 @@ var kubernetesBackend = &Block{
 	Attributes: []Attribute{
 		{Name: "secret_suffix", Type: typeString, Cost: CostNone, Doc: "The Secret is `kubewright-state-SUFFIX`, the Lease `kubewright-lock-SUFFIX`. It must be given."},
 		{Name: "namespace", Type: typeString, Derived: "of the context, `default`", Cost: CostNone, Doc: "Namespace, which must exist."},
-		{Name: "config_path", Type: typeString, Derived: "`KUBECONFIG`, `~/.kube/config`", Cost: CostNone, Doc: "The kubeconfig; a relative name begins at the configuration folder. It must hold certificates and token itself, and may name neither programs nor files: see [backends.md](backends.md#which-kubeconfig)."},
+		{Name: "config_path", Type: typeString, Derived: "`KUBECONFIG`, `~/.kube/config`", Cost: CostNone, Doc: "The kubeconfig; a relative name begins at the configuration folder. It must hold certificates and token itself, and may name neither programs nor files: see [docs/reference/backends.md](backends.md#which-kubeconfig)."},
 		{Name: "config_context", Type: typeString, Derived: "the current one", Cost: CostNone, Doc: "Context of the kubeconfig."},
 		{Name: "in_cluster_config", Type: typeBool, Default: false, Cost: CostNone, Doc: "Use the service account of the pod in which kubewright runs."},
 	},

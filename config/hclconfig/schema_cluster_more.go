@@ -37,7 +37,7 @@ var poolBlock = &Block{
 }
 
 var installBlock = &Block{
-	Name: "install", Doc: "Where the software of the hosts comes from. Without `artifacts` and `packages` it is found preinstalled. docs/air-gapped.md tells what a folder of artifacts looks like, docs/packages.md what packages do.",
+	Name: "install", Doc: "Where the software of the hosts comes from. Without `artifacts` and `packages` it is found preinstalled. docs/reference/artifacts.md describes a folder of artifacts, docs/how-to/install-from-packages.md what packages do.",
 	Attributes: []Attribute{
 		{Name: "artifacts", Type: typeString, Cost: CostRestart, Doc: "Folder with `SHA256SUMS` and releases under their own names (`kubelet`, `containerd-VERSION-linux-ARCH.tar.gz`, `runc.ARCH`, `cni-plugins-linux-ARCH-vVERSION.tgz`, `images/*.tar`), relative to the configuration."},
 		{Name: "keep", Type: typeStrings, Cost: CostNone, Doc: "What stays of it when a node is reset: `runtime`, `kubelet`, `cni`, `images`."},

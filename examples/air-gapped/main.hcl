@@ -10,7 +10,7 @@
 #   artifacts/images/*.tar                            (docker save, ctr images export)
 #
 # "kubewright bundle" creates the folder on a machine with internet access;
-# docs/air-gapped.md says more. It is simulated until you say
+# docs/how-to/install-from-artifacts.md says more. It is simulated until you say
 # -var simulate=false; the artifacts have to be there all the same.
 
 variable "simulate" {

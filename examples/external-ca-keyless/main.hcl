@@ -9,7 +9,7 @@
 #
 # and the same for cp2 and cp3 (super-admin.conf only for the first). Without
 # them kubewright plan prints the requirements of each: common name,
-# organization, names, server. See docs/external-ca.md.
+# organization, names, server. See docs/how-to/use-your-own-ca.md.
 #
 # Beside this file lies ca.crt, the CA's certificate.
 #

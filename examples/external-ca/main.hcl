@@ -1,6 +1,6 @@
 # A cluster below a CA of yours, whose key never reaches a host: kubewright
 # signs everything on your machine, with the key in memory for the duration of one
-# command. See docs/external-ca.md.
+# command. See docs/how-to/use-your-own-ca.md.
 #
 #   export KUBEWRIGHT_VAR_ca_key="$(pass show kubernetes/ca.key)"
 #   kubewright apply

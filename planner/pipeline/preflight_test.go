@@ -465,7 +465,7 @@ func TestPreflightCanBeSkipped(t *testing.T) {
 	}
 }
 
-// TestPreflightDocsAreUpToDate checks that docs/preflight.md is generated from the table. UPDATE=1 writes it.
+// TestPreflightDocsAreUpToDate checks that docs/reference/preflight.md is generated from the table. UPDATE=1 writes it.
 func TestPreflightDocsAreUpToDate(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -483,7 +483,7 @@ func TestPreflightDocsAreUpToDate(t *testing.T) {
 	for _, c := range preflight.PreflightChecks() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", c.Name, c.On, c.Running, c.By, c.Treatment, c.Note)
 	}
-	path := filepath.Join("..", "..", "docs", "preflight.md")
+	path := filepath.Join("..", "..", "docs", "reference", "preflight.md")
 	if os.Getenv("UPDATE") != "" {
 		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
@@ -491,6 +491,6 @@ func TestPreflightDocsAreUpToDate(t *testing.T) {
 	}
 	got, err := os.ReadFile(path)
 	if err != nil || string(got) != b.String() {
-		t.Errorf("docs/preflight.md is not what the table says (%v): UPDATE=1 go test ./planner/pipeline -run PreflightDocs", err)
+		t.Errorf("docs/reference/preflight.md is not what the table says (%v): UPDATE=1 go test ./planner/pipeline -run PreflightDocs", err)
 	}
 }

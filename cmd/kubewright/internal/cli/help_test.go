@@ -157,15 +157,28 @@ func TestExamplesAreReadAsByShell(t *testing.T) {
 	}
 }
 
-// TestReference checks that docs/reference.md matches the schema table and the commands.
-// UPDATE=1 writes it.
+// TestReference checks that docs/reference/configuration.md matches the schema table, and
+// docs/reference/commands.md the commands. UPDATE=1 writes them.
 func TestReference(t *testing.T) {
 	t.Parallel()
-	got := "<!-- Written from the schema table in config/hclconfig and the commands in cmd/kubewright/internal/cli.\n" +
-		"     UPDATE=1 go test -run TestReference ./cmd/kubewright/internal/cli writes it again. -->\n\n" +
-		"The language of the configuration, and below it the [commands](#commands).\n\n" +
-		strings.TrimRight(hclconfig.Reference(), "\n") + "\n\n" + commandReference()
-	path := filepath.Join("..", "..", "..", "..", "docs", "reference.md")
+	for page, text := range map[string]string{
+		"configuration.md": writtenFrom("the schema table in config/hclconfig") + strings.TrimRight(hclconfig.Reference(), "\n") + "\n",
+		"commands.md":      writtenFrom("the commands in cmd/kubewright/internal/cli") + commandReference(),
+	} {
+		checkReference(t, page, text)
+	}
+}
+
+// writtenFrom is the first line of a generated page.
+func writtenFrom(source string) string {
+	return "<!-- Written from " + source + ".\n" +
+		"     UPDATE=1 go test -run TestReference ./cmd/kubewright/internal/cli writes it again. -->\n\n"
+}
+
+// checkReference checks or writes a page of the reference.
+func checkReference(t *testing.T, page, got string) {
+	t.Helper()
+	path := filepath.Join("..", "..", "..", "..", "docs", "reference", page)
 	if os.Getenv("UPDATE") != "" {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
@@ -179,15 +192,15 @@ func TestReference(t *testing.T) {
 	want := strings.Split(string(b), "\n")
 	for i, line := range strings.Split(got, "\n") {
 		if i >= len(want) || line != want[i] {
-			t.Fatalf("docs/reference.md differs in line %d, want\n%s\nUPDATE=1 rewrites it.", i+1, line)
+			t.Fatalf("docs/reference/%s differs in line %d, want\n%s\nUPDATE=1 rewrites it.", page, i+1, line)
 		}
 	}
 	if len(want) > strings.Count(got, "\n")+1 {
-		t.Fatal("docs/reference.md has more than schema and commands. UPDATE=1 rewrites it.")
+		t.Fatalf("docs/reference/%s has more than its source. UPDATE=1 rewrites it.", page)
 	}
 }
 
-// commandReference returns the part of docs/reference.md about commands.
+// commandReference returns docs/reference/commands.md.
 func commandReference() string {
 	var b strings.Builder
 	root := commandLine()
@@ -196,10 +209,10 @@ func commandReference() string {
 	writeFlags(&b, root.PersistentFlags())
 	b.WriteString("`-help` of each command prints what stands here.\n")
 	for _, cmd := range everyCommand(root)[1:] {
-		fmt.Fprintf(&b, "\n%s `%s`\n\n%s.\n\n%s\n```\n%s\n```\n\n", strings.Repeat("#", 1+strings.Count(cmd.CommandPath(), " ")),
+		fmt.Fprintf(&b, "\n%s `%s`\n\n%s.\n\n%s\n```text\n%s\n```\n\n", strings.Repeat("#", 1+strings.Count(cmd.CommandPath(), " ")),
 			cmd.CommandPath(), cmd.Short, markdownProse(cmd.Long), cmd.UseLine())
 		writeFlags(&b, cmd.LocalNonPersistentFlags())
-		fmt.Fprintf(&b, "```\n%s\n```\n", regexp.MustCompile(`(?m)^  `).ReplaceAllString(cmd.Example, ""))
+		fmt.Fprintf(&b, "<!-- not run: an example that a test parses -->\n```sh\n%s\n```\n", regexp.MustCompile(`(?m)^  `).ReplaceAllString(cmd.Example, ""))
 	}
 	return b.String()
 }
@@ -229,7 +242,7 @@ func markdownProse(text string) string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(text, "\n\n") {
 		if strings.HasPrefix(part, "  ") {
-			fmt.Fprintf(&b, "```\n%s\n```\n\n", regexp.MustCompile(`(?m)^  `).ReplaceAllString(part, ""))
+			fmt.Fprintf(&b, "```text\n%s\n```\n\n", regexp.MustCompile(`(?m)^  `).ReplaceAllString(part, ""))
 			continue
 		}
 		b.WriteString(markdownText(strings.ReplaceAll(part, "\n", " ")) + "\n\n")

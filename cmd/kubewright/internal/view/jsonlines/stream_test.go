@@ -47,10 +47,10 @@ func everyLine(t *testing.T) string {
 
 func TestJSONLines(t *testing.T) { viewtest.Golden(t, "lines.json", everyLine(t)) }
 
-// TestJSONLineTypesAreDocumented checks that docs/review.md has a row for every type of line that the
+// TestJSONLineTypesAreDocumented checks that docs/reference/plan-formats.md has a row for every type of line that the
 // code can print, and no other, and that each row names every field of such lines.
 func TestJSONLineTypesAreDocumented(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "docs", "review.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "docs", "reference", "plan-formats.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,12 +73,12 @@ func TestJSONLineTypesAreDocumented(t *testing.T) {
 	}
 	for name := range types {
 		if rows[name] == "" {
-			t.Errorf("docs/review.md has no row for lines of type %s", name)
+			t.Errorf("docs/reference/plan-formats.md has no row for lines of type %s", name)
 		}
 	}
 	for name := range rows {
 		if !types[name] {
-			t.Errorf("docs/review.md has a row for lines of type %s, which do not exist", name)
+			t.Errorf("docs/reference/plan-formats.md has a row for lines of type %s, which do not exist", name)
 		}
 	}
 	var b bytes.Buffer
@@ -95,7 +95,7 @@ func TestJSONLineTypesAreDocumented(t *testing.T) {
 		shown[name] = true
 		for _, field := range fieldsOf(l) {
 			if row := rows[name] + common(section, field); !strings.Contains(row, "`"+field+"`") {
-				t.Errorf("docs/review.md does not name the field %s of lines of type %s", field, name)
+				t.Errorf("docs/reference/plan-formats.md does not name the field %s of lines of type %s", field, name)
 			}
 		}
 	}

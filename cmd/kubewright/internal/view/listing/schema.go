@@ -66,7 +66,7 @@ func SchemaAttribute(w io.Writer, path string, a *hclconfig.Attribute, o ui.Opti
 	return p.Flush(w)
 }
 
-// costs describe what a change costs, as docs/reference.md does.
+// costs describe what a change costs, as docs/reference/configuration.md does.
 var costs = map[hclconfig.Cost]string{
 	hclconfig.CostNone:        "nothing that runs; it is in force from the next plan",
 	hclconfig.CostObject:      "API objects, labels or taints change",
