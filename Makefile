@@ -3,6 +3,7 @@
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOFUMPT = mvdan.cc/gofumpt@v0.12.0
+HUGO = github.com/gohugoio/hugo@v0.163.3
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 export CGO_ENABLED ?= 0
 # -trimpath makes builds cacheable across checkouts. Without DWARF, compiling takes a tenth less
@@ -34,7 +35,7 @@ SHARE = $(if $(FEW_CORES),GOMAXPROCS=1)
 # make check vets the tests, with everything else.
 TEST = $(GO) test -vet=off $(LINK)
 
-.PHONY: build demo test long attack check fmt golden e2e fetch e2e-all bench help
+.PHONY: build demo test long attack check fmt golden e2e fetch e2e-all bench site help
 
 build: ## build bin/kubewright
 	$(GO) build $(LINK) -o bin/kubewright ./cmd/kubewright
@@ -59,7 +60,7 @@ attack: ## the attacks of hosts, API, backends, configurations and files: how ma
 	echo "$$out" | grep -v -e '^=== ' -e '^ *--- PASS: ' -e '^ *--- SKIP: '; exit $$code
 
 check: ## format, vet, staticcheck, tidy
-	@files=$$($(GO) run $(GOFUMPT) -l cmd config engine planner providers state); \
+	@files=$$($(GO) run $(GOFUMPT) -l cmd config engine planner providers site state); \
 	if [ -n "$$files" ]; then echo "not formatted (make fmt):"; echo "$$files"; exit 1; fi
 	$(GARBAGE) $(GO) vet -tags e2e ./...
 	$(GARBAGE) $(GO) run $(STATICCHECK) -tags e2e ./...
@@ -67,7 +68,7 @@ check: ## format, vet, staticcheck, tidy
 	$(GO) mod verify
 
 fmt: ## format everything
-	$(GO) run $(GOFUMPT) -w cmd config engine planner providers state
+	$(GO) run $(GOFUMPT) -w cmd config engine planner providers site state
 
 golden: ## rewrite golden files; commit only what you can explain
 	UPDATE=1 $(GO) test ./... && git diff --stat
@@ -98,6 +99,13 @@ e2e-all: ## e2e, the long matrices, conftest, the lab's own tests, and the long 
 
 bench: ## time, memory and growth of plans and observations
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# Of Hugo nothing is needed but its module. Its first build takes some minutes.
+site: ## build the documentation as a site in site/public, and check its links
+	rm -rf site/public
+	cd site && $(GO) run $(LINK) $(HUGO) --panicOnWarning --logLevel error
+	KUBEWRIGHT_SITE=$(CURDIR)/site/public $(TEST) -count=1 ./site
+	@echo "open site/public/index.html"
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "%-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
