@@ -27,7 +27,7 @@ const bundle = "etc/ssl/certs/ca-certificates.crt"
 // they serve installation and login, or are git's commands written in Perl.
 var unneeded = []string{
 	"adduser", "debconf", "gcc-14-base", "git-man", "init-system-helpers", "libaudit-common", "libaudit1",
-	"libcap-ng0", "libdb5.3t64", "libdebconfclient0", "liberror-perl", "libgdbm-compat4t64", "libgdbm6t64",
+	"libcap-ng0", "liberror-perl", "libgdbm-compat4t64", "libgdbm6t64",
 	"libpam-modules", "libpam-modules-bin", "libpam0g", "libperl5.40", "libsemanage-common", "libsemanage2",
 	"libsepol2", "login.defs", "openssl-provider-legacy", "passwd", "perl", "perl-base", "perl-modules-5.40",
 }

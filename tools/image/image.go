@@ -6,8 +6,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -31,9 +33,6 @@ type Release struct {
 	// Licences are files by name, which stand in /usr/share/doc/kubewright.
 	Licences map[string][]byte
 }
-
-// architectures are those of the images, in the order of their index.
-var architectures = []string{"amd64", "arm64"}
 
 // A kind is an image that differs from the other in its base and in how it starts.
 type kind struct {
@@ -74,7 +73,7 @@ func (r Release) Write(ctx context.Context, source debian.Source, folder string)
 // index makes an image for each architecture.
 func (r Release) index(ctx context.Context, source debian.Source, k kind) (v1.ImageIndex, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	for _, arch := range architectures {
+	for _, arch := range slices.Sorted(maps.Keys(r.Programs)) {
 		base, err := k.base(ctx, source, arch)
 		if err != nil {
 			return nil, err

@@ -6,6 +6,8 @@
 //	release            the release of the tag of this commit, into dist
 //	release -snapshot  a commit without a tag; its version is derived from the commit
 //	release -cold      the second build takes nothing from the build cache
+//	release -snapshot -only=linux/amd64
+//	                   one platform, built once: to try packages and images
 package main
 
 import (
@@ -24,6 +26,7 @@ func main() {
 	flag.StringVar(&r.dist, "dist", "dist", "the folder for the result, below -repo unless it is absolute")
 	flag.BoolVar(&r.snapshot, "snapshot", false, "build a commit without a tag")
 	cold := flag.Bool("cold", false, "compile everything again for the second build")
+	flag.StringVar(&r.only, "only", "", "with -snapshot: build this platform alone, and once")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -35,7 +38,7 @@ func main() {
 		if !filepath.IsAbs(r.dist) {
 			r.dist = filepath.Join(r.repo, r.dist)
 		}
-		r.build, r.sign = toolchain{repo: r.repo, cold: *cold, log: r.log}.build, sign
+		r.build, r.sign = toolchain{repo: r.repo, only: r.only, cold: *cold, log: r.log}.build, sign
 		return r.release(ctx)
 	}()
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cpuguy83/go-md2man/v2/md2man"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/kubewright/kubewright/tools/debian"
 	"github.com/kubewright/kubewright/tools/image"
@@ -34,6 +35,8 @@ const maxProgram = 70_000_000
 // A toolchain builds releases with the Go toolchain of this machine.
 type toolchain struct {
 	repo string
+	// only is the one platform that is built, such as linux/amd64; empty for all.
+	only string
 	// cold reports whether the second build may not use the build cache.
 	cold bool
 	log  func(format string, args ...any)
@@ -68,10 +71,41 @@ func (t toolchain) build(ctx context.Context, s source, folder string) (string, 
 	if s.snapshot {
 		args = []string{"release", "--clean", "--snapshot"}
 	}
+	if t.only != "" {
+		config, err := configFor(t.only, clone, folder)
+		if err != nil {
+			return "", err
+		}
+		args = append(args, "--config", config)
+	}
 	if err := call(ctx, clone, env, "goreleaser", args...); err != nil {
 		return "", err
 	}
 	return t.collect(ctx, s, clone, filepath.Join(folder, "dist"))
+}
+
+// configFor writes goreleaser's configuration for one platform, and returns its path.
+func configFor(platform, clone, folder string) (string, error) {
+	goos, goarch, ok := strings.Cut(platform, "/")
+	if !ok {
+		return "", fmt.Errorf("%q is no platform such as linux/amd64", platform)
+	}
+	text, err := os.ReadFile(filepath.Join(clone, ".goreleaser.yaml"))
+	if err != nil {
+		return "", err
+	}
+	var config map[string]any
+	if err := yaml.Unmarshal(text, &config); err != nil {
+		return "", err
+	}
+	for _, build := range config["builds"].([]any) {
+		build.(map[string]any)["goos"], build.(map[string]any)["goarch"] = []string{goos}, []string{goarch}
+	}
+	if text, err = yaml.Marshal(config); err != nil {
+		return "", err
+	}
+	path := filepath.Join(folder, "goreleaser.yaml")
+	return path, os.WriteFile(path, text, 0o644)
 }
 
 // install installs the tools where they are missing.
