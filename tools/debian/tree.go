@@ -13,10 +13,11 @@ import (
 	"time"
 )
 
-// A File is a file, folder or symbolic link of an image. All of them belong to root.
+// A File is a file, folder or symbolic link of an image.
 type File struct {
 	Path    string // without the leading slash
 	Mode    int64
+	Owner   int // user and group; 0 is root
 	Dir     bool
 	Link    string
 	Content []byte
@@ -60,7 +61,7 @@ func (t *Tree) Tar(w io.Writer, when time.Time) error {
 	out := tar.NewWriter(w)
 	for _, p := range slices.Sorted(maps.Keys(whole)) {
 		f := whole[p]
-		h := &tar.Header{Name: p, Mode: f.Mode, ModTime: when.UTC().Truncate(time.Second), Typeflag: tar.TypeReg, Size: int64(len(f.Content)), Format: tar.FormatPAX}
+		h := &tar.Header{Name: p, Mode: f.Mode, Uid: f.Owner, Gid: f.Owner, ModTime: when.UTC().Truncate(time.Second), Typeflag: tar.TypeReg, Size: int64(len(f.Content)), Format: tar.FormatPAX}
 		switch {
 		case f.Dir:
 			h.Typeflag, h.Name = tar.TypeDir, p+"/"

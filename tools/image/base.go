@@ -23,6 +23,9 @@ const certificates = "ca-certificates"
 // bundle is where programs expect the CA certificates.
 const bundle = "etc/ssl/certs/ca-certificates.crt"
 
+// user is the ID of the user and the group as which the image from scratch runs.
+const user = 65532
+
 // unneeded are packages that Debian installs with those of the image and that nothing in it uses:
 // they serve installation and login, or are git's commands written in Perl.
 var unneeded = []string{
@@ -44,8 +47,9 @@ func scratchTree(ctx context.Context, source debian.Source, arch string) (*debia
 	t.Add(all)
 	t.Add(debian.File{Path: "etc/passwd", Mode: 0o644, Content: []byte("root:x:0:0:root:/root:/sbin/nologin\nkubewright:x:65532:65532:kubewright:/home/kubewright:/sbin/nologin\n")})
 	t.Add(debian.File{Path: "etc/group", Mode: 0o644, Content: []byte("root:x:0:\nkubewright:x:65532:\n")})
-	for _, dir := range []string{"tmp", "work", "home/kubewright"} {
-		t.Add(debian.File{Path: dir, Mode: 0o1777, Dir: true})
+	t.Add(debian.File{Path: "tmp", Mode: 0o1777, Dir: true})
+	for _, dir := range []string{"work", "home/kubewright"} {
+		t.Add(debian.File{Path: dir, Mode: 0o755, Owner: user, Dir: true})
 	}
 	return &t, nil
 }

@@ -102,7 +102,7 @@ func (p *project) wantRefused(parts ...string) {
 	if fmt.Sprint(before) != fmt.Sprint(after) {
 		p.t.Errorf("dist was changed: %v, now %v", before, after)
 	}
-	left, _ := filepath.Glob(filepath.Join(p.repo, "bin", "release-*"))
+	left, _ := filepath.Glob(filepath.Join(p.repo, "bin", ".release-*"))
 	if len(left) > 0 {
 		p.t.Errorf("%v stays", left)
 	}

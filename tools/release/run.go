@@ -48,12 +48,13 @@ func (r run) release(ctx context.Context) error {
 		return err
 	}
 	r.log("kubewright %s, commit %s", s.version, s.commit)
-	// Below the repository, so that the result can be moved; git ignores bin.
+	// Below the repository, so that the result can be moved. git ignores bin, and tests that read the
+	// sources of the project skip a folder with a dot.
 	below := filepath.Join(r.repo, "bin")
 	if err := os.MkdirAll(below, 0o755); err != nil {
 		return err
 	}
-	here, err := os.MkdirTemp(below, "release-")
+	here, err := os.MkdirTemp(below, ".release-")
 	if err != nil {
 		return err
 	}
