@@ -25,7 +25,7 @@ func (t *Tree) Unpack(name string, deb []byte) error {
 			break
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s is no package of Debian: %w", name, err)
 		}
 		member := strings.TrimRight(h.Name, "/ ")
 		switch {
