@@ -159,6 +159,8 @@ var forbidden = []struct {
 	{"github.com/minio/minio-go/v7", []string{"state/backend/s3"}},
 	{"github.com/jackc/pgx/v5", []string{"state/backend/pg"}},
 	{"github.com/google/go-containerregistry", []string{"providers/bundle", "providers/bundle/bundletest", "tools/image"}},
+	// Its packages import kubectl as a whole, with kustomize and printers.
+	{"k8s.io/kubectl", nil},
 	{"k8s.io/kubernetes", nil},
 }
 
