@@ -35,7 +35,11 @@ SHARE = $(if $(FEW_CORES),GOMAXPROCS=1)
 # make check vets the tests, with everything else.
 TEST = $(GO) test -vet=off $(LINK)
 
-.PHONY: build demo test long attack check fmt golden e2e fetch e2e-all bench site help
+.PHONY: build demo test test-tools long attack check fmt golden e2e fetch e2e-all bench site release snapshot release-check sizes image-lock help
+
+# The tools of releases are a module of their own, whose dependencies are none of kubewright's.
+TOOLS = $(GO) -C tools
+SOURCES = cmd config engine planner providers site state tools
 
 build: ## build bin/kubewright
 	$(GO) build $(LINK) -o bin/kubewright ./cmd/kubewright
@@ -45,6 +49,10 @@ demo: build ## plan, apply, drift, apply, destroy on simulated hosts
 
 test: ## everything that needs no root
 	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GARBAGE) $(SHARE) $(TEST) $(RACE) $(if $(FEW_CORES),-p 2 -parallel 4) -timeout 30m ./...
+	$(MAKE) --no-print-directory test-tools
+
+test-tools: ## the tests of the tools of releases; sizes of the program and of its dependencies
+	$(TOOLS) test -vet=off -timeout 20m ./...
 
 LONG_TIMEOUT ?= 180m
 
@@ -60,15 +68,18 @@ attack: ## the attacks of hosts, API, backends, configurations and files: how ma
 	echo "$$out" | grep -v -e '^=== ' -e '^ *--- PASS: ' -e '^ *--- SKIP: '; exit $$code
 
 check: ## format, vet, staticcheck, tidy
-	@files=$$($(GO) run $(GOFUMPT) -l cmd config engine planner providers site state); \
+	@files=$$($(GO) run $(GOFUMPT) -l $(SOURCES)); \
 	if [ -n "$$files" ]; then echo "not formatted (make fmt):"; echo "$$files"; exit 1; fi
 	$(GARBAGE) $(GO) vet -tags e2e ./...
 	$(GARBAGE) $(GO) run $(STATICCHECK) -tags e2e ./...
+	$(TOOLS) vet ./...
+	$(GARBAGE) $(TOOLS) run $(STATICCHECK) ./...
 	$(GO) mod tidy -diff
+	$(TOOLS) mod tidy -diff
 	$(GO) mod verify
 
 fmt: ## format everything
-	$(GO) run $(GOFUMPT) -w cmd config engine planner providers site state
+	$(GO) run $(GOFUMPT) -w $(SOURCES)
 
 golden: ## rewrite golden files; commit only what you can explain
 	UPDATE=1 $(GO) test ./... && git diff --stat
@@ -107,5 +118,20 @@ site: ## build the documentation as a site in site/public, and check its links
 	KUBEWRIGHT_SITE=$(CURDIR)/site/public $(TEST) -count=1 ./site
 	@echo "open site/public/index.html"
 
+release: ## the release of the tag of this commit, built twice and compared, into dist (docs/releasing.md)
+	$(TOOLS) run $(LINK) ./release -repo $(CURDIR)
+
+snapshot: ## the same of a commit without a tag; its version is derived from the commit
+	$(TOOLS) run $(LINK) ./release -repo $(CURDIR) -snapshot
+
+release-check: ## a snapshot whose second build compiles everything again, which takes many minutes
+	$(TOOLS) run $(LINK) ./release -repo $(CURDIR) -snapshot -cold
+
+sizes: ## the size of the program by dependency, and what it does before main
+	$(TOOLS) test -vet=off -count=1 -v -run 'TestDependenciesHaveReasons|TestStartUp' ./sizes
+
+image-lock: ## update the Debian packages of the image for CI (needs apt)
+	sh tools/image/lock.sh
+
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "%-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "%-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -124,6 +124,11 @@ var allowed = map[string][]string{
 	"cmd/kubewright/internal/view/stateview": {"cmd/kubewright/internal/view/planjson", "cmd/kubewright/internal/view/ui", "state"},
 	"cmd/kubewright/internal/view/listing":   {"cmd/kubewright/internal/view/ui", "config/hclconfig", "planner", "planner/phases/pki", "planner/quorum", "state"},
 	"cmd/kubewright/internal/view/viewtest":  {"cmd/kubewright/internal/view/planview", "cmd/kubewright/internal/view/progress", "cmd/kubewright/internal/view/ui", "config/diag", "planner", "planner/executor", "providers", "state"},
+	// The tools of releases, a module of their own.
+	"tools/debian":  {},
+	"tools/image":   {"tools/debian"},
+	"tools/release": {"tools/debian", "tools/image"},
+	"tools/sizes":   {},
 	// The engine, which commands and tests share, and the commands.
 	"engine":                            {"config", "engine/hosts", "planner", "planner/drain", "planner/etcd", "planner/executor", "planner/immutable", "planner/maintenance", "planner/ownership", "planner/phases/objects", "planner/phases/staticpod", "planner/pipeline", "planner/quorum", "planner/record", "planner/topology", "providers", "state", "state/backend", "state/statefile"},
 	"engine/hosts":                      {"config", "planner/etcd", "planner/immutable", "planner/kubeadm", "planner/observe", "planner/ownership", "planner/pipeline", "planner/rotation", "planner/topology", "planner/upgrade", "providers", "providers/budget", "providers/etcd", "providers/kube", "providers/local", "providers/pki", "providers/shell", "providers/sim", "providers/ssh", "state"},
@@ -153,7 +158,9 @@ var forbidden = []struct {
 	{"k8s.io/client-go/kubernetes", []string{"config/manifest", "providers/kube", "state/backend/kubernetes", "state/backend/kubernetes/kubernetestest"}},
 	{"github.com/minio/minio-go/v7", []string{"state/backend/s3"}},
 	{"github.com/jackc/pgx/v5", []string{"state/backend/pg"}},
-	{"github.com/google/go-containerregistry", []string{"providers/bundle", "providers/bundle/bundletest"}},
+	{"github.com/google/go-containerregistry", []string{"providers/bundle", "providers/bundle/bundletest", "tools/image"}},
+	// Its packages import kubectl as a whole, with kustomize and printers.
+	{"k8s.io/kubectl", nil},
 	{"k8s.io/kubernetes", nil},
 }
 

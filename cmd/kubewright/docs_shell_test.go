@@ -20,6 +20,7 @@ var unrun = map[string]string{
 	"needs a real host":                "logs in to a host, or runs there",
 	"needs kubectl and a real cluster": "runs kubectl",
 	"names files of the reader":        "names keys that only the reader has",
+	"needs the files of a release":     "installs or verifies what make release writes",
 	"builds the program":               "compiles, as the tests have done already",
 	"has a test of its own":            "TestConftest runs it",
 	"an example that a test parses":    "TestHelpHasDescriptionAndExamples parses each",

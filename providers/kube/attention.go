@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/budget"
@@ -70,7 +69,7 @@ func (s *session) telling(tell func(int)) (*session, error) {
 	if out.dynamic, err = dynamic.NewForConfigAndClient(s.config, client); err != nil {
 		return nil, err
 	}
-	out.typed, err = kubernetes.NewForConfigAndClient(s.config, client)
+	out.typed, err = newClients(s.config, client)
 	return &out, err
 }
 

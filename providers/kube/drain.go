@@ -4,18 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/kubectl/pkg/drain"
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
@@ -24,8 +19,8 @@ import (
 
 // Pauses of a drain.
 const (
-	// evictRetry is kubectl's pause after an eviction that a PodDisruptionBudget did not
-	// allow. It has to be set: without it a drain retries without any pause.
+	// evictRetry is the pause after an eviction that a PodDisruptionBudget did not allow, as
+	// in kubectl.
 	evictRetry = 5 * time.Second
 	// drainGrace is how much longer than its own timeout a drain may take.
 	drainGrace = 30 * time.Second
@@ -37,7 +32,7 @@ const (
 	renewal = 500 * time.Millisecond
 )
 
-// errNoEviction: without evictions kubectl deletes pods instead.
+// errNoEviction: without evictions kubectl drain deletes pods instead.
 var errNoEviction = errors.New("the API server serves no evictions, and pods are not deleted instead: that would pass every PodDisruptionBudget by. Set disable_eviction = true in upgrade { drain } when that is wanted")
 
 // Drain implements providers.API. DaemonSets' pods stay, as with kubectl drain
@@ -80,23 +75,22 @@ func evict(ctx context.Context, s *session, op planner.Drain, log func(string)) 
 	if err != nil {
 		return way, err
 	}
-	h := drainHelper(ctx, client, op, &lineWriter{write: log})
-	pods, errs := h.GetPodsForDeletion(op.Node)
-	if len(errs) > 0 {
-		return way, errors.Join(errs...)
+	pods, err := drainable(ctx, client, op)
+	if err != nil {
+		return way, err
 	}
 	if !op.DisableEviction {
-		if version, err := drain.CheckEvictionSupport(client); err != nil {
+		if served, err := servesEvictions(client); err != nil {
 			return way, err
-		} else if version.Empty() {
+		} else if !served {
 			return way, errNoEviction
 		}
 	}
-	if len(pods.Pods()) > 0 {
-		awaitLeader(ctx, s, log)
+	if len(pods) == 0 {
+		return way, nil
 	}
-	h.Client = bind(client, pods.Pods())
-	return way, h.DeleteOrEvictPods(pods.Pods())
+	awaitLeader(ctx, s, log)
+	return way, (&eviction{client: client, op: op, log: log}).run(ctx, pods)
 }
 
 // awaitLeader waits until the controller managers' lease is renewed. After a restart of
@@ -135,30 +129,13 @@ func pause(timeout time.Duration) time.Duration {
 	return min(evictRetry, max(timeout/10, 100*time.Millisecond))
 }
 
-func drainHelper(ctx context.Context, client kubernetes.Interface, op planner.Drain, lines *lineWriter) *drain.Helper {
-	return &drain.Helper{
-		Ctx: ctx, Client: client,
-		Force: op.Force, GracePeriodSeconds: op.GracePeriod, IgnoreAllDaemonSets: true,
-		Timeout: op.Timeout, DeleteEmptyDirData: op.DeleteEmptyDirData, PodSelector: op.PodSelector,
-		ChunkSize: pageSize, DisableEviction: op.DisableEviction, EvictErrorRetryDelay: pause(op.Timeout),
-		// Less than a second must not become 0, which would wait for ever.
-		SkipWaitForDeleteTimeoutSeconds: int(math.Ceil(op.SkipWait.Seconds())),
-		Out:                             lines, ErrOut: lines,
-		OnPodDeletionOrEvictionFinished: func(pod *corev1.Pod, _ bool, err error) {
-			if err == nil {
-				lines.say(fmt.Sprintf("pod %s/%s is gone", pod.Namespace, pod.Name))
-			}
-		},
-	}
-}
-
 // stillThere returns the pods that a drain could not evict, with the reasons. It returns
 // none if the pods cannot be read.
 func stillThere(ctx context.Context, s *session, op planner.Drain) []providers.StillThere {
 	ctx, cancel := context.WithTimeout(ctx, drainGrace)
 	defer cancel()
-	list, errs := drainHelper(ctx, s.typed, op, &lineWriter{write: func(string) {}}).GetPodsForDeletion(op.Node)
-	if len(errs) > 0 {
+	pods, err := drainable(ctx, s.typed, op)
+	if err != nil {
 		return nil
 	}
 	budgets, err := allBudgets(ctx, s)
@@ -166,7 +143,6 @@ func stillThere(ctx context.Context, s *session, op planner.Drain) []providers.S
 		budgets = &policyv1.PodDisruptionBudgetList{}
 	}
 	var out []providers.StillThere
-	pods := list.Pods()
 	for i := range pods {
 		p := providers.StillThere{Pod: pods[i].Namespace + "/" + pods[i].Name}
 		p.Why, p.Budget = why(&pods[i], budgets)
@@ -207,36 +183,4 @@ func budgetReport(b *policyv1.PodDisruptionBudget) state.BudgetReport {
 		}
 	}
 	return r
-}
-
-// lineWriter passes on complete lines. Several goroutines write to it.
-type lineWriter struct {
-	write func(string)
-
-	mu   sync.Mutex
-	rest string
-}
-
-// say passes on a separate line.
-func (w *lineWriter) say(line string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.write(line)
-}
-
-// Write implements io.Writer.
-func (w *lineWriter) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.rest += string(b)
-	for {
-		line, rest, ok := strings.Cut(w.rest, "\n")
-		if !ok {
-			return len(b), nil
-		}
-		w.rest = rest
-		if line = strings.TrimSpace(line); line != "" {
-			w.write(line)
-		}
-	}
 }

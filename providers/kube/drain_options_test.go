@@ -164,6 +164,31 @@ func TestDrainForce(t *testing.T) {
 	}
 }
 
+// TestDrainReasons checks the message that says why no pod was evicted.
+func TestDrainReasons(t *testing.T) {
+	t.Parallel()
+	orphan := pod("orphan", "DaemonSet", nil)
+	orphan["metadata"].(object)["ownerReferences"].([]any)[0].(object)["name"] = "removed"
+	s := &shop{pods: []any{pod("lone", "", nil), pod("data", "ReplicaSet", nil, object{"name": "tmp", "emptyDir": object{}}), orphan}}
+	_, h := start(t, s.answer)
+	op := planner.Drain{Node: "w1", Timeout: time.Minute, GracePeriod: -1}
+	err := open(t, h).Drain(t.Context(), op, quietly)
+	for _, want := range []string{
+		"cannot drain node w1: ",
+		"cannot evict pods whose emptyDir volumes would be lost (delete_emptydir_data): shop/data",
+		"cannot evict pods that no controller recreates (force): shop/lone",
+		"cannot evict pods whose DaemonSet does not exist (force): shop/orphan",
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the message does not contain %q: %v", want, err)
+		}
+	}
+	op.Force, op.DeleteEmptyDirData = true, true
+	if err := open(t, h).Drain(t.Context(), op, quietly); err != nil || len(s.evicted) != 3 {
+		t.Errorf("evicted %v, %v", s.evicted, err)
+	}
+}
+
 // TestDrainDisableEviction checks that a deletion bypasses a budget that blocks evictions.
 func TestDrainDisableEviction(t *testing.T) {
 	t.Parallel()

@@ -213,9 +213,13 @@ func TestBlockedDrainNamesPodsAndBudgets(t *testing.T) {
 			budgets: []any{budget("cart", 0, 2, 2, 2), budget("web", 1, 2, 1, 2)}, refuses: map[string]bool{"cart": true},
 		}
 		_, h := start(t, s.answer)
-		err := open(t, h).Drain(t.Context(), planner.Drain{Node: "w1", Timeout: time.Second, GracePeriod: -1}, quietly)
+		var lines []string // the drain calls log one at a time
+		err := open(t, h).Drain(t.Context(), planner.Drain{Node: "w1", Timeout: time.Second, GracePeriod: -1}, func(line string) { lines = append(lines, line) })
 		if !errors.Is(err, providers.ErrBlocked) {
 			t.Fatalf("got %v", err)
+		}
+		if all := strings.Join(lines, "\n"); !strings.Contains(all, "pod shop/cart is not evicted yet, trying again in 100ms: it is TooManyRequests") {
+			t.Errorf("got lines\n%s", all)
 		}
 		const want = "cannot drain node w1: after 1s pods are still on it: shop/cart (PodDisruptionBudget shop/cart allows 0 disruptions: " +
 			"2 of 2 pods are healthy, 2 have to stay, so it never allows one; scale up or change it)"

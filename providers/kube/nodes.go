@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/kubectl/pkg/drain"
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
@@ -115,7 +114,11 @@ func (a *API) Cordon(ctx context.Context, op planner.Cordon) error {
 			return err
 		}
 		if op.For == "" && !op.Undo {
-			return written(drain.RunCordonOrUncordon(&drain.Helper{Ctx: ctx, Client: s.typed}, n, true))
+			if n.Spec.Unschedulable {
+				return nil
+			}
+			_, err := nodes.Patch(ctx, op.Node, types.MergePatchType, []byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{FieldManager: fieldManager})
+			return written(err)
 		}
 		patch, err := cordonPatch(n, op, time.Now())
 		if err != nil || patch == nil {

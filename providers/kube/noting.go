@@ -7,38 +7,27 @@ import (
 	"net/url"
 	"sync"
 
-	"k8s.io/client-go/kubernetes"
-
 	"github.com/kubewright/kubewright/providers"
 )
 
-// noting is a transport that records the last temporary failure. Third-party code reports
-// errors as text, from which no kind can be derived.
+// noting is a transport that records the last temporary failure. The pods of a drain may fail for
+// several reasons, and a status alone does not say which of them are temporary.
 type noting struct {
 	next http.RoundTripper
 
 	mu  sync.Mutex
 	err error
-	// parts counts the requests for further pages of a list.
-	parts int
 }
 
-// mostParts limits the requests for further pages in a drain: kubectl's code follows a list
-// to its end.
-const mostParts = 2 * mostDrained / pageSize
-
 // noted returns a client of the session that goes through a noting.
-func (s *session) noted() (kubernetes.Interface, *noting, error) {
+func (s *session) noted() (*clients, *noting, error) {
 	n := &noting{next: s.http.Transport}
-	client, err := kubernetes.NewForConfigAndClient(s.config, &http.Client{Transport: n, Timeout: s.http.Timeout})
+	client, err := newClients(s.config, &http.Client{Transport: n, Timeout: s.http.Timeout})
 	return client, n, err
 }
 
 // RoundTrip implements http.RoundTripper.
 func (n *noting) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Query().Has("continue") && n.tooMany() {
-		return nil, &tooManyError{"pods on one node", mostDrained}
-	}
 	answer, err := n.next.RoundTrip(r)
 	switch {
 	case r.Context().Err() != nil: // the caller has given up
@@ -48,14 +37,6 @@ func (n *noting) RoundTrip(r *http.Request) (*http.Response, error) {
 		n.note(fmt.Errorf("%w: %s", providers.ErrUnavailable, answer.Status))
 	}
 	return answer, err
-}
-
-// tooMany counts a request for a further page.
-func (n *noting) tooMany() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.parts++
-	return n.parts > mostParts
 }
 
 func (n *noting) note(err error) {

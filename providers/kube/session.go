@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubewright/kubewright/providers"
@@ -60,7 +59,7 @@ var (
 // session is the API as one user.
 type session struct {
 	http    *http.Client
-	typed   kubernetes.Interface
+	typed   *clients
 	dynamic dynamic.Interface
 	// config is the one of typed.
 	config *rest.Config
@@ -146,7 +145,7 @@ func connect(config *rest.Config, b *budget.Budget) (*session, error) {
 	typed.AcceptContentTypes = "application/json" // which can be measured while it arrives
 	typed.ContentType = "application/vnd.kubernetes.protobuf"
 	s.config = typed
-	if s.typed, err = kubernetes.NewForConfigAndClient(typed, client); err != nil {
+	if s.typed, err = newClients(typed, client); err != nil {
 		return nil, err
 	}
 	return s, nil

@@ -6,7 +6,8 @@ import (
 	"net/http"
 	"net/url"
 
-	"k8s.io/client-go/kubernetes"
+	typedcoordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 )
 
@@ -14,10 +15,17 @@ import (
 // the other fields of the object.
 const maxAnswer = 8 << 20
 
-// connect creates the client. It follows no redirect: a redirected write becomes a read, which
+// clients are those of the API groups in use. The clientset of client-go has those of all groups, an
+// eighth of the program.
+type clients struct {
+	core         *typedcorev1.CoreV1Client
+	coordination *typedcoordinationv1.CoordinationV1Client
+}
+
+// connect creates the clients. It follows no redirect: a redirected write becomes a read, which
 // succeeds and changes nothing, and client-go adds credentials to every request, including one to
 // another server.
-func connect(config *rest.Config) (kubernetes.Interface, error) {
+func connect(config *rest.Config) (*clients, error) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounded{next} })
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -28,7 +36,12 @@ func connect(config *rest.Config) (kubernetes.Interface, error) {
 		to := url.URL{Scheme: next.URL.Scheme, Host: next.URL.Host, Path: next.URL.Path}
 		return fmt.Errorf("the API server redirects to %s, which is not followed: see whether the server of the kubeconfig is right, and no proxy with a login stands before it", to.String())
 	}
-	return kubernetes.NewForConfigAndClient(config, &own)
+	var c clients
+	if c.core, err = typedcorev1.NewForConfigAndClient(config, &own); err != nil {
+		return nil, err
+	}
+	c.coordination, err = typedcoordinationv1.NewForConfigAndClient(config, &own)
+	return &c, err
 }
 
 // bounded fails answers that are too long to be a Secret.

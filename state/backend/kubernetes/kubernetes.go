@@ -21,7 +21,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/backend"
@@ -30,7 +29,7 @@ import (
 
 // Backend is a state in a Secret.
 type Backend struct {
-	client                         kubernetes.Interface
+	client                         *clients
 	host, namespace, secret, lease string
 	secrets                        *state.Redactor
 
@@ -143,7 +142,7 @@ func (b *Backend) fail(ctx context.Context, op string, err error) error {
 // Read implements backend.Backend.
 func (b *Backend) Read(ctx context.Context) (*backend.Object, error) {
 	const op = "read state"
-	secret, err := b.client.CoreV1().Secrets(b.namespace).Get(ctx, b.secret, metav1.GetOptions{})
+	secret, err := b.client.core.Secrets(b.namespace).Get(ctx, b.secret, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -203,7 +202,7 @@ func (b *Backend) Write(ctx context.Context, old *backend.Object, next backend.O
 		},
 		Type: corev1.SecretTypeOpaque, Data: map[string][]byte{dataKey: packed},
 	}
-	secrets := b.client.CoreV1().Secrets(b.namespace)
+	secrets := b.client.core.Secrets(b.namespace)
 	if old == nil {
 		_, err = secrets.Create(ctx, secret, metav1.CreateOptions{})
 	} else {

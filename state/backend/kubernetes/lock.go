@@ -54,7 +54,7 @@ func (b *Backend) overtaken(ctx context.Context, err error) error {
 
 // lookAtLease reads the lease; nil when there is none yet.
 func (b *Backend) lookAtLease(ctx context.Context) (*coordinationv1.Lease, error) {
-	lease, err := b.client.CoordinationV1().Leases(b.namespace).Get(ctx, b.lease, metav1.GetOptions{})
+	lease, err := b.client.coordination.Leases(b.namespace).Get(ctx, b.lease, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -81,7 +81,7 @@ func holderOf(lease *coordinationv1.Lease) *backend.LockInfo {
 // hold writes the holder into the lease that was read, or into a new one. A holder without an ID
 // releases it.
 func (b *Backend) hold(ctx context.Context, lease *coordinationv1.Lease, info backend.LockInfo) error {
-	leases := b.client.CoordinationV1().Leases(b.namespace)
+	leases := b.client.coordination.Leases(b.namespace)
 	now, seconds := metav1.NewMicroTime(time.Now()), int32(backend.Silent/time.Second)
 	made := lease == nil
 	if made {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,27 +12,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/hclconfig"
 )
 
 // commandLine returns the command as Main makes it.
-func commandLine() *cobra.Command {
-	a := &workspace.Workspace{Console: &console.Console{Env: &console.Env{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }}}}
-	cmd := root(a)
-	cmd.InitDefaultHelpCmd()
-	return cmd
-}
+func commandLine() *cobra.Command { return commandTree() }
 
 // everyCommand lists a command and all below it, in the order of help.
-func everyCommand(cmd *cobra.Command) []*cobra.Command {
-	out := []*cobra.Command{cmd}
-	for _, c := range cmd.Commands() {
-		out = append(out, everyCommand(c)...)
-	}
-	return out
-}
+func everyCommand(cmd *cobra.Command) []*cobra.Command { return withSubcommands(cmd) }
 
 // TestHelpHasDescriptionAndExamples checks that every command has a long description and examples.
 func TestHelpHasDescriptionAndExamples(t *testing.T) {
