@@ -194,7 +194,7 @@ func TestSkipPhasesIsCompleteOrRefused(t *testing.T) {
 			}
 			for i, role := range []config.Role{"", config.ControlPlane, config.Worker} {
 				if got := told(role, name); got != want[i] {
-					t.Errorf("%s of %q: %q instead of %q", name, role, got, want[i])
+					t.Errorf("%s of %q: %q instead of %q. A phase that may be skipped has a row in the table open of this test, any other a reason in skipRules (skip.go)", name, role, got, want[i])
 				}
 			}
 		}
@@ -230,7 +230,7 @@ func TestReasonsForUnskippablePhases(t *testing.T) {
 		}
 	}
 	if want, err := os.ReadFile(golden); err != nil || got.String() != string(want) {
-		t.Errorf("%v, got\n%s", err, got.String())
+		t.Errorf("%s differs (%v): UPDATE=1 go test ./config rewrites it. Got\n%s", golden, err, got.String())
 	}
 }
 

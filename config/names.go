@@ -7,31 +7,6 @@ import (
 	"strings"
 )
 
-// Phases returns the names for skip_phases with their parts: kubewright's own names, and
-// kubeadm's for parts that kubeadm has.
-func Phases() map[string][]string {
-	certs := []string{"all", "ca", "apiserver", "apiserver-kubelet-client", "front-proxy-ca", "front-proxy-client", "etcd-ca", "etcd-server", "etcd-peer", "etcd-healthcheck-client", "apiserver-etcd-client", "sa"}
-	return map[string][]string{
-		"preflight": nil, "prepare": nil, "install": nil, "images": nil,
-		"certs":         certs,
-		"kubeconfig":    {"all", "admin", "super-admin", "kubelet", "controller-manager", "scheduler"},
-		"etcd":          {"local"},
-		"control-plane": {"all", "apiserver", "controller-manager", "scheduler"},
-		"kubelet-start": nil, "kubelet-wait-bootstrap": nil, "wait-control-plane": nil,
-		"upload-config": {"all", "kubeadm", "kubelet"},
-		"upload-certs":  nil, "mark-control-plane": nil, "bootstrap-token": nil,
-		"kubelet-finalize":      {"all", "enable-client-cert-rotation"},
-		"addon":                 {"all", "coredns", "kube-proxy"},
-		"show-join-command":     nil,
-		"control-plane-prepare": {"all", "download-certs", "certs", "kubeconfig", "control-plane"},
-		"check-etcd":            nil, "etcd-join": nil,
-		"control-plane-join": {"all", "etcd", "mark-control-plane"},
-		"mark-worker":        nil,
-		"drain":              nil, "reset": nil, "remove-etcd-member": nil, "cleanup-node": nil,
-		"kubelet-config": nil, "post-upgrade": nil, "etcd-snapshot": nil, "upgrade-pause": nil, "token-renewal": nil,
-	}
-}
-
 // phases checks skip_phases of a cluster, or of a node.
 func (c checker) phases(names []string, n *Node) {
 	const path, summary = "skip_phases", "Unknown phase"

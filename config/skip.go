@@ -13,6 +13,21 @@ type skipRule struct {
 	role Role
 	// refused says why the phase is not skipped, and what to write instead.
 	refused string
+	// once reports whether -skip-phase takes a refused name for one command: kubewright has a
+	// phase of this name.
+	once bool
+	// parts are kubeadm's names for parts of the phase.
+	parts []string
+}
+
+// Phases returns the names for skip_phases with their parts: kubewright's own names, and
+// kubeadm's for parts that kubeadm has.
+func Phases() map[string][]string {
+	out := map[string][]string{}
+	for name, rule := range skipRules {
+		out[name] = rule.parts
+	}
+	return out
 }
 
 // Reasons that several names share.
@@ -22,56 +37,50 @@ const (
 	noSuchStep    = "kubewright has no step of the kind, so leaving it out would change nothing: take the name out."
 )
 
-// skipRules has a rule for each of Phases, without its parts. A phase may be skipped if the
-// user can do its work by other means. The others are needed by later steps, by the guarantees
-// of a plan, or by kubeadm and its users on the hosts.
+// skipRules has a rule for each name in skip_phases. A phase may be skipped if the user can do
+// its work by other means. The others are needed by later steps, by the guarantees of a plan, or
+// by kubeadm and its users on the hosts.
 var skipRules = map[string]skipRule{
 	"preflight": {cluster: true, node: true},
 	"images":    {cluster: true, node: true},
-	"addon":     {cluster: true},
+	"addon":     {cluster: true, parts: []string{"all", "coredns", "kube-proxy"}},
 
 	"mark-control-plane": {cluster: true, node: true, role: ControlPlane},
 	"mark-worker":        {cluster: true, node: true, role: Worker},
 
 	"prepare": {refused: "It puts our mark on a host before the first change, by which the host is known again and given back as it was. " +
-		"For hosts that keep their swap, set failSwapOn = false in kubelet { config }."},
-	"install":       {refused: "What is installed is for the install block to say: without one, what is found on the hosts is used."},
-	"certs":         {refused: needsAllFiles + " Certificates of your own are brought by certificates { supplied }."},
-	"kubeconfig":    {refused: needsAllFiles + " Kubeconfigs of your own are brought by certificates { supplied }."},
-	"etcd":          {refused: "The API server does not start without it. An etcd of your own is etcd { external }."},
-	"control-plane": {refused: "It is what a control plane is. A node without one has role = \"worker\"."},
-	"kubelet-start": {refused: "A node without a kubelet is none. Leave the node block out."},
+		"For hosts that keep their swap, set failSwapOn = false in kubelet { config }.", once: true},
+	"install":       {refused: "What is installed is for the install block to say: without one, what is found on the hosts is used.", once: true},
+	"certs":         {refused: needsAllFiles + " Certificates of your own are brought by certificates { supplied }.", once: true, parts: []string{"all", "ca", "apiserver", "apiserver-kubelet-client", "front-proxy-ca", "front-proxy-client", "etcd-ca", "etcd-server", "etcd-peer", "etcd-healthcheck-client", "apiserver-etcd-client", "sa"}},
+	"kubeconfig":    {refused: needsAllFiles + " Kubeconfigs of your own are brought by certificates { supplied }.", once: true, parts: []string{"all", "admin", "super-admin", "kubelet", "controller-manager", "scheduler"}},
+	"etcd":          {refused: "The API server does not start without it. An etcd of your own is etcd { external }.", once: true, parts: []string{"local"}},
+	"control-plane": {refused: "It is what a control plane is. A node without one has role = \"worker\".", once: true, parts: []string{"all", "apiserver", "controller-manager", "scheduler"}},
+	"kubelet-start": {refused: "A node without a kubelet is none. Leave the node block out.", once: true},
 	"kubelet-wait-bootstrap": {refused: "The steps behind it need the node to be there, and the token by which it joins is deleted after. " +
-		"How long it waits is timeouts { tls_bootstrap }."},
+		"How long it waits is timeouts { tls_bootstrap }.", once: true},
 	"wait-control-plane": {refused: onlyOnce + " The next control plane is touched only when this one is healthy. " +
-		"How long it waits is timeouts { control_plane_component_health_check }."},
-	"upload-config": {refused: "kubeadm itself reads from there what it joins and upgrades with, and would no longer work on this cluster."},
-	"upload-certs":  {refused: "It is left out unless upload_certs = true asks for it. Leave that out."},
+		"How long it waits is timeouts { control_plane_component_health_check }.", once: true},
+	"upload-config": {refused: "kubeadm itself reads from there what it joins and upgrades with, and would no longer work on this cluster.", once: true, parts: []string{"all", "kubeadm", "kubelet"}},
+	"upload-certs":  {refused: "It is left out unless upload_certs = true asks for it. Leave that out.", once: true},
 	"bootstrap-token": {refused: "Nodes join, and kubelets get and renew their certificates, by what it makes. " +
-		"Tokens of your own that stay are bootstrap_token blocks; others are deleted when the last node has joined."},
-	"kubelet-finalize": {refused: "The first control plane's kubelet would keep a certificate that is never renewed."},
-	"drain":            {refused: onlyOnce + " Pods are evicted before their node is removed. upgrade { drain } configures that."},
-	"reset":            {refused: onlyOnce + " A host that leaves is given back as it was."},
-	"etcd-snapshot":    {refused: onlyOnce + " Before a member of etcd leaves, its data is saved."},
-	"upgrade-pause":    {refused: "It waits as long as upgrade { pause } says. Leave that out."},
-	"token-renewal":    {refused: onlyOnce + " Pods would lose their access to the API while a service account key is replaced."},
+		"Tokens of your own that stay are bootstrap_token blocks; others are deleted when the last node has joined.", once: true},
+	"kubelet-finalize": {refused: "The first control plane's kubelet would keep a certificate that is never renewed.", once: true, parts: []string{"all", "enable-client-cert-rotation"}},
+	"drain":            {refused: onlyOnce + " Pods are evicted before their node is removed. upgrade { drain } configures that.", once: true},
+	"reset":            {refused: onlyOnce + " A host that leaves is given back as it was.", once: true},
+	"etcd-snapshot":    {refused: onlyOnce + " Before a member of etcd leaves, its data is saved.", once: true},
+	"upgrade-pause":    {refused: "It waits as long as upgrade { pause } says. Leave that out.", once: true},
+	"token-renewal":    {refused: onlyOnce + " Pods would lose their access to the API while a service account key is replaced.", once: true},
 
 	"show-join-command": {refused: noSuchStep + " Nodes join by being in the configuration."},
 	"check-etcd":        {refused: onlyOnce + " No member joins or leaves an etcd that is not healthy."},
 	"etcd-join":         {refused: "The API server does not start without it. An etcd of your own is etcd { external }."},
 	"control-plane-prepare": {refused: needsAllFiles +
-		" Certificates and kubeconfigs of your own are brought by certificates { supplied }."},
-	"control-plane-join": {refused: "Of control-plane-join only the marks can be left out: write \"mark-control-plane\"."},
+		" Certificates and kubeconfigs of your own are brought by certificates { supplied }.", parts: []string{"all", "download-certs", "certs", "kubeconfig", "control-plane"}},
+	"control-plane-join": {refused: "Of control-plane-join only the marks can be left out: write \"mark-control-plane\".", parts: []string{"all", "etcd", "mark-control-plane"}},
 	"remove-etcd-member": {refused: onlyOnce + " A member that is gone and still counts costs quorum."},
 	"cleanup-node":       {refused: onlyOnce + " A host that leaves is given back as it was."},
 	"kubelet-config":     {refused: "A kubelet would run with other settings than the configuration's. Set them in kubelet { config }."},
 	"post-upgrade":       {refused: noSuchStep},
-}
-
-// oncePhases are the refused phases that -skip-phase takes for one command.
-var oncePhases = []string{
-	"prepare", "install", "certs", "kubeconfig", "etcd", "control-plane", "kubelet-start", "kubelet-wait-bootstrap", "wait-control-plane",
-	"upload-config", "upload-certs", "bootstrap-token", "kubelet-finalize", "drain", "reset", "etcd-snapshot", "upgrade-pause", "token-renewal",
 }
 
 // plainPhase returns a name of skip_phases in the form in which phases look it up: a phase with
@@ -120,7 +129,7 @@ func (c checker) skippable(name string, n *Node) {
 	switch rule := skipRules[parent]; {
 	case rule.refused != "":
 		once := ""
-		if slices.Contains(oncePhases, name) {
+		if rule.once && name == parent {
 			once = " To leave it out of one plan, give -skip-phase=" + name + " to the command."
 		}
 		c.errorf(path, "Phase cannot be left out", "skip_phases cannot leave out %q. %s%s", name, rule.refused, once)

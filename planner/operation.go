@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kubewright/kubewright/state"
@@ -537,6 +538,12 @@ var operations = []Operation{
 	DeleteToken{},
 	DeleteJoinTokens{},
 	Wait{},
+}
+
+// HostOperations returns one zero value of each operation that the host alone performs, for tests of
+// what performs them.
+func HostOperations() []Operation {
+	return slices.DeleteFunc(slices.Clone(operations), func(op Operation) bool { return !IsHostOperation(op) })
 }
 
 // IsHostOperation reports whether the host alone performs the operation, so that it can share a

@@ -259,6 +259,57 @@ func TestArchitecturePage(t *testing.T) {
 	}
 }
 
+// TestArchitecturePageNamesPackages checks that the table of docs/architecture.md has each package of
+// the command; those that print are in the picture of the output.
+func TestArchitecturePageNamesPackages(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders, err := os.ReadDir("internal")
+	if err != nil || len(folders) < 5 {
+		t.Fatalf("%d packages in internal: %v", len(folders), err)
+	}
+	for _, f := range folders {
+		row, short := "`cmd/kubewright/internal/"+f.Name()+"`", "`…/"+f.Name()+"`"
+		if f.Name() != "view" && !strings.Contains(string(text), row) && !strings.Contains(string(text), short) {
+			t.Errorf("docs/architecture.md does not say what %s is for: add a row to the table of the packages from the planner to the command", row)
+		}
+	}
+}
+
+// TestContributingQuotesCode checks that the good doc comments in CONTRIBUTING.md are those of the code.
+func TestContributingQuotesCode(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code strings.Builder
+	for _, path := range sources(t, filepath.Join("..", "..")) {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code.Write(content)
+	}
+	rows := 0
+	for line := range strings.Lines(string(text)) {
+		_, quoted, good := strings.Cut(line, "| good | `")
+		if !good {
+			continue
+		}
+		rows++
+		if comment, _, _ := strings.Cut(quoted, "`"); !strings.Contains(code.String(), "\n"+comment) {
+			t.Errorf("CONTRIBUTING.md praises a comment that the code does not have: %s", comment)
+		}
+	}
+	if rows == 0 {
+		t.Error("CONTRIBUTING.md has no good comments")
+	}
+}
+
 // picture returns the rows of the packages at and below a folder.
 func picture(folder string, list []string) string {
 	rows := map[int][]string{}

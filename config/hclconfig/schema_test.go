@@ -78,7 +78,7 @@ func TestCompleteConfigurationSetsEveryAttribute(t *testing.T) {
 			continue // a configuration has only one of them: TestBackendBlockIsFound
 		}
 		if !set[lastTwo(path)] {
-			t.Errorf("testdata/valid/complete does not set %s", path)
+			t.Errorf("testdata/valid/complete/main.hcl does not set %s: set it there, and run UPDATE=1 go test ./config/hclconfig", path)
 		}
 	}
 }

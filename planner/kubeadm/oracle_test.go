@@ -32,7 +32,7 @@ func TestOracle(t *testing.T) {
 		name := r.Version + "/" + r.Case.Name
 		golden, err := goldens.Read(r.Version, r.Case.Name)
 		if errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: no golden; run cmd/lab/oracle", name)
+			t.Errorf("%s: no golden. As root on Linux: go run ./cmd/lab build --only kubeadm --kubernetes v%s; CGO_ENABLED=0 go build -o /tmp/oracle ./cmd/lab/oracle; /tmp/oracle -version %[2]s -case %[3]s", name, r.Version, r.Case.Name)
 			continue
 		}
 		if err != nil {

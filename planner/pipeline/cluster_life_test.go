@@ -270,7 +270,7 @@ func TestDestroyLeavesNothing(t *testing.T) {
 	o.destroy = true
 	o.must(o.apply())
 	if after := o.listings(); after != before {
-		t.Errorf("hosts differ from before:\n%s", udiff.Unified("before", "after", before, after))
+		t.Errorf("hosts differ from before; RemovedPaths in planner/reset lists what goes, FoldersBefore in planner/topology the folders that stay if they were there:\n%s", udiff.Unified("before", "after", before, after))
 	}
 	if len(o.recorded.Nodes) != 0 {
 		t.Errorf("the state still has %d nodes", len(o.recorded.Nodes))

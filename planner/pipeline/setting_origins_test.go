@@ -72,7 +72,7 @@ func TestEverySettingIsOriginOfItsValues(t *testing.T) {
 				for _, a := range c.Attributes {
 					changed[c.Address.String()+" "+a.Path] = true
 					if c.Action == planner.Update && !a.After.IsNull() && a.Origin.Line != settingLine && unplaced[a.Path] == "" {
-						t.Errorf("%s: %s has the origin %s", c.Address, a.Path, a.Origin)
+						t.Errorf("%s: %s has the origin %s: place the setting there in planner/provenance/tables.go", c.Address, a.Path, a.Origin)
 					}
 				}
 			}
@@ -83,7 +83,7 @@ func TestEverySettingIsOriginOfItsValues(t *testing.T) {
 				}
 				for path, s := range it.Origin {
 					if s.Line == settingLine && unplaced[path] == "" && !slices.Contains(it.Initial, path) && !it.Attributes.Get(path).IsNull() && !below(changed, it.Address.String()+" "+path) {
-						t.Errorf("%s: %s has the origin of the setting, and is the same without it", it.Address, path)
+						t.Errorf("%s: %s has the origin of the setting, and is the same without it: the row in planner/provenance/tables.go places the setting too widely", it.Address, path)
 					}
 				}
 			}

@@ -157,7 +157,7 @@ func TestEverySettingHasAnEffect(t *testing.T) {
 	for _, f := range all {
 		_, has := table[f]
 		if _, reason := otherwise[f]; has == reason {
-			t.Errorf("%s: neither a case nor a reason, or both", f)
+			t.Errorf("%s: give it a value in settings, or a reason in otherwise, and not both", f)
 		}
 	}
 	for _, f := range slices.Sorted(maps.Keys(table)) {
@@ -173,7 +173,7 @@ func TestEverySettingHasAnEffect(t *testing.T) {
 		t.Run(f, func(t *testing.T) {
 			t.Parallel()
 			if planned(t, s) == without[s.when] {
-				t.Error("the plan is what it is without")
+				t.Error("the plan is what it is without: nothing renders the setting")
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +20,27 @@ func skippable() *config.Config {
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "default", "name": "own"},
 	}))}}
 	return cfg
+}
+
+// TestEveryPhaseIsKnownToSkipPhases checks that skip_phases knows each phase of a plan, and that the
+// message for one that it refuses offers -skip-phase, which knows the phases of plans and no others.
+func TestEveryPhaseIsKnownToSkipPhases(t *testing.T) {
+	t.Parallel()
+	for _, name := range pipeline.Names() {
+		if _, known := config.Phases()[name]; !known {
+			t.Errorf("skip_phases does not know the phase %s: add a rule for it to skipRules in config/skip.go", name)
+		}
+	}
+	for name := range config.Phases() {
+		cfg := cluster(1, 1)
+		cfg.Clusters[0].SkipPhases = []string{name}
+		for _, d := range cfg.Validate() {
+			offered, known := strings.Contains(d.Detail, "give -skip-phase="+name), slices.Contains(pipeline.Names(), name)
+			if d.Summary == "Phase cannot be left out" && offered != known {
+				t.Errorf("%s is a phase of plans: %v, but the message offers -skip-phase: %v. Set once in its rule in config/skip.go to the former", name, known, offered)
+			}
+		}
+	}
 }
 
 // TestSkippedPhasesAreInNoPlan checks that phases that the configuration skips are in no plan, neither at the

@@ -7,9 +7,10 @@
 // name. kubeadm writes its files there and talks to an API that only stores objects, so the
 // machine itself is not touched. Private keys are never kept.
 //
-// It needs root on Linux, the programs that "go run ./cmd/lab build" builds, and to be linked
-// statically, because it stands in for systemctl in the empty root:
+// It needs root on Linux, kubeadm of each version, and to be linked statically, because it stands in
+// for systemctl in the empty root:
 //
+//	go run ./cmd/lab build --only kubeadm --kubernetes v1.36.3
 //	CGO_ENABLED=0 go build -o /tmp/oracle ./cmd/lab/oracle
 //	/tmp/oracle [-check] [-version 1.36.3] [-case default]
 //
