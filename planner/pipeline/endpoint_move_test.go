@@ -9,6 +9,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -67,6 +68,33 @@ func TestEndpointMoveRefusesUpgradeInSamePlan(t *testing.T) {
 		o.must(o.apply())
 		o.wantNothing()
 	})
+}
+
+// TestEndpointMoveInterruptedMovesSuperAdminConf checks that the founder's emergency kubeconfig has the new
+// endpoint after a move that is interrupted before any of its steps and continued.
+func TestEndpointMoveInterruptedMovesSuperAdminConf(t *testing.T) {
+	t.Parallel()
+	base, founder := running(t, 3, 1, "1.36.3"), state.NodeKeyTarget("cp", "cp1")
+	if server := base.observe().Reports[founder].Files[pki.SuperAdminConf].Kubeconfig.Server; server != "https://api.example.com:6443" {
+		t.Fatalf("super-admin.conf has the server %s before", server)
+	}
+	for cut, done := 0, false; !done; cut++ {
+		o, steps := base.copy(t), 0
+		o.config.Clusters[0].ControlPlaneEndpoint = "moved.example.com:6443"
+		o.around = func(*planner.Step) error {
+			if steps++; steps > cut {
+				return errCrash
+			}
+			return nil
+		}
+		done = o.apply() == nil
+		o.around = nil
+		o.must(o.apply())
+		o.wantNothing()
+		if server := o.observe().Reports[founder].Files[pki.SuperAdminConf].Kubeconfig.Server; server != "https://moved.example.com:6443" {
+			t.Errorf("interrupted before step %d: super-admin.conf has the server %s", cut+1, server)
+		}
+	}
 }
 
 // TestEndpointMovePrecedesDrainOfItsHost checks that all clients of a departing host's address use the

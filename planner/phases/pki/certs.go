@@ -194,6 +194,9 @@ func certsStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 		}
 		op := Issue(n, BothNames(n, leaf))
 		op.Renew = w.Changes[i].Action != planner.Create
+		if leaf.Name == "apiserver" && strandsSuperAdmin(n, op) {
+			ops = append(ops, TurnSuperAdmin(n)...)
+		}
 		ops = append(ops, op)
 	}
 	return planner.Step{Operations: ops}

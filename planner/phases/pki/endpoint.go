@@ -127,3 +127,31 @@ func Issue(n *topology.Node, leaf kubeadm.Certificate) planner.IssueCertificate 
 		Usages: leaf.ExtendedUsages(), Algorithm: leaf.Algorithm, Validity: leaf.Validity, To: leaf.Base,
 	}
 }
+
+// TurnSuperAdmin points the founder's emergency kubeconfig to the new endpoint. The phase kubeconfig
+// does not correct the server in that file.
+func TurnSuperAdmin(n *topology.Node) planner.Operations {
+	if !n.Report.Files[SuperAdminConf].Exists {
+		return nil
+	}
+	return planner.Operations{planner.SetKubeconfig{Path: SuperAdminConf, Server: SharedURL(n.Cluster)}}
+}
+
+// strandsSuperAdmin reports whether a certificate of the API server removes the name by which the
+// emergency kubeconfig calls it: a move of the endpoint was interrupted after all clients had turned, and
+// nothing else shows the former name any more.
+func strandsSuperAdmin(n *topology.Node, issued planner.IssueCertificate) bool {
+	if n.Report == nil || n.Report.Files[SuperAdminConf].Kubeconfig == nil {
+		return false
+	}
+	u, err := url.Parse(n.Report.Files[SuperAdminConf].Kubeconfig.Server)
+	if err != nil {
+		return false
+	}
+	named := func(dns, addresses []string) bool {
+		return slices.Contains(dns, u.Hostname()) || slices.Contains(addresses, u.Hostname())
+	}
+	return !named(issued.DNSNames, issued.IPAddresses) && slices.ContainsFunc(n.Report.Files[issued.To+".crt"].Certificates, func(c state.CertificateInfo) bool {
+		return named(c.DNSNames, c.IPAddresses)
+	})
+}

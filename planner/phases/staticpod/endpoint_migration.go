@@ -171,17 +171,8 @@ func dropName(b *topology.Builder, n *topology.Node, needs []state.Address) {
 		b.Draft.Steps = append(b.Draft.Steps, planner.Step{
 			ID: id, Phase: topology.CertsPhase, Target: n.Target, Action: planner.Update,
 			Impact:     "removes the old endpoint from the API server's certificate, when no client calls it any more",
-			Operations: append(turnSuperAdmin(n), op),
+			Operations: append(pki.TurnSuperAdmin(n), op),
 		})
 		b.Draft.Edges[id] = needs
 	}
-}
-
-// turnSuperAdmin points the founder's emergency kubeconfig to the new endpoint. The phase kubeconfig
-// does not correct the server in that file.
-func turnSuperAdmin(n *topology.Node) planner.Operations {
-	if !n.Report.Files[pki.SuperAdminConf].Exists {
-		return nil
-	}
-	return planner.Operations{planner.SetKubeconfig{Path: pki.SuperAdminConf, Server: pki.SharedURL(n.Cluster)}}
 }
