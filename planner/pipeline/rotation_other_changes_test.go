@@ -36,6 +36,37 @@ func rotating(t *testing.T, base *operator, ca, stage, phase string) *operator {
 // rotatedAlone is the title of the refusal to change anything together with a rotation.
 const rotatedAlone = "CA rotation cannot be combined with other changes"
 
+// TestRotationInterruptedBeforeMarkRecordsCA checks that a worker's marker has the new CA and lists the old
+// one after a rotation that was interrupted between the copy of the CA to that host and its marker.
+func TestRotationInterruptedBeforeMarkRecordsCA(t *testing.T) {
+	t.Parallel()
+	o, worker := running(t, 1, 1, "1.36.3"), state.NodeKeyTarget("worker", "w1")
+	before := o.observe().Reports[worker].Marks
+	o.rotate = []topology.Rotation{rotationOf(t, "ca")}
+	var dropping, crashed bool
+	o.around = func(s *planner.Step) error {
+		dropping = s.ID.Waypoint == topology.DropOld && s.Target == worker
+		return nil
+	}
+	o.world.OnEffect = func(e sim.Effect) error {
+		if crashed = crashed || dropping && e.Op == "mark" && !e.Done; crashed {
+			return errCrash
+		}
+		return nil
+	}
+	if o.apply() == nil || !crashed {
+		t.Fatal("the apply was not interrupted")
+	}
+	o.around, o.world.OnEffect, o.rotate = nil, nil, nil
+	o.must(o.apply())
+	o.wantNothing()
+	report := o.observe().Reports[worker]
+	held, marks := topology.CADigestsIn(report, pkiDir+"ca.crt"), report.Marks
+	if len(held) != 1 || held[0] == before.ClusterCA || marks.ClusterCA != held[0] || !slices.Contains(marks.FormerCAs, before.ClusterCA) {
+		t.Errorf("the host holds the CA %v, was marked with %s and is marked with %s, formerly %v", held, before.ClusterCA, marks.ClusterCA, marks.FormerCAs)
+	}
+}
+
 // TestLostNodeLeavesWhileRotating checks that a node whose host is gone for good leaves before an interrupted
 // rotation continues, at any stage, and that the rotation completes without it.
 func TestLostNodeLeavesWhileRotating(t *testing.T) {

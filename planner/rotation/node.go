@@ -222,11 +222,13 @@ func rotationStageKubelet(s *topology.RotationStage, n *topology.Node) planner.S
 	}
 	ca := c.CAFile()
 	var ops []planner.Operation
-	if !n.IsControlPlane() && !satisfied(s, r, n.CADigestsIn(ca)) {
+	copied := satisfied(s, r, n.CADigestsIn(ca))
+	if !n.IsControlPlane() && !copied {
 		ops = append(ops, planner.CopySecrets{From: r.Source, Files: []planner.SecretFile{{Path: ca, Mode: "0644", Owner: topology.Root}}})
-		if s.Name == topology.DropOld {
-			ops = append(ops, host.MarkCA(n, r.Old))
-		}
+	}
+	// An earlier run may have been interrupted between the two.
+	if m := topology.MarksOf(n.Report); s.Name == topology.DropOld && !n.IsControlPlane() && (!copied || m != nil && m.ClusterCA == r.Old) {
+		ops = append(ops, host.MarkCA(n, r.Old))
 	}
 	if mends(s, r, n, topology.KubeletConf) {
 		return revive(s, n, ops)
