@@ -36,13 +36,29 @@ func (c *configCheck) text(name string, text []byte, depth int) error {
 		if len(line) > maxConfigLine {
 			return fmt.Errorf("a line has more than %d bytes", maxConfigLine)
 		}
-		for _, pattern := range included(line, strings.HasPrefix(filepath.Clean(name), systemFolder)) {
+		words, exact := patternsOf(line)
+		if !exact && depth > 0 {
+			return fmt.Errorf("%q has a comment, or more than one space between two files; that can only be read where nothing includes it", strings.TrimSpace(line))
+		}
+		for _, pattern := range included(words, strings.HasPrefix(filepath.Clean(name), systemFolder)) {
 			if err := c.include(pattern, depth+1); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// plainIncludes returns the text with each Include in the form that the parser reads as
+// OpenSSH does: one space between patterns, and no comment.
+func plainIncludes(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if words, exact := patternsOf(line); !exact && len(words) > 0 {
+			lines[i] = "Include " + strings.Join(words, " ")
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 func (c *configCheck) include(pattern string, depth int) error {
@@ -65,20 +81,28 @@ func (c *configCheck) include(pattern string, depth int) error {
 	return nil
 }
 
-// included returns the patterns of the files that a line includes, as the parser interprets
-// it. system reports whether the line belongs to the machine's own configuration.
-func included(line string, system bool) []string {
+// patternsOf returns the patterns of a line with Include as they are written, and reports
+// whether the parser reads the same: it takes an empty pattern, which stands for the user's
+// .ssh folder, from each space beyond the first, for example from the one before a comment.
+func patternsOf(line string) (patterns []string, exact bool) {
 	line = strings.TrimLeft(line, " \t\r")
 	end := strings.IndexAny(line, " \t\r=")
 	if end < 0 || strings.ToLower(line[:end]) != "include" {
-		return nil
+		return nil, true
 	}
 	value, _, _ := strings.Cut(strings.TrimLeft(line[end:], " \t="), "#")
+	value = strings.TrimSuffix(value, "\r")
+	patterns = strings.FieldsFunc(value, func(r rune) bool { return r == ' ' || r == '\t' })
+	return patterns, strings.Join(patterns, " ") == value
+}
+
+// included returns the paths of the files that a line includes, as patterns. system reports
+// whether the line belongs to the machine's own configuration.
+func included(words []string, system bool) []string {
 	var out []string
-	for word := range strings.SplitSeq(strings.TrimSuffix(value, "\r"), " ") {
+	for _, word := range words {
 		rest, below := strings.CutPrefix(word, "~/")
 		switch {
-		case word == "":
 		case filepath.IsAbs(word):
 			out = append(out, word)
 		case system:

@@ -29,6 +29,7 @@ func TestIncludedConfigurationIsLimited(t *testing.T) {
 	}
 	write("self", strings.Repeat("Include "+filepath.Join(dir, "self")+"\n", 50))
 	write("deep", "Include /dev/zero\n")
+	write("commented", "Include "+good+" # ann's\n")
 	for config, want := range map[string]string{
 		"Include " + good + "\n":                                  "",
 		"Host *\n Include\t" + good + "\n":                        "",
@@ -39,6 +40,8 @@ func TestIncludedConfigurationIsLimited(t *testing.T) {
 		"Include=/dev/zero":                                       "it is a device",
 		"Host *\r\n\tInclude " + good + " /dev/zero\r\n":          "it is a device",
 		"Include /dev/zer?\n":                                     "it is a device",
+		"Include " + filepath.Join(dir, "commented") + "\n":       "has a comment",
+		"Include " + good + "  " + good + "\n":                    "",
 		"Include " + pipe + "\n":                                  "not a regular file",
 		"Include " + filepath.Join(dir, "deep") + "\n":            "it is a device",
 		"Include " + filepath.Join(dir, "self") + "\n":            "more than 1048576 bytes",

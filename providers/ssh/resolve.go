@@ -83,7 +83,7 @@ func readConfig(path string) (*ssh_config.Config, error) {
 	if err := check.text("", text, 0); err != nil {
 		return nil, providers.WithRemedy(fmt.Errorf("cannot read ssh configuration %s: %w", path, err), otherConfig)
 	}
-	config, err := ssh_config.DecodeBytes(text)
+	config, err := ssh_config.DecodeBytes([]byte(plainIncludes(string(text))))
 	if err != nil {
 		return nil, providers.WithRemedy(fmt.Errorf("cannot read ssh configuration %s: %w", path, err), otherConfig)
 	}
