@@ -24,7 +24,7 @@ var dynamicSchema = &hcl.BodySchema{
 func (e *evaluator) readDynamic(b *hcl.Block, parent *Block) *dynamic {
 	row := parent.block(b.Labels[0])
 	if row == nil {
-		e.errorAt(b.LabelRanges[0], "Unsupported block type", "Blocks of type %q are not expected here.%s", b.Labels[0], suggest(b.Labels[0], blockNames(parent)))
+		e.errorAt(b.LabelRanges[0], "Unsupported block type", "Blocks of type %q are not expected here.%s", b.Labels[0], instead(b.Labels[0], blockNames(parent)))
 		return nil
 	}
 	content, diags := b.Body.Content(dynamicSchema)

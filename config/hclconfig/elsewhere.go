@@ -1,40 +1,36 @@
 package hclconfig
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/elsewhere"
 )
 
-// hump matches the beginning of a word in kubeadm's camelCase names.
-var hump = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+// didYouMean begins hcl's own suggestion, a name that is similar and allowed here.
+const didYouMean = " Did you mean"
 
-// ourName converts a name of kubeadm's configuration to this language's spelling.
-func ourName(name string) string {
-	return strings.ToLower(hump.ReplaceAllString(name, "${1}_${2}"))
-}
-
-// argumentBlocks are names that users try for the arguments of a component: kubeadm's, and
-// those of other tools.
-var argumentBlocks = map[string]bool{"args": true, "extra_args": true, "arguments": true, "flags": true}
-
-// explainElsewhere adds, for a misplaced name, the block that it belongs to: one of a few that
-// have it.
+// explainElsewhere adds what to write instead of a name that does not belong here: for a name of
+// another tool the words of the table, for a misplaced one the block that it belongs to, one of
+// a few that have it. A block for an argument, or the reverse, is explained by hcl.
 func explainElsewhere(d *diag.Diagnostic, name string) {
-	if strings.Contains(d.Detail, "Did you mean") {
+	said, hint, suggested := strings.Cut(d.Detail, didYouMean)
+	if suggested && strings.HasPrefix(hint, " to define") {
 		return
 	}
-	own := ourName(name)
-	if argumentBlocks[own] {
-		d.Detail += ` Arguments of a component are blocks: arg "NAME" { value = "VALUE" }.`
+	if instead := elsewhere.Instead(elsewhere.Language, name); instead != "" {
+		d.Detail = said + " " + instead
 		return
 	}
+	if suggested {
+		return
+	}
+	own := elsewhere.Normal(name)
 	homes := homesOf(root, "", own)
 	if len(homes) == 0 || len(homes) > 3 {
 		return
 	}
-	d.Detail += ` Did you mean "` + own + `" of ` + strings.Join(homes, " or ") + `?`
+	d.Detail += didYouMean + ` "` + own + `" of ` + strings.Join(homes, " or ") + `?`
 }
 
 // homesOf returns the paths of blocks that have an argument or a block of a name.

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/hcl/v2/json"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/examples"
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
@@ -141,7 +142,7 @@ func (f *files) parse() ([]*hcl.File, hcl.Diagnostics, diag.Diagnostics) {
 		return nil, nil, diag.Diagnostics{diag.Errorf("Cannot read the configuration folder", "%s.", err)}
 	}
 	if len(names) == 0 {
-		return nil, nil, diag.Diagnostics{diag.Errorf("No configuration files", "The folder has no file whose name ends in .hcl or .hcl.json.%s Change to the folder of your configuration, or name it with -chdir.", f.ofTerraform())}
+		return nil, nil, diag.Diagnostics{diag.Errorf("No configuration files", "The folder has no file whose name ends in .hcl or .hcl.json.%s Change to the folder of your configuration, or name it with -chdir.\n\n%s", f.ofTerraform(), examples.Hint())}
 	}
 	var (
 		parsed []*hcl.File

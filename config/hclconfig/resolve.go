@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/elsewhere"
 )
 
 // resolve checks that the targets of an expression's references exist, and evaluates those that
@@ -35,7 +36,7 @@ func (e *evaluator) resolve(refs []hcl.Traversal, sc *scope) bool {
 			e.errorAt(ref.SourceRange(), `Reference to "each" in context without for_each`, `The "each" object can be used only in a node block that has for_each.`)
 			ok = false
 		default:
-			e.errorAt(ref.SourceRange(), "Unknown name", "Nothing is called %q here.%s References begin with var, local, cluster, node or each.", name, suggest(name, []string{"var", "local", "cluster", "node", "each"}))
+			e.errorAt(ref.SourceRange(), "Unknown name", "Nothing is called %q here. References begin with var, local, cluster, node or each.%s", name, instead(name, []string{"var", "local", "cluster", "node", "each"}))
 			ok = false
 		}
 	}
@@ -152,6 +153,15 @@ func (b *block) referable() []string {
 		}
 	}
 	return names
+}
+
+// instead returns what to write in the place of a name of another tool, or suggests the nearest
+// of the names, or returns "".
+func instead(given string, names []string) string {
+	if text := elsewhere.Instead(elsewhere.Language, given); text != "" {
+		return " " + text
+	}
+	return suggest(given, names)
 }
 
 // suggest returns " Did you mean …?" with the nearest of the names, or "".

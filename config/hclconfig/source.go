@@ -22,20 +22,6 @@ func source(r hcl.Range) state.Source {
 	}
 }
 
-// notYet are Terraform's blocks and arguments that users will try.
-var notYet = map[string]string{
-	"postcondition":         "Use a check block.",
-	"create_before_destroy": "A node is one host: it leaves before it joins again.",
-	"replace_triggered_by":  "Use -replace=ADDRESS to create a node again.",
-	"count":                 "Use for_each with a map or a set of strings: its keys stay the same when the number changes.",
-	"module":                "A folder is one configuration; write several clusters into it, or use several folders.",
-	"resource":              "Write cluster and node blocks.",
-	"data":                  "Write cluster and node blocks, and variables for what comes from outside.",
-	"provider":              "Hosts are reached as connection blocks say.",
-	"terraform":             "Write a kubewright block.",
-	"depends_on":            "The order follows from what nodes and clusters are.",
-}
-
 // fromHCL converts an hcl finding. whole is the evaluated expression, or nil.
 func fromHCL(d *hcl.Diagnostic, whole hcl.Expression, text func(file string) []byte) *diag.Diagnostic {
 	out := &diag.Diagnostic{Severity: diag.Error, Summary: strings.TrimSuffix(d.Summary, "."), Detail: d.Detail}
@@ -71,8 +57,8 @@ func within(s state.Source, text func(file string) []byte) state.Source {
 	return s
 }
 
-// explainUnsupported says more than "unsupported" about names of Terraform, and about misplaced
-// names.
+// explainUnsupported adds to "unsupported" what to write instead: for a name that other tools
+// have, and for a misplaced one.
 func explainUnsupported(d *diag.Diagnostic, text func(file string) []byte) {
 	switch d.Summary {
 	case "Unsupported block type", "Unsupported argument", "Extraneous JSON object property":
@@ -83,14 +69,7 @@ func explainUnsupported(d *diag.Diagnostic, text func(file string) []byte) {
 	if d.Subject.StartByte < 0 || d.Subject.EndByte > len(b) || d.Subject.StartByte >= d.Subject.EndByte {
 		return
 	}
-	name := strings.Trim(string(b[d.Subject.StartByte:d.Subject.EndByte]), `"`)
-	hint, ok := notYet[name]
-	if !ok {
-		explainElsewhere(d, name)
-		return
-	}
-	d.Summary = "Not available in this version"
-	d.Detail = strings.TrimSpace("This version of kubewright has no " + name + ". " + hint)
+	explainElsewhere(d, strings.Trim(string(b[d.Subject.StartByte:d.Subject.EndByte]), `"`))
 }
 
 // nameFunction suggests the nearest function, always the same one. hcl suggests any similar

@@ -13,6 +13,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/examples"
 )
 
 // base is a configuration that tests add to.
@@ -492,9 +493,9 @@ func TestTerraformFilesAreReported(t *testing.T) {
 		"auto":             {[]string{"main.hcl", declared, "a.auto.tfvars.json", "{}"}, "warning: Variables are not read: a.auto.tfvars.json is a name that Terraform looks for. Nothing in that file is used: call it a.auto.kwvars.json, or give it with -var-file=a.auto.tfvars.json."},
 		"named by hand":    {[]string{"main.hcl", declared, "prod.tfvars", "size = 2"}, ""},
 		"Terraform's own":  {[]string{"main.hcl", declared, "main.tf", "", "terraform.tfvars", "size = 2"}, ""},
-		"no configuration": {[]string{"main.tf", ""}, "error: No configuration files: The folder has no file whose name ends in .hcl or .hcl.json. It has main.tf, and files whose names end in .tf are Terraform's: those of kubewright are called main.hcl, for example. Change to the folder of your configuration, or name it with -chdir."},
-		"nothing":          {[]string{"README.md", ""}, "error: No configuration files: The folder has no file whose name ends in .hcl or .hcl.json. Change to the folder of your configuration, or name it with -chdir."},
-		"JSON":             {[]string{"main.hcl", declared, "t.hcl.json", `{"resource": {"a": {}}}`}, "t.hcl.json:1: error: Not available in this version: This version of kubewright has no resource. Write cluster and node blocks."},
+		"no configuration": {[]string{"main.tf", ""}, "error: No configuration files: The folder has no file whose name ends in .hcl or .hcl.json. It has main.tf, and files whose names end in .tf are Terraform's: those of kubewright are called main.hcl, for example. Change to the folder of your configuration, or name it with -chdir. " + strings.Join(strings.Fields(examples.Hint()), " ")},
+		"nothing":          {[]string{"README.md", ""}, "error: No configuration files: The folder has no file whose name ends in .hcl or .hcl.json. Change to the folder of your configuration, or name it with -chdir. " + strings.Join(strings.Fields(examples.Hint()), " ")},
+		"JSON":             {[]string{"main.hcl", declared, "t.hcl.json", `{"resource": {"a": {}}}`}, "t.hcl.json:1: error: Extraneous JSON object property: No argument or block type is named \"resource\". kubewright creates no machines, networks or load balancers: other tools do, and it begins where SSH answers. Write cluster and node blocks."},
 		"quotes forgotten": {[]string{"main.hcl", declared, "kubewright.kwvars", "size = large"}, "kubewright.kwvars:1: error: Variables not allowed: A value from outside is a constant, and this is the name of another value. If it is a text, write it in quotes."},
 		"cluster in JSON":  {[]string{"main.hcl", declared, "n.hcl.json", `{"node": {"m": {"cluster": "${cluster.c}", "role": "worker", "address": "10.0.0.9"}}}`}, `n.hcl.json:1: error: Invalid cluster reference: A cluster is named directly, as in "cluster": "cluster.c": what belongs to a cluster must be known before anything else.`},
 	} {

@@ -4,8 +4,7 @@
 # The usual choice: any one control plane may fail or be changed while the API
 # stays available, and there is no separate etcd to run.
 #
-# Change: the addresses in locals, control_plane_endpoint (a load balancer, or a name
-# that you can move, with port 6443 of all control planes behind it), the
+# Change: the values of the variables, here or in kubewright.kwvars; the
 # connection and its bastion; then the settings below as needed.
 #
 # It is simulated until you say -var simulate=false.
@@ -21,8 +20,9 @@ variable "simulate" {
 }
 
 variable "kubernetes_version" {
-  type    = string
-  default = "1.36.3"
+  description = "Version of Kubernetes. Another one is an upgrade."
+  type        = string
+  default     = "1.36.3"
 
   validation {
     condition     = startswith(var.kubernetes_version, "1.")
@@ -30,14 +30,26 @@ variable "kubernetes_version" {
   }
 }
 
-locals {
-  control_planes = {
+variable "endpoint" {
+  description = "A load balancer, or a name that you can move, with port 6443 of all control planes behind it."
+  type        = string
+  default     = "api.prod.example.com:6443"
+}
+
+variable "control_planes" {
+  description = "Addresses of the control planes: one or three, five for many failures at a time."
+  type        = map(string)
+  default = {
     cp1 = "10.77.0.11"
     cp2 = "10.77.0.12"
     cp3 = "10.77.0.13"
   }
+}
 
-  workers = {
+variable "workers" {
+  description = "Addresses of the workers, and the pool that each belongs to."
+  type        = map(object({ address = string, pool = string }))
+  default = {
     w1 = { address = "10.77.0.21", pool = "general" }
     w2 = { address = "10.77.0.22", pool = "general" }
     b1 = { address = "10.77.0.31", pool = "batch" }
@@ -47,7 +59,7 @@ locals {
 
 cluster "prod" {
   kubernetes_version     = var.kubernetes_version
-  control_plane_endpoint = "api.prod.example.com:6443"
+  control_plane_endpoint = var.endpoint
 
   network {
     pod_subnet     = "10.244.0.0/16"
@@ -115,7 +127,7 @@ cluster "prod" {
 }
 
 node "cp" {
-  for_each = local.control_planes
+  for_each = var.control_planes
 
   cluster = cluster.prod
   role    = "control-plane"
@@ -124,7 +136,7 @@ node "cp" {
 }
 
 node "worker" {
-  for_each = local.workers
+  for_each = var.workers
 
   cluster = cluster.prod
   role    = "worker"
@@ -164,5 +176,5 @@ output "endpoint" {
 }
 
 output "workers_by_pool" {
-  value = { for key, w in local.workers : w.pool => key... }
+  value = { for key, w in var.workers : w.pool => key... }
 }

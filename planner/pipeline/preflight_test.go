@@ -242,6 +242,38 @@ func (s spoilt) find(diags diag.Diagnostics) *diag.Diagnostic {
 	return nil
 }
 
+// TestPreflightOffersInstallOnBareHosts checks that a host that has nothing gets one finding, which says how
+// to have everything installed and does not offer to ignore the check; ignored all the same, the check of
+// the kubelet still stops the plan.
+func TestPreflightOffersInstallOnBareHosts(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(1, 0))
+	o.must(sim.Edit(o.world, "10.0.0.11", "profile bare"))
+	diags := o.findings(nil)
+	show(t, diags...)
+	if len(diags) != 1 || diags[0].Severity != diag.Error {
+		t.Fatalf("a bare host has %d findings: %v", len(diags), diags)
+	}
+	detail := diags[0].Detail
+	if !strings.Contains(detail, "neither a container runtime nor a kubelet") || !strings.Contains(detail, "\n  install {\n    packages {") || strings.Contains(detail, "ignore_preflight_errors") {
+		t.Errorf("the finding is:\n%s", detail)
+	}
+	for _, ignored := range []string{"CRI", "KubeletVersion"} {
+		o.config.Clusters[0].IgnorePreflightErrors = []string{ignored}
+		diags := o.findings(nil)
+		show(t, diags...)
+		if !diags.HasErrors() {
+			t.Errorf("with %s ignored a bare host is accepted: %v", ignored, diags)
+		}
+	}
+	o.config.Clusters[0].IgnorePreflightErrors = nil
+	o.must(sim.Edit(o.world, "10.0.0.11", "file /usr/bin/kubelet content x"))
+	fromPackages(o.config)
+	if diags := o.findings(nil); diags.HasErrors() {
+		t.Errorf("with an install block: %v", diags)
+	}
+}
+
 // TestPreflightReportsUnfitHosts spoils a host in every way that there is a check for. The finding names
 // host and remedy, stops the plan unless it is a warning, and is a warning where node or cluster ignore
 // it, by a name that the configuration accepts.

@@ -51,6 +51,9 @@ const (
 	onExternal      = "control planes with an external etcd"
 )
 
+// checkCRI is the name of the check of the container runtime.
+const checkCRI = "CRI"
+
 // preflightChecks is the table, in the order of the report. A test checks that it is complete for
 // kubeadm 1.34 to 1.37.
 var preflightChecks = []preflightCheck{
@@ -76,7 +79,7 @@ var preflightChecks = []preflightCheck{
 		note: "those of install { packages } can be installed: apt or dnf is there, no package is partly installed, the repository answers and has the version, " +
 			"where it is not installed yet and the host has curl or wget; a warning while another program uses the package manager",
 	},
-	{name: "CRI", on: onAll, by: byKubeadm, treatment: checked, always: true, note: "a socket on which a runtime listens, and not two without cri_socket; " +
+	{name: checkCRI, on: onAll, by: byKubeadm, treatment: checked, always: true, note: "a socket on which a runtime listens, and not two without cri_socket; " +
 		"on joining hosts, containerd serves the CRI, according to ctr or crictl where the host has one of them; or containerd and runc among the artifacts, " +
 		"or containerd among the packages", find: runtimeSocket},
 	{name: "ContainerRuntimeVersion", on: onAll, by: byKubeadm, treatment: checked, note: "a warning from 1.35 on: containerd before 2.0 and CRI-O before 1.28 do " +

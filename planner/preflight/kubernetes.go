@@ -21,6 +21,8 @@ func kubeletVersion(n *topology.Node) []finding {
 	switch {
 	case bringsKubelet(n) || !nodeArtifactsFit(n) || n.Upgrades() && n.Cluster.Up.Raises:
 		return nil // an upgrade checks it against all intermediate versions
+	case isBare(n) && !ignores(n, checkCRI):
+		return nil // the check of the runtime reports both
 	case have == "":
 		return []finding{{
 			text:   "there is no kubelet" + norArtifacts(n, "kubelet"),
@@ -81,6 +83,8 @@ func runtimeSocket(n *topology.Node) []finding {
 			text:   "there is more than one container runtime: " + strings.Join(found, ", "),
 			remedy: "choose one with cri_socket in the node block",
 		}}
+	case isBare(n):
+		return []finding{bareHost(n)}
 	case n.Facts().CRISocket == "":
 		return []finding{{
 			text: "no container runtime answers" + norArtifacts(n, "containerd"),
@@ -89,6 +93,26 @@ func runtimeSocket(n *topology.Node) []finding {
 		}}
 	}
 	return withoutCRI(n)
+}
+
+// isBare reports whether the host has neither a kubelet nor a container runtime, and the
+// configuration does not say where to install them from.
+func isBare(n *topology.Node) bool {
+	install := n.Cluster.Install
+	return n.Facts().KubeletVersion == "" && len(n.Facts().CRISockets) == 0 && n.CRISocket == "" && install.Packages == nil && install.Artifacts == ""
+}
+
+// bareHost returns the finding about a bare host. It does not offer to ignore the check: nothing
+// can run there.
+func bareHost(n *topology.Node) finding {
+	return finding{
+		text: "there is neither a container runtime nor a kubelet",
+		remedy: "let kubewright install both, here from the packages of pkgs.k8s.io. Write in the cluster block:\n\n" +
+			"  install {\n    packages { key = file(\"kubernetes.asc\") }\n  }\n\n" +
+			"docs/how-to/install-from-packages.md says where the key comes from, and docs/how-to/install-from-artifacts.md how to install from a folder where hosts reach no repository. " +
+			"Otherwise install containerd or CRI-O and the kubelet " + n.Cluster.KubernetesVersion + " yourself",
+		indispensable: true,
+	}
 }
 
 // withoutCRI reports a containerd that listens but does not serve the CRI, as configured by

@@ -21,6 +21,9 @@ type finding struct {
 	text    string
 	remedy  string
 	warning bool
+	// indispensable reports whether nothing works without what is missing: the finding does not
+	// offer to ignore the check.
+	indispensable bool
 }
 
 // Preflight checks every host, and reports all findings of all hosts at once.
@@ -181,7 +184,10 @@ func (f findingKey) diagnose(nodes []*topology.Node) *diag.Diagnostic {
 		d.Detail += " To do: " + f.remedy + "."
 		return d
 	}
-	d.Detail += fmt.Sprintf("\n\nTo do: %s. To continue anyway: ignore_preflight_errors = [%q].", f.remedy, f.check)
+	d.Detail += "\n\nTo do: " + f.remedy + "."
+	if !f.indispensable {
+		d.Detail += fmt.Sprintf(" To continue anyway: ignore_preflight_errors = [%q].", f.check)
+	}
 	return d
 }
 

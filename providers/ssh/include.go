@@ -38,7 +38,7 @@ func (c *configCheck) text(name string, text []byte, depth int) error {
 		}
 		words, exact := patternsOf(line)
 		if !exact && depth > 0 {
-			return fmt.Errorf("%q has a comment, or more than one space between two files; that can only be read where nothing includes it", strings.TrimSpace(line))
+			return fmt.Errorf("%q has a comment, or more than one space between files: in an included file, write it without", strings.TrimSpace(line))
 		}
 		for _, pattern := range included(words, strings.HasPrefix(filepath.Clean(name), systemFolder)) {
 			if err := c.include(pattern, depth+1); err != nil {

@@ -40,7 +40,7 @@ func TestIncludedConfigurationIsLimited(t *testing.T) {
 		"Include=/dev/zero":                                       "it is a device",
 		"Host *\r\n\tInclude " + good + " /dev/zero\r\n":          "it is a device",
 		"Include /dev/zer?\n":                                     "it is a device",
-		"Include " + filepath.Join(dir, "commented") + "\n":       "has a comment",
+		"Include " + filepath.Join(dir, "commented") + "\n":       "has a comment, or more than one space between files: in an included file, write it without",
 		"Include " + good + "  " + good + "\n":                    "",
 		"Include " + pipe + "\n":                                  "not a regular file",
 		"Include " + filepath.Join(dir, "deep") + "\n":            "it is a device",

@@ -48,3 +48,9 @@ func CNIEntries(r *state.Report) []string {
 func SharesNetworks(l topology.Departure) bool {
 	return l.Report != nil && slices.ContainsFunc(CNIEntries(l.Report), IsEngineConfig)
 }
+
+// HasNetwork reports whether a network plugin has configured the host: it has a CNI configuration
+// that is not a container engine's own.
+func HasNetwork(r *state.Report) bool {
+	return r != nil && slices.ContainsFunc(CNIEntries(r), func(name string) bool { return !IsEngineConfig(name) })
+}

@@ -77,7 +77,7 @@ func CarryOut(ctx context.Context, a *workspace.Workspace, o session.Options, by
 	if len(s.Result.Plan.Steps) == 0 {
 		return s.whole(s.settle(ctx, by))
 	}
-	return s.whole(s.execute(ctx, by))
+	return s.whole(s.executeAndGuide(ctx, by))
 }
 
 // planFor plans, and refuses a plan that differs from the saved one to be carried out.
@@ -210,6 +210,15 @@ func (s *Apply) destroyedClusters() string {
 		return s.Config.Clusters[0].Label
 	}
 	return strings.Join(names, " ")
+}
+
+// executeAndGuide executes the plan, and shows what comes next if that has founded clusters.
+func (s *Apply) executeAndGuide(ctx context.Context, by Approval) error {
+	founded := founds(s.Result.Plan, s.Recorded)
+	if err := s.execute(ctx, by); err != nil {
+		return err
+	}
+	return s.showNextSteps(founded)
 }
 
 // execute runs the plan's steps and records their outcome.

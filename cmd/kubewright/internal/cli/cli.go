@@ -89,7 +89,7 @@ func root(a *workspace.Workspace) *cobra.Command {
 	f.StringVar(&a.StatePath, "state", "", "the state `file` (default kubewright.state.json in the configuration folder)")
 	f.StringArrayVar(&a.Identities, "age-identity", nil, "decrypt the state with the private key in this `file`, of age or SSH (repeatable; or "+workspace.IdentityVariable+")")
 	f.StringArrayVar(&a.BackendConfig, "backend-config", nil, "a setting of the backend that is not in the configuration: `NAME=VALUE`, or a file (repeatable)")
-	cmd.SetFlagErrorFunc(badFlag)
+	cmd.SetFlagErrorFunc(badFlag(a.Args))
 	oneDashHelp(cmd)
 	addGroup(cmd, "Main commands:", validateCommand(a), planCommand(a), applyCommand(a), destroyCommand(a))
 	addGroup(cmd, otherCommands, bundleCommand(a), certificatesCommand(a), completionCommand(a), consoleCommand(a),

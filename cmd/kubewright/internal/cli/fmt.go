@@ -89,6 +89,10 @@ func formatFiles(a *workspace.Workspace, path string, o fmtOptions) error {
 		a.Print(diag.Diagnostics{diag.Errorf("Cannot format", "%s: %v. Name a file, or a folder of *.hcl and *.kwvars files.", path, console.WithoutPath(err))})
 		return console.Exit(exitUnreadable)
 	}
+	if len(files) == 0 && path == a.Folder() && !o.recursive {
+		a.QuietStdout = true
+		a.Print(diag.Diagnostics{diag.Warningf("Nothing to format", "The folder has no *.hcl or *.kwvars files.%s", a.BeginningHint())})
+	}
 	changed, bad := false, false
 	for _, f := range files {
 		c, err := fmtFile(a, f, o)

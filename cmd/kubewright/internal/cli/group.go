@@ -3,9 +3,11 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/elsewhere"
 	"github.com/spf13/cobra"
 )
 
@@ -22,16 +24,6 @@ func takes(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// elsewhere names, for commands of Terraform, what kubewright has instead.
-var elsewhere = map[string]string{
-	"get":       "There are no modules: a folder is one configuration",
-	"providers": "There are no plugins: hosts are reached as connection blocks say",
-	"refresh":   "Every plan observes what is there. kubewright apply -refresh-only records it in the state",
-	"taint":     "A node is recreated with kubewright apply -replace=ADDRESS",
-	"untaint":   "Nothing is marked beforehand: a node is recreated with kubewright apply -replace=ADDRESS",
-	"workspace": "Another state is another folder, or another file with -state=FILE",
-}
-
 // group makes a command that only holds others: without a subcommand it prints its help, with
 // an unknown one an error.
 func group(cmd *cobra.Command) *cobra.Command {
@@ -39,20 +31,54 @@ func group(cmd *cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return cmd.Help()
 		}
-		text := fmt.Sprintf("there is no command %q below %s", args[0], cmd.CommandPath())
-		var names []string
-		for _, c := range cmd.Commands() {
-			if c.IsAvailableCommand() {
-				names = append(names, c.Name())
-			}
-		}
-		switch near := config.Nearest(args[0], names); {
-		case !cmd.HasParent() && elsewhere[args[0]] != "":
-			text += ". " + elsewhere[args[0]]
-		case near != "":
-			text += fmt.Sprintf(". Did you mean %q?", near)
-		}
-		return console.Misuse(cmd.CommandPath(), errors.New(text))
+		return unknownCommand(cmd, args[0])
 	}
 	return cmd
+}
+
+// unknownCommand is the error for a command that a group does not hold. At the top the names of
+// other tools are known.
+func unknownCommand(cmd *cobra.Command, name string) error {
+	text := fmt.Sprintf("there is no command %q.", name)
+	if cmd.HasParent() {
+		text = fmt.Sprintf("there is no command %q below %s.", name, cmd.CommandPath())
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	instead := ""
+	if !cmd.HasParent() {
+		instead = elsewhere.Instead(elsewhere.Command, name)
+	}
+	switch near := config.Nearest(name, names); {
+	case instead != "":
+		text += " " + instead
+	case near != "":
+		text += fmt.Sprintf(" Did you mean %q?", near)
+	}
+	return console.Misuse(cmd.CommandPath(), errors.New(text))
+}
+
+// commandIn returns the first word of a command line that is no flag and no value of one: the
+// command that was asked of a group. It is empty if there is none.
+func commandIn(cmd *cobra.Command, args []string) string {
+	for i := 0; i < len(args); i++ {
+		name, dashed := strings.CutPrefix(args[i], "-")
+		if !dashed {
+			return args[i]
+		}
+		name, _, assigned := strings.Cut(strings.TrimPrefix(name, "-"), "=")
+		f := cmd.Root().PersistentFlags().Lookup(name)
+		switch {
+		case assigned:
+		case f == nil:
+			return "" // what follows may be its value
+		case f.NoOptDefVal == "":
+			i++ // the value is the next word
+		}
+	}
+	return ""
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/config/elsewhere"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -110,23 +111,60 @@ func flagsOf(set *pflag.FlagSet) (heads, texts []string, wide int) {
 	return heads, texts, wide
 }
 
-// badFlag turns a pflag error into one of the command line.
-func badFlag(cmd *cobra.Command, err error) error {
-	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		var names []string
-		collect := func(f *pflag.Flag) { names = append(names, f.Name) }
-		cmd.Flags().VisitAll(collect)
-		cmd.InheritedFlags().VisitAll(collect)
-		hint := console.DidYouMean("-", missing.GetSpecifiedName(), names)
-		if missing.GetSpecifiedName() == "refresh" {
-			hint = " Every plan observes the hosts. -refresh-only has the state learn what is there, and changes nothing."
+// valuesAnnotation is the annotation of a flag with the list of the values that it takes.
+const valuesAnnotation = "kubewright_values"
+
+// badFlag turns a pflag error into one of the command line, whose arguments are args. After an
+// unknown command nothing is said about its flags: they are not the mistake.
+func badFlag(args []string) func(*cobra.Command, error) error {
+	return func(cmd *cobra.Command, err error) error {
+		if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
+			if name := commandIn(cmd, args); !cmd.HasParent() && name != "" {
+				return unknownCommand(cmd, name)
+			}
+			err = unknownFlag(cmd, missing.GetSpecifiedName())
 		}
-		err = fmt.Errorf("there is no flag -%s.%s", missing.GetSpecifiedName(), hint)
+		if bare, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+			value, _ := pflag.UnquoteUsage(bare.GetFlag())
+			text := fmt.Sprintf("-%[1]s needs a value, as in -%[1]s=%[2]s", bare.GetSpecifiedName(), strings.ToUpper(value))
+			if values := bare.GetFlag().Annotations[valuesAnnotation]; len(values) > 0 {
+				text += ":\n\n" + strings.Join(values, "\n")
+			}
+			err = errors.New(text)
+		}
+		if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+			err = fmt.Errorf("-%s=%s: %s", invalid.GetFlag().Name, invalid.GetValue(), whatIsTaken(invalid))
+		}
+		return console.Misuse(cmd.CommandPath(), err)
 	}
-	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		err = fmt.Errorf("-%s=%s: %s", invalid.GetFlag().Name, invalid.GetValue(), whatIsTaken(invalid))
+}
+
+// unknownFlag says what there is instead of a flag: what the table says of other tools' names,
+// the flag that was probably meant, or the commands that have this one.
+func unknownFlag(cmd *cobra.Command, name string) error {
+	var names []string
+	collect := func(f *pflag.Flag) { names = append(names, f.Name) }
+	cmd.Flags().VisitAll(collect)
+	cmd.InheritedFlags().VisitAll(collect)
+	hint := console.DidYouMean("-", name, names)
+	if instead := elsewhere.Instead(elsewhere.Flag, name); instead != "" {
+		hint = " " + instead
+	} else if with := commandsWith(cmd.Root(), name); hint == "" && len(with) > 0 {
+		hint = " It is one of " + strings.Join(with, ", ") + "."
 	}
-	return console.Misuse(cmd.CommandPath(), err)
+	return fmt.Errorf("there is no flag -%s.%s", name, hint)
+}
+
+// commandsWith returns the commands that have a flag of their own with a name.
+func commandsWith(cmd *cobra.Command, name string) []string {
+	var out []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() && c.LocalFlags().Lookup(name) != nil {
+			out = append(out, c.CommandPath())
+		}
+		out = append(out, commandsWith(c, name)...)
+	}
+	return out
 }
 
 // whatIsTaken says which values a flag takes, after an invalid one.

@@ -23,18 +23,26 @@ import (
 type initOptions struct {
 	session.Options
 	migrate, reconfigure, copy bool
+	example                    string
 }
 
 func initCommand(a *workspace.Workspace) *cobra.Command {
 	var o initOptions
 	cmd := &cobra.Command{
-		Use: "init", Short: "Check where the state is kept, or move it", Args: takes(0, 0),
-		Long: "init reads where the configuration keeps the state, looks there, and says what it found. No other\n" +
+		Use: "init", Short: "Begin with an example, check where the state is kept, or move it", Args: takes(0, 0),
+		Long: "With -example, init writes a configuration to begin with: main.hcl, kubewright.kwvars with the values of\n" +
+			"its variables, a .gitignore and a workflow that checks pull requests. It writes all of them or none, never\n" +
+			"over a file, and never into a folder that has a configuration or a state. The hosts are simulated until the\n" +
+			"values say otherwise. The examples:\n\n" + exampleList() + "\n\n" +
+			"Without it, init reads where the configuration keeps the state, looks there, and says what it found. No other\n" +
 			"command needs it, until the place changes: then -migrate-state copies the state from the old place to\n" +
 			"the new one, under the locks of both, and -reconfigure uses the new one as it is. The old one is\n" +
 			"left as it is, and a state of another lineage or a newer one is never overwritten.",
-		Example: "  kubewright init\n  kubewright init -migrate-state\n  kubewright init -backend-config=team.backend",
+		Example: "  kubewright init -example=ha\n  kubewright init\n  kubewright init -migrate-state\n  kubewright init -backend-config=team.backend",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("example") {
+				return begin(a, cmd, o.example)
+			}
 			if o.migrate && o.reconfigure {
 				return console.Misuse(cmd.CommandPath(), errors.New("-migrate-state takes the state along and -reconfigure does not: give one of them"))
 			}
@@ -42,6 +50,9 @@ func initCommand(a *workspace.Workspace) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
+	f.StringVar(&o.example, "example", "", "write the example with this `name` into the folder")
+	_ = cmd.RegisterFlagCompletionFunc("example", completeExamples)
+	_ = f.SetAnnotation("example", valuesAnnotation, []string{exampleList()})
 	f.BoolVar(&o.migrate, "migrate-state", false, "copy the state from the place where it was to the configuration's")
 	f.BoolVar(&o.reconfigure, "reconfigure", false, "use the configuration's place as it is, and copy nothing")
 	f.BoolVar(&o.copy, "force-copy", false, "with -migrate-state: do not ask")
@@ -98,6 +109,9 @@ func lookInto(ctx context.Context, a *workspace.Workspace, to *statefile.Store) 
 		text += described(st) + "\n"
 	} else {
 		text += "There is none yet: the first apply makes it.\n"
+	}
+	if hint := a.BeginningHint(); hint != "" {
+		text += strings.TrimPrefix(hint, "\n") + "\n"
 	}
 	return a.Printf("%s", text)
 }

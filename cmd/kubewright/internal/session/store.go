@@ -115,7 +115,7 @@ func OpenState(ctx context.Context, a *workspace.Workspace, o Options, operation
 // RequireState refuses to continue without a state.
 func (s *Session) RequireState() error {
 	if s.Recorded == nil {
-		return workspace.NoState(s.Store.Place())
+		return s.NoState(s.Store.Place())
 	}
 	return nil
 }

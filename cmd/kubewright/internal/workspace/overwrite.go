@@ -15,8 +15,17 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// readSuffixes are the suffixes of configuration files.
-var readSuffixes = []string{".hcl", ".hcl.json", ".kwvars", ".kwvars.json"}
+// configSuffixes are the suffixes of files of the language, and readSuffixes those of all files
+// that a configuration reads by their name.
+var (
+	configSuffixes = []string{".hcl", ".hcl.json"}
+	readSuffixes   = append([]string{".kwvars", ".kwvars.json"}, configSuffixes...)
+)
+
+// hasSuffix reports whether a name ends with one of the suffixes.
+func hasSuffix(name string, suffixes []string) bool {
+	return slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(name, s) })
+}
 
 // CheckOverwrite refuses to write the file that a flag names over the configuration or the
 // state: a typo must not cost them.
@@ -93,6 +102,12 @@ func CheckNotOurs(asks, path, folder string, p statefile.Paths) error {
 	return nil
 }
 
+// Ours reports whether a name in the folder belongs to a configuration, a state or the simulated
+// hosts.
+func (a *Workspace) Ours(name string) bool {
+	return belongs(filepath.Join(a.Folder(), name), a.Paths()) != ""
+}
+
 // belongs says what a file belongs to by its name: a configuration, a state, the simulated
 // hosts or the snapshots; empty if to none of them.
 func belongs(name string, p statefile.Paths) string {
@@ -106,7 +121,7 @@ func belongs(name string, p statefile.Paths) string {
 	}
 	dir := filepath.Dir(p.State)
 	switch {
-	case slices.ContainsFunc(readSuffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) }):
+	case hasSuffix(name, readSuffixes):
 		return "is named as a file of a configuration"
 	case named(p.State, ".backup."), named(p.Journal, ".overtaken."), named(p.Errored, ".overtaken."), named(p.Lock), named(filepath.Join(dir, usedName)):
 		return "belongs to the state"

@@ -2,9 +2,13 @@ package workspace
 
 import (
 	"context"
+	"io/fs"
+	"os"
+	"slices"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/examples"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/statefile"
 )
@@ -41,13 +45,23 @@ func (a *Workspace) ReadState(ctx context.Context) (*state.State, error) {
 		return nil, err
 	}
 	if loaded.State == nil {
-		return nil, NoState(store.Place())
+		return nil, a.NoState(store.Place())
 	}
 	return loaded.State, nil
 }
 
 // NoState returns the error for a missing state, for a command that needs one.
-func NoState(path string) error {
+func (a *Workspace) NoState(path string) error {
 	return console.Failure(diag.Diagnostics{diag.Errorf("No state", "There is none at %s: nothing was applied from here yet. "+
-		"With -chdir or -state another one is read.", path)})
+		"With -chdir or -state another one is read.%s", path, a.BeginningHint())})
+}
+
+// BeginningHint says how to begin, below an empty line, if the folder has no configuration;
+// otherwise it is empty.
+func (a *Workspace) BeginningHint() string {
+	entries, err := os.ReadDir(a.Folder())
+	if err != nil || slices.ContainsFunc(entries, func(en fs.DirEntry) bool { return hasSuffix(en.Name(), configSuffixes) }) {
+		return ""
+	}
+	return "\n\nThe folder has no configuration. " + examples.Hint()
 }
