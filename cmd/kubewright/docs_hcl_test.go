@@ -47,6 +47,13 @@ var fragmentContexts = map[string]fragmentContext{
 		`"age1…"`, `"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"`,
 		`"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI… ann@laptop"`, `"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGlUVSu4+sXnFoLfDzWzTVvGWJzyHqy9cpvBPPm8AuvT ann@laptop"`,
 	}},
+	"outputs of Terraform": {
+		base: func(*testing.T) string { return "" },
+		files: map[string]string{"outputs.auto.kwvars.json": `{
+			"control_planes": {"sensitive": false, "type": ["map", "string"], "value": {"cp1": "10.0.0.11"}},
+			"workers": {"sensitive": false, "type": ["map", ["object", {}]], "value": {"w1": {"address": "10.0.0.21", "zone": "a"}}},
+			"endpoint": {"sensitive": false, "type": "string", "value": "10.0.0.10:6443"}}`},
+	},
 	"manifests":    {base: tutorialText, files: map[string]string{"kubernetes.asc": repositoryKey, "flannel.yaml": networkManifest}},
 	"policy":       {base: tutorialText, files: map[string]string{"kubernetes.asc": repositoryKey, "approvals": ""}},
 	"tutorial":     {base: tutorialText, files: map[string]string{"kubernetes.asc": repositoryKey}},

@@ -49,6 +49,8 @@ type given struct {
 	// text is the value of an option or environment variable; expr is the expression of a file.
 	text string
 	expr hcl.Expression
+	// sensitive reports whether its source says that it is a secret.
+	sensitive bool
 }
 
 // declare reads a variable block.
@@ -89,7 +91,7 @@ func (e *evaluator) declaredDefault(v *variable, a *hcl.Attribute) cty.Value {
 	}
 	value, err := v.convert(value)
 	if err != nil {
-		e.errorAt(a.Expr.Range(), "Invalid default value for variable", "The default is not of the variable's type %s: %s.", typeName(v.typ), v.unfit(err))
+		e.errorAt(a.Expr.Range(), "Invalid default value for variable", "The default is not of the variable's type %s: %s.", typeName(v.typ), v.unfit(err, false))
 		return failedValue(v.typ)
 	}
 	if value.IsNull() && !v.nullable {
@@ -112,8 +114,8 @@ func (v *variable) convert(value cty.Value) (cty.Value, error) {
 }
 
 // unfit returns why a value does not convert. For a sensitive value it does not even name keys.
-func (v *variable) unfit(err error) string {
-	if v.sensitive && !v.typ.IsPrimitiveType() && !errors.Is(err, errOutOfRange) {
+func (v *variable) unfit(err error, sensitive bool) string {
+	if (v.sensitive || sensitive) && !v.typ.IsPrimitiveType() && !errors.Is(err, errOutOfRange) {
 		return "it is not of the type " + typeName(v.typ)
 	}
 	return conversionError(err)
@@ -228,6 +230,10 @@ func (l *loader) variableFile(out map[string]given, name string, b []byte) {
 	attrs, diags := file.Body.JustAttributes()
 	l.eval.report(diags)
 	l.unread = l.unread || diags.HasErrors()
+	if outputs := terraformOutputs(attrs); outputs != nil {
+		l.takeOutputs(out, name, outputs)
+		return
+	}
 	for _, a := range slices.SortedFunc(maps.Values(attrs), byPlace) {
 		if l.declared[a.Name] == nil {
 			l.eval.add(diag.Warningf("Value for undeclared variable",
@@ -262,7 +268,7 @@ func (l *loader) assign(values map[string]given) {
 	for _, name := range l.variableNames() {
 		v := l.declared[name]
 		value := l.valueOf(v, values)
-		if v.sensitive {
+		if v.sensitive || values[name].sensitive {
 			value = value.Mark(sensitive)
 		}
 		l.eval.variables[name] = &thunk{name: "var." + name, at: v.block.at, status: done, value: value}
@@ -298,7 +304,7 @@ func (l *loader) valueOf(v *variable, values map[string]given) cty.Value {
 	value, err := v.convert(raw)
 	switch {
 	case err != nil:
-		l.badValue(v, g, v.unfit(err))
+		l.badValue(v, g, v.unfit(err, g.sensitive))
 	case value.IsNull() && !v.nullable:
 		l.badValue(v, g, "it is null, and nullable is false")
 	default:

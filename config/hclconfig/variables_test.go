@@ -515,3 +515,64 @@ func TestTerraformFilesAreReported(t *testing.T) {
 		t.Errorf("got %v", diags)
 	}
 }
+
+// TestTerraformOutputsAreValues checks that the outputs which "terraform output -json" prints are
+// values of the variables with their names, and secret where Terraform says so.
+func TestTerraformOutputsAreValues(t *testing.T) {
+	t.Parallel()
+	const declared = base + `
+variable "hosts" {
+  type = map(object({ address = string, zone = optional(string, "a") }))
+}
+variable "token" {
+  default = "none"
+}
+output "hosts" {
+  value = var.hosts
+}
+output "token" {
+  value     = var.token
+  sensitive = true
+}
+`
+	const hosts = `"hosts": {"sensitive": false, "type": ["map", ["object", {"address": "string"}]], "value": {"w1": {"address": "10.0.0.1"}}}`
+	load := func(text string) (*config.Config, string) {
+		c, diags := hclconfig.Load(hclconfig.Options{
+			FS:       folder("main.hcl", declared),
+			Vars:     []hclconfig.VarArg{{File: "/tf/outputs.json"}},
+			ReadFile: func(string) ([]byte, error) { return []byte(text), nil },
+		})
+		return c, told(diags)
+	}
+	c, found := load(`{` + hosts + `, "vpc_id": {"sensitive": false, "type": "string", "value": "${vpc}"},
+		"token": {"sensitive": true, "type": "string", "value": "${not a template}"}}`)
+	if found != "" {
+		t.Fatal(found)
+	}
+	if got := output(t, c, "hosts"); got != `{"w1":{"address":"10.0.0.1","zone":"a"}}` {
+		t.Errorf("hosts: got %s", got)
+	}
+	if got := output(t, c, "token"); got != `"${not a template}"` {
+		t.Errorf("token: got %s", got)
+	}
+	for name, test := range map[string]struct{ text, want string }{
+		"a secret is used where it would be printed": {
+			strings.Replace(`{`+hosts+`}`, `"sensitive": false`, `"sensitive": true`, 1), "sensitive",
+		},
+		"a secret of another type": {
+			`{"hosts": {"sensitive": true, "type": ["object", {"s3cret": "string"}], "value": {"s3cret": {}}}}`,
+			"The value of var.hosts from /tf/outputs.json:1 is not suitable: it is not of the type map(object({address=string,zone=string})).",
+		},
+		"no variable for any of them": {
+			`{"vpc_id": {"sensitive": false, "type": "string", "value": "x"}}`,
+			"warning: No output is used\n  /tf/outputs.json has outputs of Terraform, and no variable block has the name of one of them. Declare a variable for each that the configuration needs, for example variable \"vpc_id\".",
+		},
+		"values that look alike are values": {`{"hosts": {"sensitive": {"address": "a"}, "type": {"address": "b"}, "value": {"address": "c"}}}`, ""},
+		"one of them is no output":          {`{` + hosts + `, "token": "x"}`, "Invalid value for variable"},
+	} {
+		_, found := load(test.text)
+		if test.want == "" && found != "" || !strings.Contains(found, test.want) || strings.Contains(found, "s3cret") {
+			t.Errorf("%s: got %q, want %q", name, found, test.want)
+		}
+	}
+}
