@@ -149,6 +149,60 @@ etcd: {local: {dataDir: /var/lib/etcd, extraArgs: [{name: quota-backend-bytes, v
 	}
 }
 
+// kubeOne is a cluster as KubeOne 1.14 configures kubeadm for it: arguments of its own for each
+// component, an audit log, a name, node addresses as flags of the kubelets, and kubelets whose
+// serving certificates the cluster signs.
+func kubeOne() adoption {
+	return adoption{
+		name: "KubeOne", lab: lab.Options{Kubernetes: "v1.36.3", ControlPlanes: 3, Workers: 1},
+		before: func(s *site, o *lab.KubeadmOptions) {
+			o.Registration = map[string]string{}
+			for _, h := range s.hosts() {
+				s.sh(h.Name, "mkdir -p /etc/kubernetes/audit && printf 'apiVersion: audit.k8s.io/v1\\nkind: Policy\\nrules: [{level: Metadata}]\\n' >/etc/kubernetes/audit/policy.yaml")
+				o.Registration[h.Name] = fmt.Sprintf("kubeletExtraArgs: [{name: node-ip, value: %q}, {name: volume-plugin-dir, value: /var/lib/kubelet/volumeplugins}, {name: pod-max-pids, value: \"-1\"}]", h.Address())
+			}
+		},
+		kubeadm: lab.KubeadmOptions{
+			Cluster: `clusterName: k1
+apiServer:
+  certSANs: [api.example.test]
+  extraArgs:
+  - {name: audit-log-maxage, value: "30"}
+  - {name: audit-log-path, value: /var/log/kubernetes/audit.log}
+  - {name: audit-policy-file, value: /etc/kubernetes/audit/policy.yaml}
+  - {name: enable-admission-plugins, value: "NodeRestriction"}
+  - {name: endpoint-reconciler-type, value: lease}
+  - {name: kubelet-certificate-authority, value: /etc/kubernetes/pki/ca.crt}
+  - {name: profiling, value: "false"}
+  - {name: request-timeout, value: 1m}
+  - {name: service-node-port-range, value: 30000-32767}
+  - {name: tls-cipher-suites, value: "TLS_AES_128_GCM_SHA256,TLS_AES_256_GCM_SHA384,TLS_CHACHA20_POLY1305_SHA256"}
+  extraVolumes:
+  - {name: audit-conf, hostPath: /etc/kubernetes/audit, mountPath: /etc/kubernetes/audit, readOnly: true, pathType: DirectoryOrCreate}
+  - {name: log, hostPath: /var/log/kubernetes, mountPath: /var/log/kubernetes, pathType: DirectoryOrCreate}
+controllerManager: {extraArgs: [{name: flex-volume-plugin-dir, value: /var/lib/kubelet/volumeplugins}, {name: profiling, value: "false"}, {name: terminated-pod-gc-threshold, value: "1000"}]}
+scheduler: {extraArgs: [{name: profiling, value: "false"}]}
+etcd: {local: {extraArgs: [{name: feature-gates, value: CompactHashCheck=true}, {name: corrupt-check-time, value: 240m}]}}
+`,
+			Kubelet: "serverTLSBootstrap: true\nrotateCertificates: true\nreadOnlyPort: 0\ncontainerLogMaxSize: 100Mi\ncontainerLogMaxFiles: 5\n",
+		},
+		// KubeOne runs a controller that approves them.
+		after: func(s *site, _ *lab.KubeadmOptions) {
+			s.eventually("serving certificates are approved", func() (string, bool) {
+				if names := s.kubectl("get", "csr", "-o", "name"); names != "" {
+					s.kubectl(append([]string{"certificate", "approve"}, strings.Fields(names)...)...)
+				}
+				out := s.kubectl("get", "csr", "-o", "jsonpath={range .items[?(@.spec.signerName==\"kubernetes.io/kubelet-serving\")]}{.status.conditions[*].type}{\"\\n\"}{end}")
+				return out, strings.Count(out, "Approved") == len(s.hosts())
+			})
+		},
+		written: []string{
+			"cluster \"k1\"", "extra_volume \"audit-conf\"", "arg \"kubelet-certificate-authority\" { value = \"/etc/kubernetes/pki/ca.crt\" }",
+			"arg \"corrupt-check-time\" { value = \"240m\" }", "arg \"node-ip\" { value = each.value }", "serverTLSBootstrap",
+		},
+	}
+}
+
 // adoptions returns the clusters of the long matrix.
 func adoptions() []adoption {
 	small := func(kubernetes string) lab.Options {
@@ -156,6 +210,7 @@ func adoptions() []adoption {
 	}
 	return []adoption{
 		customised(),
+		kubeOne(),
 		{
 			name: "patches", lab: small("v1.35.8"), before: patchFolder,
 			kubeadm: lab.KubeadmOptions{Node: "patches: {directory: /root/patches}"},
