@@ -35,7 +35,7 @@ SHARE = $(if $(FEW_CORES),GOMAXPROCS=1)
 # make check vets the tests, with everything else.
 TEST = $(GO) test -vet=off $(LINK)
 
-.PHONY: build demo test test-tools long attack check fmt golden e2e fetch e2e-all bench site release snapshot release-check sizes image-lock help
+.PHONY: build demo test test-tools long attack check licences fmt golden e2e fetch e2e-all bench site release snapshot release-check sizes image-lock help
 
 # The tools of releases are a module of their own, whose dependencies are none of kubewright's.
 TOOLS = $(GO) -C tools
@@ -67,7 +67,7 @@ attack: ## the attacks of hosts, API, backends, configurations and files: how ma
 	@out=$$(KUBEWRIGHT_ATTACK=1 $(GARBAGE) $(TEST) -count=1 -v -parallel 6 -timeout $(ATTACK_TIMEOUT) ./cmd/kubewright/attack 2>&1); code=$$?; \
 	echo "$$out" | grep -v -e '^=== ' -e '^ *--- PASS: ' -e '^ *--- SKIP: '; exit $$code
 
-check: ## format, vet, staticcheck, tidy
+check: ## format, vet, staticcheck, tidy, licences
 	@files=$$($(GO) run $(GOFUMPT) -l $(SOURCES)); \
 	if [ -n "$$files" ]; then echo "not formatted (make fmt):"; echo "$$files"; exit 1; fi
 	$(GARBAGE) $(GO) vet -tags e2e ./...
@@ -77,6 +77,10 @@ check: ## format, vet, staticcheck, tidy
 	$(GO) mod tidy -diff
 	$(TOOLS) mod tidy -diff
 	$(GO) mod verify
+	$(TOOLS) run $(LINK) ./licences -repo $(CURDIR) -check
+
+licences: ## write NOTICE and THIRD_PARTY_LICENSES from the dependencies of the program
+	$(TOOLS) run $(LINK) ./licences -repo $(CURDIR)
 
 fmt: ## format everything
 	$(GO) run $(GOFUMPT) -w $(SOURCES)

@@ -8,6 +8,7 @@ require (
 	github.com/blakesmith/ar v0.0.0-20190502131153-809d4375e1fb
 	github.com/cpuguy83/go-md2man/v2 v2.0.6
 	github.com/google/go-containerregistry v0.20.3
+	github.com/google/licensecheck v0.3.1
 	github.com/ulikunitz/xz v0.5.15
 	go.yaml.in/yaml/v3 v3.0.6
 	golang.org/x/mod v0.41.0

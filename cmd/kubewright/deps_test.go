@@ -127,10 +127,11 @@ var allowed = map[string][]string{
 	"cmd/kubewright/internal/view/listing":   {"cmd/kubewright/internal/view/ui", "config/hclconfig", "planner", "planner/phases/pki", "planner/quorum", "state"},
 	"cmd/kubewright/internal/view/viewtest":  {"cmd/kubewright/internal/view/planview", "cmd/kubewright/internal/view/progress", "cmd/kubewright/internal/view/ui", "config/diag", "planner", "planner/executor", "providers", "state"},
 	// The tools of releases, a module of their own.
-	"tools/debian":  {},
-	"tools/image":   {"tools/debian"},
-	"tools/release": {"tools/debian", "tools/image"},
-	"tools/sizes":   {},
+	"tools/debian":   {},
+	"tools/image":    {"tools/debian"},
+	"tools/licences": {},
+	"tools/release":  {"tools/debian", "tools/image"},
+	"tools/sizes":    {},
 	// The engine, which commands and tests share, and the commands.
 	"engine":                            {"config", "engine/hosts", "planner", "planner/drain", "planner/etcd", "planner/executor", "planner/immutable", "planner/maintenance", "planner/ownership", "planner/phases/objects", "planner/phases/staticpod", "planner/pipeline", "planner/quorum", "planner/record", "planner/topology", "providers", "state", "state/backend", "state/statefile"},
 	"engine/hosts":                      {"config", "planner/etcd", "planner/immutable", "planner/kubeadm", "planner/observe", "planner/ownership", "planner/pipeline", "planner/rotation", "planner/topology", "planner/upgrade", "providers", "providers/budget", "providers/etcd", "providers/kube", "providers/local", "providers/pki", "providers/shell", "providers/sim", "providers/ssh", "state"},

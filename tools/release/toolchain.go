@@ -175,22 +175,19 @@ func manPage(path string) error {
 	return os.Remove(path)
 }
 
-// licenceFiles returns the licence of kubewright, and those of its dependencies where the
-// repository has them.
+// licenceNames are the files with the licence of kubewright, and the notices and licences of its
+// dependencies (tools/licences), which every archive, package and image has.
+var licenceNames = []string{"LICENSE", "NOTICE", "THIRD_PARTY_LICENSES"}
+
+// licenceFiles returns the files of licenceNames by name.
 func licenceFiles(clone string) (map[string][]byte, error) {
 	out := map[string][]byte{}
-	for _, pattern := range []string{"LICENSE", "NOTICE*", "THIRD_PARTY_LICENSES*"} {
-		files, err := filepath.Glob(filepath.Join(clone, pattern))
+	for _, name := range licenceNames {
+		text, err := os.ReadFile(filepath.Join(clone, name))
 		if err != nil {
 			return nil, err
 		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				return nil, err
-			}
-			out[filepath.Base(file)] = text
-		}
+		out[name] = text
 	}
 	return out, nil
 }

@@ -76,7 +76,7 @@ func (s *site) installed(dist string) {
 		s.bring(file, file, "600")
 	}
 	s.sh(s.on, "ln -s /usr/bin/kubewright "+operatorFolder+"/kubewright")
-	for _, file := range []string{"/usr/share/man/man1/kubewright-plan.1.gz", "/usr/share/bash-completion/completions/kubewright", "/usr/share/doc/kubewright/copyright"} {
+	for _, file := range []string{"/usr/share/man/man1/kubewright-plan.1.gz", "/usr/share/bash-completion/completions/kubewright", "/usr/share/doc/kubewright/copyright", "/usr/share/doc/kubewright/NOTICE", "/usr/share/doc/kubewright/THIRD_PARTY_LICENSES"} {
 		s.sh(s.on, "test -s "+file)
 	}
 	version := s.sh(s.on, "kubewright version -json")
