@@ -216,6 +216,9 @@ type Plan struct {
 	Serial        int64  `json:"serial"`
 	// ConfigDigest is the hex SHA-256 of the configuration and its variables.
 	ConfigDigest string `json:"config_digest,omitempty"`
+	// Commit is the git commit that was checked out where the configuration is, if known. It is for
+	// display, and not part of the digest.
+	Commit string `json:"commit,omitempty"`
 	// Destroy reports whether destroy made the plan.
 	Destroy bool `json:"destroy,omitempty"`
 	// RefreshOnly reports whether the plan changes only the state: drift is recorded as observed.

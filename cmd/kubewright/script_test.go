@@ -59,6 +59,8 @@ const (
 // sections. Besides testscript's own commands there are
 //
 //	kubewright ARG…       run the command; ! expects failure
+//	each N HOST EDIT…     edit N simulated hosts, as sim edit does; % in HOST is the number
+//	short LINES BYTES     the last stdout has at most so many lines and, if given, bytes
 //	code N                the last exit code was N
 //	example NAME          copy an example's main.hcl here
 //	artifacts DIR ARCH [containerd-VERSION | images-VERSION]...
@@ -112,7 +114,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"kubewright": runCommand, "code": checkCode, "quickstart": putQuickstart, "founded": putFounded, "edit": editFile, "mode": hasMode,
+			"kubewright": runCommand, "each": editEach, "short": isShort, "code": checkCode, "quickstart": putQuickstart, "founded": putFounded, "edit": editFile, "mode": hasMode,
 			"ca": scriptCA(t), "supply": scriptSupply(t), "serve": serveState(t), "remotelock": holdRemotely, "bucket": serveBucket(t), "served": served, "plant": plant,
 			"answer":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).answers = args },
 			"secret":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).secret = &args[0] },

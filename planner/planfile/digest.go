@@ -14,14 +14,14 @@ import (
 const ShortDigest = 16
 
 // Digest returns the hex SHA-256 of what a plan would do. It does not depend on the time and the
-// tool version of the plan, the serial of the state, source locations in the configuration, the
+// tool version of the plan, the serial of the state, the git commit and source locations in the configuration, the
 // formatting of changed files (values are compared, never bytes), the control plane through which
 // the API is reached, or information for display only, such as days left, database sizes of etcd,
 // costs and the done conditions of operations. Two plans with the same digest do the same for the
 // same reasons.
 func Digest(p *planner.Plan) string {
 	same := *p
-	same.ToolVersion, same.Serial, same.ConfigDigest = "", 0, ""
+	same.ToolVersion, same.Serial, same.ConfigDigest, same.Commit = "", 0, "", ""
 	same.Changes, same.Drift = alone(p.Changes), alone(p.Drift)
 	same.Steps, same.Withheld = slices.Clone(p.Steps), slices.Clone(p.Withheld)
 	same.Resources = slices.Clone(p.Resources)

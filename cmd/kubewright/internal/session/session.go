@@ -407,7 +407,7 @@ func (s *Session) Observe(ctx context.Context) *topology.Fleet {
 
 // Header returns the parts of a plan of this run other than changes and steps.
 func (s *Session) Header() planner.Plan {
-	p := planner.Plan{FormatVersion: 1, ToolVersion: console.Version, ConfigDigest: s.ConfigDigest(), Outputs: s.Outputs(), Command: s.Command, OverriddenPolicies: s.Opts.overrides()}
+	p := planner.Plan{FormatVersion: 1, ToolVersion: console.Version, ConfigDigest: s.ConfigDigest(), Commit: s.Commit(), Outputs: s.Outputs(), Command: s.Command, OverriddenPolicies: s.Opts.overrides()}
 	if s.Recorded != nil {
 		p.Lineage, p.Serial = s.Recorded.Lineage, s.Recorded.Serial
 	}

@@ -32,7 +32,7 @@ func (p Printer) PrintResources(resources []Resource) {
 		p.Line()
 		var notes []string
 		if len(g) > 1 {
-			notes = append(notes, "the same for "+ui.CommaList(p.Others(g[1:])))
+			notes = append(notes, "the same for "+ui.NodeRanges(p.Others(g[1:])))
 		}
 		if i == last {
 			notes = append(notes, repeating...)

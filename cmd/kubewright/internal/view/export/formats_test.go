@@ -10,6 +10,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -415,9 +416,9 @@ func TestAnnotationsHideSecrets(t *testing.T) {
 }
 
 // TestMarkdownFitsComment makes a plan far too large for a comment: the summary is there, the omitted
-// rest is counted, and every resource is accounted for.
+// rest is counted, and every resource is accounted for, whether they share rows of the table or not.
 func TestMarkdownFitsComment(t *testing.T) {
-	for _, size := range []int{3, 60, 400} {
+	for _, size := range []int{3, 60, 61, 400, 401} {
 		var m viewtest.Maker
 		for i := range size {
 			target := state.NodeKeyTarget("worker", fmt.Sprintf("w%04d", i))
@@ -425,7 +426,11 @@ func TestMarkdownFitsComment(t *testing.T) {
 			if i%10 == 9 {
 				action = planner.Delete
 			}
-			m.Resources = append(m.Resources, planner.ResourceChange{Target: target, Action: action, Note: "10.0.0.1, worker"})
+			role := "worker"
+			if size%2 == 1 {
+				role += fmt.Sprint(i) // no two alike
+			}
+			m.Resources = append(m.Resources, planner.ResourceChange{Target: target, Action: action, Note: "10.0.0.1, " + role})
 			for j := range 8 {
 				m.AddChange(target, "certs", fmt.Sprintf("file:/etc/kubernetes/pki/%d-%d", i, j), state.KindFile, action, viewtest.Created("content", strings.Repeat("x", i%50+1), "mode", "0600"))
 			}
@@ -439,6 +444,16 @@ func TestMarkdownFitsComment(t *testing.T) {
 			t.Errorf("%d resources: a block is left open", size)
 		}
 		rows := strings.Count(text, "\n| create |") + strings.Count(text, "\n| destroy |")
+		for _, m := range regexp.MustCompile(`; the same for (\d+) nodes: `).FindAllStringSubmatch(text, -1) {
+			more, err := strconv.Atoi(m[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows += more
+		}
+		if alike := strings.Contains(text, "; the same for "); alike != (size%2 == 0) {
+			t.Errorf("%d resources: nodes share rows: %v", size, alike)
+		}
 		left := 0
 		if m := regexp.MustCompile(`\n(\d+) more resources? left out of this table: `).FindStringSubmatch(text); m != nil {
 			fmt.Sscan(m[1], &left)
@@ -447,7 +462,7 @@ func TestMarkdownFitsComment(t *testing.T) {
 			t.Errorf("%d resources: %d rows and %d left out", size, rows, left)
 		}
 		cut := regexp.MustCompile("\\*\\*Cut here for GitHub's limit.\\*\\* The changes of \\d+ resources are not shown, or not to their end: .*`kubewright show` prints all of the plan.\n")
-		if size > 60 && !cut.MatchString(text) {
+		if size > 61 && !cut.MatchString(text) {
 			t.Errorf("%d resources are truncated silently", size)
 		}
 		if i, j := strings.Index(text, "\n| create |"), strings.LastIndex(text, "\n| destroy |"); i >= 0 && j > i {

@@ -19,7 +19,7 @@ func TestGraphFormats(t *testing.T) {
 	if got, want := strings.Count(page, `<a class="step"`), len(viewtest.ExamplePlan().Steps); got != want {
 		t.Errorf("the page draws %d steps, want %d", got, want)
 	}
-	if strings.Contains(page, "<details") || strings.Contains(page, `href="#`) || !strings.Contains(page, "<title>kubewright graph: Plan: 0 to add, 4 to change, 1 to destroy.</title>") {
+	if strings.Contains(page, "<details") || strings.Contains(page, `href="#`) || !strings.Contains(page, "<title>kubewright graph prod: Plan: 0 to add, 4 to change, 1 to destroy.</title>") {
 		t.Error("the page of the graph has changes, or links that lead nowhere, or another title")
 	}
 	page = viewtest.Printed(t, func(w io.Writer) error { return export.Graph(w, &planner.Plan{}, "html", ui.Options{}) })

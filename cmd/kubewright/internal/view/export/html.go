@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/blocks"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/diffview"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/graph"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/outline"
@@ -68,16 +69,19 @@ type pageData struct {
 	Headline    string
 	Digest      string
 	ToolVersion string
-	Command     string
-	Severe      []string
-	Warnings    []pageWarning
-	Withheld    []pageWithheld
-	Notes       [][2]string
-	Mended      string
-	Resources   []pageResource
-	Drift       []pageItem
-	Graph       *graph.Drawing
-	Undrawn     string
+	// Clusters are the names of the clusters of the configuration, Commit is its git commit.
+	Clusters  []string
+	Commit    string
+	Command   string
+	Severe    []string
+	Warnings  []pageWarning
+	Withheld  []pageWithheld
+	Notes     [][2]string
+	Mended    string
+	Resources []pageResource
+	Drift     []pageItem
+	Graph     *graph.Drawing
+	Undrawn   string
 	// GraphAlone leaves the changes out.
 	GraphAlone bool
 	Timeline   *graph.Gantt
@@ -94,6 +98,19 @@ type pageResource struct {
 	Phases                                         []pagePhase
 	Open                                           bool
 	Items                                          int
+	// Alike are the other nodes that change in the same way.
+	Alike []pageAlike
+}
+
+type pageAlike struct{ Address, Note string }
+
+// AlikeRanges names the other nodes as far as possible as ranges.
+func (p pageResource) AlikeRanges() string {
+	names := make([]string, len(p.Alike))
+	for i, a := range p.Alike {
+		names[i] = a.Address
+	}
+	return ui.CommaList(ui.Ranges(names))
 }
 
 type pagePhase struct {
@@ -123,8 +140,20 @@ func newPageHead(r *outline.Review) *pageData {
 		Style: template.CSS(pageStyle), Script: template.JS(pageScript),
 		Policy:   "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'",
 		Headline: r.Headline(), Digest: r.Short(), ToolVersion: ui.Clean(r.ToolVersion), Command: r.Command,
+		Clusters: clusterNames(r.Plan), Commit: ui.Clean(r.Commit),
 		Notes: r.Notes(), Mended: r.CorrectedDrift(),
 	}
+}
+
+// clusterNames returns the names of a plan's clusters, those that do not change included.
+func clusterNames(plan *planner.Plan) []string {
+	var out []string
+	for _, r := range plan.Resources {
+		if r.Target.Type == state.TypeCluster {
+			out = append(out, ui.Clean(r.Target.Name))
+		}
+	}
+	return out
 }
 
 func newPageData(r *outline.Review) *pageData {
@@ -135,13 +164,23 @@ func newPageData(r *outline.Review) *pageData {
 	for _, u := range r.Withheld {
 		d.Withheld = append(d.Withheld, pageWithheld{ui.Clean(u.Target.String()), ui.Clean(u.Reason), ui.Clean(u.Remedy)})
 	}
-	anchors := anchorsOf(r.Plan)
+	shared := sharedBlocks(r.Plan)
+	anchors := anchorsOf(r.Plan, shared)
+	place := map[state.Target]int{}
 	for _, x := range r.Resources {
 		if x.Rank() == 0 {
 			d.Severe = append(d.Severe, ui.Clean(x.Target.String()))
 		}
+		if i, known := place[shared[x.Target]]; known {
+			d.Resources[i].Alike = append(d.Resources[i].Alike, pageAlike{ui.Clean(x.Target.String()), outline.NoteOf(x.ResourceChange)})
+			continue
+		}
+		if _, is := shared[x.Target]; is {
+			place[shared[x.Target]] = len(d.Resources)
+		}
 		d.Resources = append(d.Resources, d.resource(x, anchors))
 	}
+	d.Severe = ui.Ranges(d.Severe)
 	for _, it := range r.Drift {
 		item := pageItemOf(it)
 		item.Where = ui.Clean(it.Address.Target.String())
@@ -157,11 +196,31 @@ func (d *pageData) draw(r *outline.Review, anchors map[state.Address]string) {
 	d.Timeline = graph.DrawTimeline(r, anchors)
 }
 
-// anchorsOf returns an anchor for each step.
-func anchorsOf(plan *planner.Plan) map[state.Address]string {
+// sharedBlocks returns the first node for each of at least minAlike nodes that change in the same
+// way, as on the terminal. The page shows them as one.
+func sharedBlocks(plan *planner.Plan) map[state.Target]state.Target {
+	p := blocks.NewPrinter(ui.Options{Width: ui.Endless})
+	out := map[state.Target]state.Target{}
+	for _, g := range p.Fold(p.Resources(plan)) {
+		for i := 0; len(g) >= minAlike && i < len(g); i++ {
+			out[g[i].Target] = g[0].Target
+		}
+	}
+	return out
+}
+
+// anchorsOf returns an anchor for each step: of a node that is shown with another, that one's.
+func anchorsOf(plan *planner.Plan, shared map[state.Target]state.Target) map[state.Address]string {
 	out := map[state.Address]string{}
 	for i, s := range plan.Steps {
 		out[s.ID] = "s" + strconv.Itoa(i)
+	}
+	for _, s := range plan.Steps {
+		if first, is := shared[s.Target]; is {
+			of := s.ID
+			of.Target = first
+			out[s.ID] = out[of]
+		}
 	}
 	return out
 }

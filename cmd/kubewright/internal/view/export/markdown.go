@@ -15,6 +15,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
 )
 
 // markdownLimit limits a plan in Markdown, in bytes. GitHub accepts comments of 65,536
@@ -155,26 +156,87 @@ func (m *markdownPage) table(r *outline.Review) {
 		return
 	}
 	m.WriteString("| action | what | why and what it means |\n|---|---|---|\n")
-	for i, x := range r.Resources {
-		var why []string
-		for _, s := range append([]string{x.Reason}, x.Impacts...) {
-			if s != "" {
-				why = append(why, mdText(bounded(s)))
-			}
+	groups := alikeRows(r.Resources)
+	for i, g := range groups {
+		why, named := g.why, make([]string, len(g.of))
+		for k, x := range g.of {
+			named[k] = x.Target.String()
 		}
-		what := mdCode(x.Target.String())
-		if note := outline.NoteOf(x.ResourceChange); note != "" {
+		what := mdCode(named[0])
+		if note := outline.NoteOf(g.of[0].ResourceChange); note != "" {
 			what += " " + mdText(note)
 		}
+		if len(named) > 1 {
+			what += "; the same for " + ui.Plural(len(named)-1, "node") + ": " + mdCode(bounded(ui.CommaList(ui.Ranges(named[1:]))))
+		}
 		// A table of everything leaves no room for how: half is enough.
-		row := "| " + x.Word() + " | " + what + " | " + strings.Join(why, "; ") + " |\n"
+		row := "| " + g.of[0].Word() + " | " + what + " | " + why + " |\n"
 		if m.Len()+len(row) > m.room/2 {
-			m.WriteString("\n" + ui.Plural(len(r.Resources)-i, "more resource") + " left out of this table: " + outline.ActionCounts(r.Resources[i:]) + ".\n")
+			left := left(groups[i:])
+			m.WriteString("\n" + ui.Plural(len(left), "more resource") + " left out of this table: " + outline.ActionCounts(left) + ".\n")
 			break
 		}
 		m.WriteString(row)
 	}
 	m.WriteString("\n")
+}
+
+// rows are the rows of nodes for which a table says the same.
+type rows struct {
+	of  []outline.ReviewedResource
+	why string
+}
+
+// minAlike is the number of nodes that forms outside of the terminal show as one: fewer are easier
+// to read by themselves.
+const minAlike = 4
+
+// alikeRows joins consecutive nodes of one block for which the table says the same up to names
+// and addresses.
+func alikeRows(resources []outline.ReviewedResource) []rows {
+	var out []rows
+	for i := 0; i < len(resources); {
+		x := resources[i]
+		g := rows{[]outline.ReviewedResource{x}, whyOf(x)}
+		for _, next := range resources[i+1:] {
+			same := next.Target.Type == state.TypeNode && next.Target.Keyed && next.Target.Name == x.Target.Name && next.Word() == x.Word()
+			if !same || whyOf(next) != g.why || roleOf(next) != roleOf(x) {
+				break
+			}
+			g.of = append(g.of, next)
+		}
+		if len(g.of) < minAlike {
+			g.of = g.of[:1]
+		}
+		i += len(g.of)
+		out = append(out, g)
+	}
+	return out
+}
+
+// whyOf returns why something happens to a resource, and what that means.
+func whyOf(x outline.ReviewedResource) string {
+	var why []string
+	for _, s := range append([]string{x.Reason}, x.Impacts...) {
+		if s != "" {
+			why = append(why, mdText(bounded(s)))
+		}
+	}
+	return strings.Join(why, "; ")
+}
+
+// roleOf returns the note of a node without its address.
+func roleOf(x outline.ReviewedResource) string {
+	note := outline.NoteOf(x.ResourceChange)
+	return note[strings.LastIndex(note, ",")+1:]
+}
+
+func left(groups []rows) []outline.ReviewedResource {
+	var out []outline.ReviewedResource
+	for _, g := range groups {
+		out = append(out, g.of...)
+	}
+	return out
 }
 
 func (m *markdownPage) drift(r *outline.Review) {
@@ -209,7 +271,7 @@ func (m *markdownPage) details(r *outline.Review) {
 		first := p.Elide(g[0], seen)
 		title := "<code>" + mdEntities(g[0].Target.String()) + "</code> " + mdText(outline.Verdict(g[0].ResourceChange))
 		if others := p.Others(g[1:]); len(others) > 0 {
-			title += ", and the same for " + mdEntities(bounded(ui.CommaList(others)))
+			title += ", and the same for " + mdEntities(bounded(ui.NodeRanges(others)))
 		}
 		if !m.folded(title, diffText(p.Layout([]diffview.Entry{first.Entry}, 0))) {
 			var left []outline.ReviewedResource

@@ -23,6 +23,7 @@ type Document struct {
 	Lineage         string                      `json:"lineage,omitempty"`
 	Serial          int64                       `json:"serial"`
 	Digest          string                      `json:"digest"`
+	Commit          string                      `json:"commit,omitempty"`
 	Destroy         bool                        `json:"destroy,omitempty"`
 	Complete        bool                        `json:"complete"`
 	Applyable       bool                        `json:"applyable"`
@@ -210,7 +211,7 @@ func New(plan *planner.Plan, o ui.Options) Document {
 	add, change, remove := plan.Counts()
 	timeline := executor.Forecast(plan, o.Recorded.Durations, o.Parallelism)
 	out := Document{
-		FormatVersion: ui.JSONVersion, ToolVersion: plan.ToolVersion, Digest: planfile.Digest(plan), Lineage: plan.Lineage, Serial: plan.Serial, Destroy: plan.Destroy,
+		FormatVersion: ui.JSONVersion, ToolVersion: plan.ToolVersion, Digest: planfile.Digest(plan), Commit: plan.Commit, Lineage: plan.Lineage, Serial: plan.Serial, Destroy: plan.Destroy,
 		Forgotten: plan.Forgotten, Targets: plan.Targets, SkippedPhases: plan.SkippedPhases, Excluded: plan.Excluded, LeftOut: plan.LeftOut,
 		Complete: len(plan.Withheld)+len(plan.Interrupted) == 0 && !plan.Restricted(), Applyable: applyable(plan, o),
 		Summary:         summaryJSON{add, change, remove},

@@ -228,47 +228,6 @@ func (p printer) withheld() {
 	p.Line()
 }
 
-// drift prints what changed outside: in full if the plan leaves it so, and as a count if the
-// plan corrects it and shows it below.
-func (p printer) drift() {
-	left, corrected := outline.SplitDrift(p.plan, p.o.RefreshOnly)
-	if len(left)+corrected == 0 {
-		return
-	}
-	p.Line(p.Bold("Note: "), "Objects have changed outside of kubewright")
-	p.Line()
-	if corrected > 0 {
-		p.Prose("This plan corrects " + ui.Plural(corrected, "item") + " that changed since the last apply; look for \"" + diffview.OutsideNote + "\" below.")
-		p.Line()
-	}
-	if len(left) > 0 {
-		text := "kubewright found the following changes since the last apply that this plan does not touch:"
-		if p.o.RefreshOnly {
-			text = "kubewright found the following changes since the last apply:"
-		}
-		p.Prose(text)
-		p.Line()
-		for _, c := range left {
-			p.driftItem(c)
-			if p.o.RefreshOnly {
-				p.accept(c)
-			}
-		}
-	}
-	p.Rule()
-	p.Line()
-}
-
-func (p printer) driftItem(c planner.Change) {
-	what := " has changed"
-	if c.Action == planner.Delete {
-		what = p.Red(" has been deleted")
-	}
-	p.Line("  # ", p.Bold(ui.Clean(c.Address.Target.String())), "/", ui.Clean(c.Address.Phase), what)
-	p.Print([]diffview.Entry{p.Item(diffview.Item{Change: outline.WithoutOrigins(c)}, true)}, 0)
-	p.Line()
-}
-
 // outputChanges compares the outputs of the state with those of the plan.
 func (p printer) outputChanges() []diffview.Entry {
 	prior, planned := p.o.Recorded.Outputs, p.plan.Outputs

@@ -143,7 +143,7 @@ func (l labels) who(g group) string {
 			in[t.Name] = -1
 		}
 	}
-	return strings.Join(out, ", ")
+	return ui.CommaList(ui.Ranges(out))
 }
 
 // inline returns an expression on one line: control-plane[cp1] → upload-config.
@@ -197,26 +197,22 @@ func (l labels) stages(x expr) [][][]string {
 // turns returns runs that follow one another as texts. Neighbours that run the same phases on
 // other targets share one: cp1 → cp2 → cp3, each: control-plane.
 func (l labels) turns(runs []expr) []string {
-	type turn struct {
-		names []string
-		text  string
-	}
 	var turns []turn
 	for _, x := range runs {
 		who, one := l.common(x)
 		if !one {
-			turns = append(turns, turn{nil, "{" + l.inline(x) + "}"})
+			turns = append(turns, turn{text: "{" + l.inline(x) + "}"})
 			continue
 		}
 		text := phaseNames(x)
 		if n := len(turns); n > 0 && turns[n-1].text == text && len(turns[n-1].names) > 0 {
-			turns[n-1].names = append(turns[n-1].names, who)
+			turns[n-1].add(who, firstTarget(x))
 			continue
 		}
-		turns = append(turns, turn{[]string{who}, text})
+		turns = append(turns, turn{[]string{who}, []state.Target{firstTarget(x)}, text})
 	}
 	var out []string
-	for _, t := range turns {
+	for _, t := range byBlock(turns) {
 		switch n := len(t.names); {
 		case n == 0:
 			out = append(out, t.text)
@@ -229,6 +225,45 @@ func (l labels) turns(runs []expr) []string {
 		}
 	}
 	return out
+}
+
+// turn is what one target after the other does.
+type turn struct {
+	names []string
+	// of has a target of each name.
+	of   []state.Target
+	text string
+}
+
+func (t *turn) add(name string, of state.Target) {
+	t.names, t.of = append(t.names, name), append(t.of, of)
+}
+
+// byBlock divides turns of which not all are named by the blocks of their nodes: where the control
+// planes end and the workers begin must not be left out.
+func byBlock(turns []turn) []turn {
+	var out []turn
+	for _, t := range turns {
+		if len(t.names) <= maxNamedTurns {
+			out = append(out, t)
+			continue
+		}
+		for i, name := range t.names {
+			if i == 0 || t.of[i].Name != t.of[i-1].Name {
+				out = append(out, turn{text: t.text})
+			}
+			out[len(out)-1].add(name, t.of[i])
+		}
+	}
+	return out
+}
+
+// firstTarget returns a target of an expression.
+func firstTarget(x expr) state.Target {
+	for x.op != single {
+		x = x.kids[0]
+	}
+	return x.Targets[0]
 }
 
 // maxNamedTurns is the number of targets in turn that are named.

@@ -60,15 +60,45 @@ func PrintEstimate(p *ui.Page, plan *planner.Plan, t executor.Timeline) {
 // PrintLongestChain prints the critical path of a timeline, without steps that take no time.
 func PrintLongestChain(p *ui.Page, plan *planner.Plan, t executor.Timeline) {
 	l := newLabels(plan)
-	var parts []string
+	var shown []executor.Span
 	for _, s := range t.Critical {
 		if s.Seconds >= t.Seconds/100 {
-			parts = append(parts, l.step(s))
+			shown = append(shown, s)
 		}
+	}
+	var parts []string
+	for len(shown) > 0 {
+		n, nodes := ofOneBlock(shown)
+		if nodes <= maxNamedTurns {
+			parts = append(parts, l.step(shown[0]))
+			shown = shown[1:]
+			continue
+		}
+		var seconds float64
+		for _, s := range shown[:n] {
+			seconds += s.Seconds
+		}
+		parts = append(parts, l.step(shown[0]), "…", l.step(shown[n-1])+" ("+ui.Plural(n, "step")+" in turn, "+ui.Duration(ToDuration(seconds))+")")
+		shown = shown[n:]
 	}
 	if len(parts) > 1 {
 		p.Line(wrapArrows("Longest chain: "+strings.Join(parts, " → "), p.Width, "  "))
 	}
+}
+
+// ofOneBlock returns how many of the first steps of a chain are on nodes of one block, and on how
+// many.
+func ofOneBlock(chain []executor.Span) (steps, nodes int) {
+	seen := map[state.Target]bool{}
+	for _, s := range chain {
+		t := s.Step.Target
+		if t.Type != state.TypeNode || t.Name != chain[0].Step.Target.Name {
+			break
+		}
+		seen[t] = true
+		steps++
+	}
+	return steps, len(seen)
 }
 
 // step returns a step and its duration: control-plane[cp1] 12s.

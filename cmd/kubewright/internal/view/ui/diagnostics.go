@@ -131,7 +131,11 @@ func (p *Page) finding(d *diag.Diagnostic, source func(string) []byte, width int
 		lines = append(lines, "")
 	}
 	if d.Detail != "" {
-		lines = append(lines, strings.Split(Wrap(CleanText(d.Detail), width, ""), "\n")...)
+		detail := CleanText(d.Detail)
+		if !p.Full {
+			detail = WithRanges(detail)
+		}
+		lines = append(lines, strings.Split(Wrap(detail, width, ""), "\n")...)
 	}
 	return lines
 }
