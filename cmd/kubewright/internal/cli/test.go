@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"path"
 	"path/filepath"
 	"slices"
@@ -10,10 +12,12 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/testrun"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/jsonlines"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/testview"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/state/safefile"
 	"github.com/spf13/cobra"
 )
 
@@ -23,6 +27,8 @@ type testOptions struct {
 	// folder is the folder below the configuration with test files; filter names test files.
 	folder string
 	filter []string
+	// junit is the file of a report.
+	junit string
 }
 
 func testCommand(a *workspace.Workspace) *cobra.Command {
@@ -42,6 +48,8 @@ func testCommand(a *workspace.Workspace) *cobra.Command {
 	f.Var(varFlag{&o.Options, true}, "var-file", "read variables from this `file` (repeatable)")
 	f.StringArrayVar(&o.filter, "filter", nil, "carry out only this test `file` (repeatable)")
 	f.StringVar(&o.folder, "test-directory", "tests", "look for test files in this `folder` of the configuration too")
+	f.BoolVar(&o.JSON, "json", false, "print JSON, one object per line")
+	f.Var((*fileName)(&o.junit), "junit-xml", "write a report in JUnit XML into this `file` too")
 	o.Parallelism = 10
 	return cmd
 }
@@ -49,6 +57,15 @@ func testCommand(a *workspace.Workspace) *cobra.Command {
 // runTests carries out the test files.
 func runTests(ctx context.Context, a *workspace.Workspace, o testOptions) error {
 	a.Sources = a.SourceText
+	display := testview.Display(testview.Text{Out: a.Stdout, Options: a.Options(), Source: a.Sources})
+	if o.JSON {
+		a.Lines = jsonlines.New(a.Stdout, a.Now)
+		a.Lines.Version(console.Version)
+		display = testview.Lines{Stream: a.Lines, Source: a.Sources}
+	}
+	if err := a.CheckOverwrite("junit-xml", o.junit); err != nil {
+		return err
+	}
 	names, err := testNames(a, o)
 	if err != nil {
 		return err
@@ -57,14 +74,27 @@ func runTests(ctx context.Context, a *workspace.Workspace, o testOptions) error 
 	if err := a.Report(diags); err != nil {
 		return err
 	}
-	results, err := testrun.All(ctx, a, tests, testrun.Options{
-		Vars: o.Vars, Parallelism: o.Parallelism,
-		Display: testview.Text{Out: a.Stdout, Options: a.Options(), Source: a.Sources},
-	})
+	results, err := testrun.All(ctx, a, tests, testrun.Options{Vars: o.Vars, Parallelism: o.Parallelism, Display: display})
+	if err == nil && o.junit != "" {
+		err = writeReport(a, o.junit, results)
+	}
 	if err == nil && testview.Failed(results) {
 		err = console.Exit(console.ExitError)
 	}
 	return err
+}
+
+// writeReport writes the results as JUnit XML.
+func writeReport(a *workspace.Workspace, name string, results []testview.File) error {
+	var b bytes.Buffer
+	err := testview.JUnit(&b, results, a.Sources)
+	if err == nil {
+		err = safefile.WriteFile(a.Named(name), b.Bytes(), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", name, console.WithoutPath(err))
+	}
+	return nil
 }
 
 // testNames returns the test files to carry out.

@@ -83,9 +83,13 @@ type Display interface {
 	Summary([]File) error
 }
 
-// counted returns how many runs ended how: 3 passed, 1 failed.
-func counted(files []File) string {
-	text := plainCount(Count(files, Pass), "passed") + ", " + plainCount(Count(files, Fail)+Count(files, Error), "failed")
+// summary returns how many runs ended how: Failure! 3 passed, 1 failed.
+func summary(files []File) string {
+	text := "Success! "
+	if Failed(files) {
+		text = "Failure! "
+	}
+	text += plainCount(Count(files, Pass), "passed") + ", " + plainCount(Count(files, Fail)+Count(files, Error), "failed")
 	if n := Count(files, Skip); n > 0 {
 		text += ", " + plainCount(n, "skipped")
 	}

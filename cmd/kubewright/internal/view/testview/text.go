@@ -3,6 +3,7 @@ package testview
 import (
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 )
@@ -41,12 +42,13 @@ func (t Text) End(f File) error {
 // Summary implements Display.
 func (t Text) Summary(files []File) error {
 	p := ui.NewPage(t.Options)
-	word := p.BoldGreen("Success!")
+	paint := p.BoldGreen
 	if Failed(files) {
-		word = p.BoldRed("Failure!")
+		paint = p.BoldRed
 	}
+	word, counts, _ := strings.Cut(summary(files), " ")
 	p.Line()
-	p.Line(word, " ", counted(files))
+	p.Line(paint(word), " ", counts)
 	return p.Flush(t.Out)
 }
 
