@@ -98,7 +98,7 @@ func fileOf(b docBlock) string {
 }
 
 // TestDocsConfigurationBlocks checks that each block of HCL is a valid configuration, by itself
-// or in the context that its mark names.
+// or in the context that its mark names, or a test file whose runs pass.
 func TestDocsConfigurationBlocks(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}
@@ -127,7 +127,10 @@ func checkConfiguration(t *testing.T, b docBlock) error {
 	t.Helper()
 	f := folder(t.TempDir())
 	text, files := b.text, map[string]string{"kubernetes.asc": repositoryKey}
-	if b.mark != "" {
+	command := "validate"
+	if b.mark == "test: demo" {
+		command, text, files = "test", demoText(t), map[string]string{"page.kwtest.hcl": b.text}
+	} else if b.mark != "" {
 		name, ok := strings.CutPrefix(b.mark, "fragment: ")
 		c, known := fragmentContexts[name]
 		if !ok || !known {
@@ -167,7 +170,7 @@ func checkConfiguration(t *testing.T, b docBlock) error {
 			return err
 		}
 	}
-	if code, out := f.run("validate"); code != 0 {
+	if code, out := f.run(command); code != 0 {
 		return fmt.Errorf("%s\nThe configuration is\n%s", out, text)
 	}
 	return nil

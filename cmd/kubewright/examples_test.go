@@ -79,7 +79,7 @@ func (o *operator) mustCA(t *testing.T, dir string) {
 	}
 }
 
-// TestExamplesLifeCycle runs the life cycle of every example on simulated hosts.
+// TestExamplesLifeCycle runs the life cycle of every example on simulated hosts, and its tests.
 func TestExamplesLifeCycle(t *testing.T) {
 	t.Parallel()
 	entries, err := os.ReadDir(examples)
@@ -104,6 +104,9 @@ func TestExamplesLifeCycle(t *testing.T) {
 			x.run(0, "apply", "-auto-approve")
 			x.run(0, "plan", "-detailed-exitcode")
 			x.run(0, "destroy", "-auto-approve")
+			if _, err := os.Stat(filepath.Join(dir, "tests")); err == nil {
+				x.run(0, "test")
+			}
 		})
 	}
 }

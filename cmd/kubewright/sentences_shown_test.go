@@ -56,7 +56,7 @@ var unsaidFields = map[string]string{
 var pages = []string{
 	"config/hclconfig/jsonschema.go", "config/hclconfig/reference.go", "config/hclconfig/schema.go", "config/hclconfig/schema_backend.go",
 	"config/hclconfig/schema_change.go", "config/hclconfig/schema_cluster.go", "config/hclconfig/schema_cluster_more.go",
-	"config/hclconfig/schema_node.go", "config/hclconfig/schema_root.go",
+	"config/hclconfig/schema_kwtest.go", "config/hclconfig/schema_node.go", "config/hclconfig/schema_root.go",
 	"planner/preflight/checks.go",
 }
 

@@ -123,7 +123,7 @@ func bodySchema(row *Block) *hcl.BodySchema {
 		}
 		s.Blocks = append(s.Blocks, h)
 	}
-	if row != root && len(row.Blocks) > 0 {
+	if row != root && row != testRoot && row != testRunBlock && len(row.Blocks) > 0 {
 		s.Blocks = append(s.Blocks, hcl.BlockHeaderSchema{Type: "dynamic", LabelNames: []string{"block"}})
 	}
 	return s

@@ -46,6 +46,9 @@ func NewConsole(o Options, recorded map[state.Target]string) (*Console, diag.Dia
 // Close closes the configuration folder.
 func (c *Console) Close() error { return c.close() }
 
+// Config returns the configuration.
+func (c *Console) Config() *config.Config { return c.config }
+
 // Secrets redacts the secrets of the configuration.
 func (c *Console) Secrets() *state.Redactor { return c.config.Secrets }
 

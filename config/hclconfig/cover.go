@@ -30,8 +30,11 @@ func Cover(o Options, name string, text []byte) []byte {
 		c.values(plainVariables(o))
 	case json:
 		c.json()
+	case isTest(name):
+		c.plain = plainVariables(o)
+		c.walk(testRoot)
 	default:
-		c.walk()
+		c.walk(root)
 	}
 	c.patterns()
 	return c.out
@@ -58,6 +61,8 @@ func holdsValues(name string) bool {
 type cover struct {
 	out    []byte
 	tokens hclsyntax.Tokens
+	// plain are the variables that a test file may show.
+	plain map[string]bool
 }
 
 // hide covers bytes; line breaks stay.
@@ -69,9 +74,9 @@ func (c *cover) hide(from, to int) {
 	}
 }
 
-// walk walks attributes and blocks.
-func (c *cover) walk() {
-	rows := []*Block{root}
+// walk walks attributes and blocks of a file in a language.
+func (c *cover) walk(language *Block) {
+	rows := []*Block{language}
 	for i := 0; i < len(c.tokens); {
 		row := rows[len(rows)-1]
 		t := c.tokens[i]
@@ -106,6 +111,9 @@ func (c *cover) is(i int, of hclsyntax.TokenType) bool {
 func (c *cover) sensitive(row *Block, name string) bool {
 	if row == nil {
 		return sensitiveName(name)
+	}
+	if row == testVariablesBlock {
+		return !c.plain[name]
 	}
 	a := row.attribute(name)
 	return a != nil && a.Sensitive || a == nil && !row.Free && sensitiveName(name)

@@ -115,7 +115,8 @@ func ignoredName(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "#")
 }
 
-// listed returns the names in the folder, without those that editors leave behind.
+// listed returns the names in the folder, without those that editors leave behind, and without
+// test files unless they are asked for.
 func (f *files) listed(suffixes ...string) ([]string, error) {
 	entries, err := fs.ReadDir(f.fsys, ".")
 	if err != nil {
@@ -124,7 +125,7 @@ func (f *files) listed(suffixes ...string) ([]string, error) {
 	var names []string
 	for _, en := range entries {
 		name := en.Name()
-		if en.IsDir() || ignoredName(name) {
+		if en.IsDir() || ignoredName(name) || isTest(name) && !slices.Contains(suffixes, TestSuffix) {
 			continue
 		}
 		if slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(name, s) }) {

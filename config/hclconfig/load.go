@@ -37,6 +37,8 @@ type Options struct {
 	// Generate reports whether clusters that import blocks refer to need no block: it is going
 	// to be written.
 	Generate bool
+	// Test is the run of a test file that gives values to variables; nil outside of tests.
+	Test *TestRun
 	// ReadFile reads a file of -var-file; nil stands for os.ReadFile.
 	ReadFile func(name string) ([]byte, error)
 }
@@ -65,6 +67,8 @@ type loader struct {
 	// policed are the policy blocks, and settings the kubewright block.
 	policed  []*block
 	settings *block
+	// test is the run block of Options.Test.
+	test *template
 	// incomplete reports whether mistakes kept nodes from being made, or their role or cluster
 	// from being known.
 	incomplete bool
@@ -90,6 +94,9 @@ func newLoader(o Options) (*loader, func() error, diag.Diagnostics) {
 		return nil, nil, diag.Diagnostics{diag.Errorf("Cannot read the configuration folder", "%s.", err)}
 	}
 	f := &files{fsys: fsys, texts: map[string][]byte{}, named: map[string][]byte{}, answers: map[string]string{}}
+	if o.Test != nil {
+		f.named[o.Test.file.Name] = o.Test.file.text
+	}
 	l := &loader{
 		options: o, files: f, declared: map[string]*variable{},
 		eval: &evaluator{seen: map[[2]any]bool{}, text: f.text, cover: f.coverer(o), unconditional: o.Destroy, meter: newMeter()},
@@ -231,7 +238,7 @@ func (l *loader) declareAll(body *template) {
 
 // declareLocals declares the attributes of a locals block.
 func (l *loader) declareLocals(t *template) {
-	for _, a := range slices.SortedFunc(maps.Values(t.attrs), byPlace) {
+	for _, a := range sortedAttributes(t.attrs) {
 		if before := l.eval.locals[a.Name]; before != nil {
 			l.eval.errorAt(a.NameRange, "Duplicate local value", "A local value named %q was already declared at %s. Names must be unique.", a.Name, place(before.at))
 			continue

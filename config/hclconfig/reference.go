@@ -10,10 +10,10 @@ import (
 // Reference returns the reference documentation of the language, as Markdown:
 // docs/reference/configuration.md.
 func Reference() string {
-	var b strings.Builder
+	b := referencePage{costs: true}
 	b.WriteString(referenceIntro)
 	for _, block := range root.Blocks {
-		writeBlock(&b, block, "", 2)
+		b.block(block, "", 2)
 	}
 	b.WriteString(referenceExpressions)
 	for _, name := range functionNames() {
@@ -25,6 +25,13 @@ func Reference() string {
 	}
 	b.WriteString("\n" + referenceLimits())
 	return b.String()
+}
+
+// referencePage is a page that describes blocks.
+type referencePage struct {
+	strings.Builder
+	// costs adds what a change costs.
+	costs bool
 }
 
 const referenceIntro = `# Configuration
@@ -100,7 +107,7 @@ func functionNames() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-func writeBlock(b *strings.Builder, row *Block, parent string, level int) {
+func (b *referencePage) block(row *Block, parent string, level int) {
 	name := row.Name
 	if parent != "" {
 		name = parent + "." + name
@@ -110,23 +117,27 @@ func writeBlock(b *strings.Builder, row *Block, parent string, level int) {
 		title = "`" + name + " \"" + row.Label + "\"`"
 	}
 	fmt.Fprintf(b, "%s %s\n\n%s%s\n\n", strings.Repeat("#", min(level, 6)), title, row.Doc, occurrence(row))
-	writeAttributes(b, row)
+	b.attributes(row)
 	for _, c := range row.Blocks {
-		writeBlock(b, c, name, level+1)
+		b.block(c, name, level+1)
 	}
 	for _, v := range row.Variants {
 		fmt.Fprintf(b, "%s `%s \"%s\"`\n\n%s\n\n", strings.Repeat("#", min(level+1, 6)), name, v.Name, v.Doc)
-		writeAttributes(b, v)
+		b.attributes(v)
 	}
 }
 
-func writeAttributes(b *strings.Builder, row *Block) {
+func (b *referencePage) attributes(row *Block) {
 	if len(row.Attributes) == 0 {
 		return
 	}
-	b.WriteString("| name | type | default | meaning | cost |\n|---|---|---|---|---|\n")
+	head, line := "| name | type | default | meaning |", "|---|---|---|---|"
+	if b.costs {
+		head, line = head+" cost |", line+"---|"
+	}
+	b.WriteString(head + "\n" + line + "\n")
 	for i := range row.Attributes {
-		writeAttribute(b, &row.Attributes[i])
+		b.attribute(&row.Attributes[i])
 	}
 	b.WriteString("\n")
 }
@@ -146,7 +157,7 @@ func occurrence(row *Block) string {
 	return since
 }
 
-func writeAttribute(b *strings.Builder, a *Attribute) {
+func (b *referencePage) attribute(a *Attribute) {
 	doc := a.Doc
 	if a.Since != "" {
 		doc += " Since " + a.Since + "."
@@ -154,7 +165,11 @@ func writeAttribute(b *strings.Builder, a *Attribute) {
 	if a.Sensitive {
 		doc += " Sensitive: it is never printed or stored."
 	}
-	fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", a.Name, a.Type.Name, a.DefaultText(), strings.ReplaceAll(doc, "|", "\\|"), a.Cost)
+	fmt.Fprintf(b, "| `%s` | %s | %s | %s |", a.Name, a.Type.Name, a.DefaultText(), strings.ReplaceAll(doc, "|", "\\|"))
+	if b.costs {
+		fmt.Fprintf(b, " %s |", a.Cost)
+	}
+	b.WriteString("\n")
 }
 
 // DefaultText returns the default of an attribute in words, as Markdown.

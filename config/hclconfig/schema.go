@@ -52,6 +52,7 @@ var (
 	typeConstraint = Type{Name: "type", Static: true, cty: cty.DynamicPseudoType}
 	typeAddress    = Type{Name: "address", Static: true, cty: cty.DynamicPseudoType}
 	typeIgnored    = Type{Name: "list of paths", Static: true, cty: cty.DynamicPseudoType}
+	typeCommand    = Type{Name: "command", Static: true, cty: cty.DynamicPseudoType}
 	typeForEach    = Type{Name: "map or set of strings", cty: cty.DynamicPseudoType}
 )
 

@@ -48,6 +48,9 @@ func withCA(t *testing.T, dir string) fstest.MapFS {
 		t.Fatal(err)
 	}
 	for _, name := range names {
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			continue
+		}
 		b, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

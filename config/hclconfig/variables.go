@@ -154,6 +154,7 @@ func (l *loader) collect() map[string]given {
 			l.assignment(out, arg.Assignment)
 		}
 	}
+	testVariables(l, out)
 	l.unreadEnvironment(out)
 	return out
 }
@@ -234,7 +235,7 @@ func (l *loader) variableFile(out map[string]given, name string, b []byte) {
 		l.takeOutputs(out, name, outputs)
 		return
 	}
-	for _, a := range slices.SortedFunc(maps.Values(attrs), byPlace) {
+	for _, a := range sortedAttributes(attrs) {
 		if l.declared[a.Name] == nil {
 			l.eval.add(diag.Warningf("Value for undeclared variable",
 				"The file sets the variable %q, which no variable block declares.%s", a.Name, suggest(a.Name, l.variableNames())).At(source(a.NameRange)))
@@ -242,6 +243,11 @@ func (l *loader) variableFile(out map[string]given, name string, b []byte) {
 		}
 		out[a.Name] = given{from: place(a.Range), expr: a.Expr}
 	}
+}
+
+// sortedAttributes returns attributes in their written order.
+func sortedAttributes(attrs hcl.Attributes) []*hcl.Attribute {
+	return slices.SortedFunc(maps.Values(attrs), byPlace)
 }
 
 func byPlace(a, b *hcl.Attribute) int { return a.Range.Start.Byte - b.Range.Start.Byte }

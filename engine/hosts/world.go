@@ -29,6 +29,8 @@ type Options struct {
 	// SimFile is the file of a simulated world, and OpenSim opens it; nil stands for sim.Open.
 	SimFile string
 	OpenSim func(path string) (*sim.World, error)
+	// Simulated makes every host a simulated one, whatever its connection says.
+	Simulated bool
 	// Passphrase asks for the passphrase of a private key; nil without a terminal.
 	Passphrase func(keyFile string) ([]byte, error)
 	Now        func() time.Time
@@ -59,6 +61,8 @@ func bareWorld(cfg *config.Config, recorded *state.State, o Options) (World, err
 		}
 	}
 	switch {
+	case o.Simulated:
+		return OpenSimulated(o)
 	case kinds[true] > 0 && kinds[false] > 0:
 		return nil, errors.New("some nodes are simulated and others are not: one configuration is all of the one or all of the other")
 	case kinds[true] > 0:

@@ -79,11 +79,16 @@ func (w *World) Fault(f Fault) {
 	w.faults = append(w.faults, &f)
 }
 
-// ClearFaults removes all planned faults.
-func (w *World) ClearFaults() {
+// Happened reports whether a call has failed because of the fault.
+func (f *Fault) Happened() bool { return f.Seen > f.Skip }
+
+// ClearFaults removes all planned faults and returns them, in the order in which they were planned.
+func (w *World) ClearFaults() []*Fault {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	cleared := w.faults
 	w.faults = nil
+	return cleared
 }
 
 // SetConditions sets a host's conditions.

@@ -95,7 +95,7 @@ func root(a *workspace.Workspace) *cobra.Command {
 	addGroup(cmd, otherCommands, bundleCommand(a), certificatesCommand(a), completionCommand(a), consoleCommand(a),
 		etcdCommand(a), fmtCommand(a), forceUnlockCommand(a), graphCommand(a), importCommand(a), initCommand(a),
 		kubeconfigCommand(a), lockCommand(a), outputCommand(a), schemaCommand(a), showCommand(a), simCommand(a),
-		stateCommand(a), versionCommand(a))
+		stateCommand(a), testCommand(a), versionCommand(a))
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.SetHelpCommand(helpCommand())
 	cmd.SetHelpCommandGroupID(otherCommands)

@@ -143,12 +143,13 @@ func TestExamplesAreReadAsByShell(t *testing.T) {
 	}
 }
 
-// TestReference checks that docs/reference/configuration.md matches the schema table, and
-// docs/reference/commands.md the commands. UPDATE=1 writes them.
+// TestReference checks that docs/reference/configuration.md and test-files.md match the schema
+// table, and docs/reference/commands.md the commands. UPDATE=1 writes them.
 func TestReference(t *testing.T) {
 	t.Parallel()
 	for page, text := range map[string]string{
 		"configuration.md": writtenFrom("the schema table in config/hclconfig") + strings.TrimRight(hclconfig.Reference(), "\n") + "\n",
+		"test-files.md":    writtenFrom("the schema table in config/hclconfig") + strings.TrimRight(hclconfig.TestReference(), "\n") + "\n",
 		"commands.md":      writtenFrom("the commands in cmd/kubewright/internal/cli") + commandReference(),
 	} {
 		checkReference(t, page, text)

@@ -56,6 +56,8 @@ type Options struct {
 	OnError OnError
 	// Saved is the plan from a file to carry out; nil without one.
 	Saved *planfile.File
+	// Test is the run of a test file that gives values to variables; nil outside of tests.
+	Test *hclconfig.TestRun
 	// BeforeLoad, if not nil, is called before the configuration is read, to write a part of
 	// it.
 	BeforeLoad func(context.Context, *Session) error
@@ -162,7 +164,7 @@ func Open(ctx context.Context, a *workspace.Workspace, opts Options, operation s
 // HostOptions returns the options by which a run reaches hosts.
 func HostOptions(a *workspace.Workspace, passphrase func(string) ([]byte, error), accepted ...string) hosts.Options {
 	return hosts.Options{
-		Folder: a.Folder(), SimFile: filepath.Join(filepath.Dir(a.Paths().State), workspace.SimFile), OpenSim: a.OpenWorld,
+		Folder: a.Folder(), SimFile: filepath.Join(filepath.Dir(a.Paths().State), workspace.SimFile), OpenSim: a.OpenWorld, Simulated: a.Simulated,
 		Passphrase: passphrase, Now: a.Now, Wrap: func(w hosts.World) hosts.World { return withLog(a, w) }, Accepted: accepted,
 	}
 }
@@ -225,7 +227,7 @@ func (s *Session) LoadFolder(ctx context.Context, generate bool) (*config.Config
 	s.Sources = s.SourceText
 	cfg, diags := hclconfig.Load(hclconfig.Options{
 		Dir: s.Folder(), Vars: Variables(s.Workspace, s.Opts), Env: s.Environ, ToolVersion: console.Version, Ask: s.askOnce(ctx),
-		Destroy: s.Opts.Destroy, Generate: generate,
+		Destroy: s.Opts.Destroy, Generate: generate, Test: s.Opts.Test,
 	})
 	if cfg != nil {
 		s.Redact(cfg.Secrets)

@@ -99,6 +99,9 @@ func (a *Workspace) RememberPlace(u *Place) error {
 
 // ConfiguredPlace returns the backend of a block; nil stands for the local file.
 func (a *Workspace) ConfiguredPlace(b *config.Backend) (*Place, error) {
+	if a.Simulated {
+		b = nil
+	}
 	if b == nil {
 		if len(a.BackendConfig) > 0 {
 			return nil, console.Misuse("kubewright", errors.New("-backend-config is about a backend, and the configuration has none: write kubewright { backend \"TYPE\" { } } into it"))

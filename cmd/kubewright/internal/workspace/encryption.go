@@ -35,7 +35,7 @@ func (a *Workspace) Codec() state.Codec {
 	if a.Sealer == nil {
 		settings := a.Settings()
 		block := settings.Encryption
-		if settings.Wrong.HasErrors() {
+		if settings.Wrong.HasErrors() || a.Simulated {
 			block = nil
 		}
 		a.Sealer = a.NewCodec(block, false)

@@ -17,6 +17,9 @@ type Workspace struct {
 	// Chdir and StatePath are global options.
 	Chdir     string
 	StatePath string
+	// Simulated makes every host a simulated one, whatever its connection says, and keeps the state
+	// in StatePath, not encrypted and in no backend.
+	Simulated bool
 	// BackendConfig are the backend settings of -backend-config.
 	BackendConfig []string
 	// Place is where the state is kept, once determined.

@@ -184,6 +184,30 @@ func (j *Stream) summary(operation string, plan *planner.Plan, sentence string) 
 	j.emit(j.now(), "info", "change_summary", sentence, record{"changes": record{"add": add, "change": change, "remove": remove, "operation": operation}})
 }
 
+// TestRun prints how a run of a test file ended.
+func (j *Stream) TestRun(file, run, status string, seconds float64) {
+	j.emit(j.now(), levelOf(status), "test_run", file+": run "+strconv.Quote(run)+": "+status,
+		record{"test_run": record{"path": file, "run": run, "status": status, "elapsed_seconds": seconds}})
+}
+
+// TestFile prints how a test file ended.
+func (j *Stream) TestFile(file, status string) {
+	j.emit(j.now(), levelOf(status), "test_file", file+": "+status, record{"test_file": record{"path": file, "status": status}})
+}
+
+// TestSummary prints how all test files ended.
+func (j *Stream) TestSummary(status string, passed, failed, skipped int, sentence string) {
+	j.emit(j.now(), levelOf(status), "test_summary", sentence, record{"test_summary": record{"status": status, "passed": passed, "failed": failed, "skipped": skipped}})
+}
+
+// levelOf returns the level of a line about a test with this status.
+func levelOf(status string) string {
+	if status == "pass" || status == "skip" {
+		return "info"
+	}
+	return "error"
+}
+
 func resourceRecord(t state.Target) record {
 	r := record{"addr": t.String(), "resource": t.String(), "resource_type": t.Type, "resource_name": t.Name, "resource_key": nil}
 	if t.Keyed {

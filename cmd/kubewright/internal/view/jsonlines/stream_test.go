@@ -35,6 +35,9 @@ func everyLine(t *testing.T) string {
 	j.Event(executor.Event{Kind: executor.KindStarted, Time: viewtest.RunStart, Step: step, Seq: 1, Total: 1})
 	j.Event(executor.Event{Kind: executor.KindHeartbeat, Time: viewtest.RunStart.Add(10 * time.Second), Step: step, Seconds: 10, Seq: 2, Total: 1})
 	j.Note("a word")
+	j.TestRun("prod.kwtest.hcl", "upgrade", "fail", 1.5)
+	j.TestFile("prod.kwtest.hcl", "fail")
+	j.TestSummary("fail", 2, 1, 0, "Failure! 2 passed, 1 failed.")
 	for _, err := range []error{
 		j.Complete(plan, viewtest.FinishedRun(plan)), j.NotConverged(viewtest.UpdatePlan()), j.Incomplete(viewtest.CreatePlan(), viewtest.FailedRun(viewtest.CreatePlan()), ui.Options{}), j.Close(),
 	} {
@@ -113,7 +116,7 @@ func fieldsOf(line map[string]any) []string {
 			continue
 		}
 		out = append(out, name)
-		if parts, ok := value.(map[string]any); ok && (name == "hook" || name == "change" || name == "changes") {
+		if parts, ok := value.(map[string]any); ok && (name == "hook" || name == "change" || name == "changes" || strings.HasPrefix(name, "test_")) {
 			for part := range parts {
 				out = append(out, name+"."+part)
 			}
