@@ -201,7 +201,10 @@ func TestDigestDependsOnlyOnActions(t *testing.T) {
 	for name, same := range map[string]func(*planner.Plan){
 		"tool":   func(p *planner.Plan) { p.ToolVersion = "2.0.0" },
 		"serial": func(p *planner.Plan) { p.Serial = 9 },
-		"files":  func(p *planner.Plan) { p.ConfigDigest, p.Commit = "d", "e"; p.Changes[0].Attributes[0].Origin.Line = 99 },
+		"files": func(p *planner.Plan) {
+			p.ConfigDigest, p.Commit = "d", "e"
+			p.Changes[0].Attributes[0].Origin.Line = 99
+		},
 		"lines": func(p *planner.Plan) {
 			p.Changes[0].Attributes[0].Origins = map[string]state.Source{"x": {File: "a.hcl", Line: 9}}
 		},
