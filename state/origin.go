@@ -54,10 +54,11 @@ func (i Item) OriginOfChange(path string, before, after Value) Source {
 }
 
 // OriginsOfChange returns the source of each part of a change of the attribute at the path, if
-// several lines cause the change: for a map its leaves, by their paths, and for a list its new or
-// changed elements, by their names or texts. It is nil if one line causes all of it.
+// they differ and a line of the configuration is among them: for a map its leaves, by their paths,
+// and for a list its new or changed elements, by their names or texts. It is nil if one line causes
+// all of it.
 func (i Item) OriginsOfChange(path string, before, after Value) map[string]Source {
-	out, lines := map[string]Source{}, map[Source]bool{}
+	out, sources, configured := map[string]Source{}, map[Source]bool{}, false
 	for _, p := range parts(after) {
 		was, is := part(before, SplitPath(p)), part(after, SplitPath(p))
 		if is.Equal(was) {
@@ -68,11 +69,10 @@ func (i Item) OriginsOfChange(path string, before, after Value) map[string]Sourc
 			whole = JoinPath(whole, key)
 		}
 		out[p] = i.OriginOfChange(whole, was, is)
-		if out[p].File != "" {
-			lines[out[p]] = true
-		}
+		sources[out[p]] = true
+		configured = configured || out[p].File != ""
 	}
-	if len(lines) < 2 {
+	if len(sources) < 2 || !configured {
 		return nil
 	}
 	return out

@@ -12,7 +12,8 @@ import (
 
 // phases turns the phases of a resource into entries: a block for one with changed items, a line
 // for one with operations alone.
-func (p Printer) phases(phases []outline.Phase, c planner.ResourceChange, reason string) []diffview.Entry {
+func (p Printer) phases(phases []outline.Phase, c planner.ResourceChange, names nodeNames, reason string) []diffview.Entry {
+	own := replacer(names.all, "<self>")
 	width := 0
 	for _, ph := range phases {
 		if inOneLine(ph, c) {
@@ -25,7 +26,7 @@ func (p Printer) phases(phases []outline.Phase, c planner.ResourceChange, reason
 			out = append(out, p.phaseLine(ph, c, width)...)
 			continue
 		}
-		out = append(out, p.phaseBlock(ph, reason))
+		out = append(out, p.phaseBlock(ph, reason, own))
 	}
 	return out
 }
@@ -72,11 +73,11 @@ func onlyWaits(s *planner.Step) bool {
 }
 
 // phaseBlock returns a step with the items that it changes.
-func (p Printer) phaseBlock(ph outline.Phase, shared string) diffview.Entry {
+func (p Printer) phaseBlock(ph outline.Phase, shared string, own func(string) string) diffview.Entry {
 	sym := phaseSymbol(ph)
 	e := diffview.Entry{Sym: sym, Head: ui.PhaseName(ph.ID), Block: true}
 	for _, it := range diffview.Items(ph.Changes, ph.Step) {
-		kid := p.Item(it, p.Full || it.Action == planner.Update)
+		kid := p.WithSettings(p.Item(it, p.Full || it.Action == planner.Update), own)
 		if r := ui.Clean(it.Reason); r != shared && !outline.ImpliedByAction(it.Action, it.Reason) {
 			kid.Note = r
 		}

@@ -98,7 +98,7 @@ func (p Printer) layoutEntry(e Entry, depth, keys, notes int) []LaidLine {
 	var text string
 	switch {
 	case e.Block:
-		text = e.Head + e.Key + " {"
+		text = e.Head + e.Key + e.Text + " {"
 	case e.Head != "":
 		text = e.Head + e.Text
 	default:
