@@ -98,7 +98,7 @@ func misnamed(b docBlock) string {
 		return "nothing checks blocks of the language " + b.language
 	case b.language == "console" != strings.HasPrefix(b.text, "$ "):
 		return "a block that begins with a prompt is of the language console, and no other is"
-	case slices.Contains([]string{"", "text"}, b.language) && typed.MatchString(b.text) && !strings.HasPrefix(b.page, "reference/commands"):
+	case slices.Contains([]string{"", "text"}, b.language) && typed.MatchString(b.text) && !strings.HasSuffix(b.mark, "layers") && !strings.HasPrefix(b.page, "reference/commands"):
 		return "commands are of the language sh"
 	case !slices.Contains([]string{"sh", "hcl"}, b.language) && b.mark != "" && !strings.HasSuffix(b.mark, "layers"):
 		return "nothing reads this mark: " + b.mark

@@ -28,7 +28,7 @@ var testRunBlock = &Block{
 		{
 			Name: "fault", Repeat: true, Doc: "Calls of the command to simulated hosts that fail. It ends with the run, which fails if no call was hit.",
 			Attributes: []Attribute{
-				{Name: "hosts", Type: typeOneOrMore, Derived: "any host", Doc: "The host, or several."},
+				{Name: "hosts", Type: typeOneOrMore, Derived: "any host", Doc: "The host, or several. Without it the call that is hit may be on another host in each run of the tests: hosts are observed at the same time."},
 				{Name: "kind", Type: typeString, Required: true, Doc: "`unreachable`: no connection; `fail`: the operation fails on the host; `drop-before` and `drop-after`: the connection is lost before the effect, or after it and before the answer; `partial`: in the middle of it; `hang`: no answer within a minute."},
 				{Name: "operation", Type: typeString, Derived: "any call", Doc: "Pattern for the call: an operation of a step such as `write_file`, or `observe`, `read_secrets`, `http`, `api.observe`, `api.ready`, `etcd.members`."},
 				{Name: "subject", Type: typeString, Derived: "any subject", Doc: "Pattern for what the operation is about: a path, a unit, a node."},

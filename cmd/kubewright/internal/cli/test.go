@@ -1,13 +1,7 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"path"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
@@ -15,9 +9,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/jsonlines"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/testview"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
-	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
-	"github.com/kubewright/kubewright/state/safefile"
 	"github.com/spf13/cobra"
 )
 
@@ -66,7 +58,7 @@ func runTests(ctx context.Context, a *workspace.Workspace, o testOptions) error 
 	if err := a.CheckOverwrite("junit-xml", o.junit); err != nil {
 		return err
 	}
-	names, err := testNames(a, o)
+	names, err := testrun.Names(a, o.folder, o.filter)
 	if err != nil {
 		return err
 	}
@@ -76,50 +68,10 @@ func runTests(ctx context.Context, a *workspace.Workspace, o testOptions) error 
 	}
 	results, err := testrun.All(ctx, a, tests, testrun.Options{Vars: o.Vars, Parallelism: o.Parallelism, Display: display})
 	if err == nil && o.junit != "" {
-		err = writeReport(a, o.junit, results)
+		err = testrun.WriteReport(a, o.junit, results)
 	}
 	if err == nil && testview.Failed(results) {
 		err = console.Exit(console.ExitError)
 	}
 	return err
-}
-
-// writeReport writes the results as JUnit XML.
-func writeReport(a *workspace.Workspace, name string, results []testview.File) error {
-	var b bytes.Buffer
-	err := testview.JUnit(&b, results, a.Sources)
-	if err == nil {
-		err = safefile.WriteFile(a.Named(name), b.Bytes(), 0o644)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", name, console.WithoutPath(err))
-	}
-	return nil
-}
-
-// testNames returns the test files to carry out.
-func testNames(a *workspace.Workspace, o testOptions) ([]string, error) {
-	if !filepath.IsLocal(o.folder) {
-		return nil, console.Failure(diag.Diagnostics{diag.Errorf("Test folder is elsewhere", "-test-directory=%s is not in the configuration folder, and test files are part of it. Name a folder below it.", o.folder)})
-	}
-	names, err := hclconfig.TestFiles(hclconfig.Options{Dir: a.Folder()}, filepath.ToSlash(o.folder))
-	if err != nil {
-		return nil, console.Failure(diag.Diagnostics{diag.Errorf("Cannot read the configuration folder", "%s.", console.WithoutPath(err))})
-	}
-	if len(names) == 0 {
-		return nil, console.Failure(diag.Diagnostics{diag.Errorf("No test files", "Neither the configuration folder nor %s below it has a file whose name ends in %s. "+
-			"Write one, or name its folder with -test-directory.", path.Clean(filepath.ToSlash(o.folder)), hclconfig.TestSuffix)})
-	}
-	if len(o.filter) == 0 {
-		return names, nil
-	}
-	var chosen []string
-	for _, given := range o.filter {
-		name := path.Clean(filepath.ToSlash(given))
-		if !slices.Contains(names, name) {
-			return nil, console.Failure(diag.Diagnostics{diag.Errorf("No such test file", "-filter=%s is none of the test files, which are %s.", given, strings.Join(names, ", "))})
-		}
-		chosen = append(chosen, name)
-	}
-	return slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(chosen, name) }), nil
 }
