@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -30,7 +31,7 @@ func (ops Operations) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes and refuses an unknown operation. It ignores
+// UnmarshalJSON reads what MarshalJSON writes and refuses an unknown operation or key. It ignores
 // done_when, which follows from the other fields.
 func (ops *Operations) UnmarshalJSON(b []byte) error {
 	var raw []json.RawMessage
@@ -54,13 +55,31 @@ func (ops *Operations) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// decodeFields decodes the object of an operation without op and done_when, and refuses keys that
+// the operation does not have: what they ask for would not be done.
+func decodeFields(body json.RawMessage, operation any) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(body, &fields); err != nil {
+		return err
+	}
+	delete(fields, "op")
+	delete(fields, "done_when")
+	own, err := json.Marshal(fields)
+	if err != nil {
+		return err
+	}
+	dec := json.NewDecoder(bytes.NewReader(own))
+	dec.DisallowUnknownFields()
+	return dec.Decode(operation)
+}
+
 func decodeOperation(name string, body json.RawMessage) (Operation, error) {
 	for _, zero := range operations {
 		if zero.Op() != name {
 			continue
 		}
 		p := reflect.New(reflect.TypeOf(zero))
-		if err := json.Unmarshal(body, p.Interface()); err != nil {
+		if err := decodeFields(body, p.Interface()); err != nil {
 			return nil, fmt.Errorf("cannot read operation %s: %w", name, err)
 		}
 		return p.Elem().Interface().(Operation), nil

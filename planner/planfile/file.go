@@ -106,19 +106,29 @@ func Read(path string, codec state.Codec) (File, error) {
 		}
 		b = plain
 	}
+	// Of a newer format, only the beginning may be what it was.
+	var head envelope
+	if _ = json.Unmarshal(b, &head); head.FormatVersion > FormatVersion && head.ToolVersion != "" {
+		return fail(fmt.Errorf("%w (%s, format %d)", ErrNewer, head.ToolVersion, head.FormatVersion))
+	}
 	var e envelope
 	switch err := json.Unmarshal(b, &e); {
 	case err != nil && bytes.HasPrefix(b, []byte(`{"format_version":`)):
 		return fail(ErrDamaged)
 	case err != nil, e.FormatVersion == 0, e.Saved == nil:
 		return fail(ErrNoPlan)
-	case e.FormatVersion > FormatVersion:
-		return fail(fmt.Errorf("%w (%s, format %d)", ErrNewer, e.ToolVersion, e.FormatVersion))
 	case sum(e.Saved) != e.SHA256:
 		return fail(ErrDamaged)
 	}
+	// The checksum is right, so what is not understood was not damaged. Without it, the plan would
+	// be shown as less than it is.
 	var f File
-	if err := json.Unmarshal(e.Saved, &f); err != nil || f.Plan == nil {
+	dec := json.NewDecoder(bytes.NewReader(e.Saved))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&f); err != nil {
+		return fail(fmt.Errorf("%w (%s): %w", ErrNewer, e.ToolVersion, err))
+	}
+	if f.Plan == nil {
 		return fail(ErrDamaged)
 	}
 	f.read = e

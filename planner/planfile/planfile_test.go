@@ -148,7 +148,26 @@ func TestDamagedPlanFileIsRefused(t *testing.T) {
 	if want := "read plan " + path + ": the saved plan was written by a later version of kubewright (1.0.0, format 3)"; err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
+	// The other keys may be something else in a newer format.
+	refused("newer, without a plan", `{"format_version":3,"kubewright_version":"9.0.0","sealed":"x"}`, planfile.ErrNewer)
+	refused("newer, with other types", `{"format_version":3,"kubewright_version":"9.0.0","sha256":{"a":"b"},"saved":1}`, planfile.ErrNewer)
+	saved := func(plan string) string {
+		sum := sha256.Sum256([]byte(plan))
+		return fmt.Sprintf(`{"format_version":2,"kubewright_version":"9.0.0","sha256":%q,"saved":%s}`, hex.EncodeToString(sum[:]), plan)
+	}
+	for unknown, text := range map[string]string{
+		`json: unknown field "pools"`:                                     saved(`{"plan":{"pools":[1]}}`),
+		`json: unknown field "again"`:                                     saved(`{"plan":{},"again":true}`),
+		`cannot read operation remove_path: json: unknown field "slowly"`: saved(`{"plan":{"steps":[{"operations":[{"op":"remove_path","done_when":"x","path":"/a","slowly":true}]}]}}`),
+		`cannot read operation "freeze": this version of kubewright`:      saved(`{"plan":{"steps":[{"operations":[{"op":"freeze"}]}]}}`),
+	} {
+		refused(unknown, text, planfile.ErrNewer)
+		if _, err := planfile.Read(path, nil); !strings.Contains(err.Error(), "later version of kubewright (9.0.0): ") || !strings.Contains(err.Error(), unknown) {
+			t.Errorf("got %v, want %s", err, unknown)
+		}
+	}
 	refused("a state", `{"format_version":1,"lineage":"x"}`, planfile.ErrNoPlan)
+	refused("a newer state", `{"format_version":3,"lineage":"x","tool_version":"9.0.0"}`, planfile.ErrNoPlan)
 	refused("HCL", "cluster {}\n", planfile.ErrNoPlan)
 	refused("nothing", "", planfile.ErrNoPlan)
 	if err := planfile.Write(filepath.Join(path, "below"), planfile.File{Plan: plan(t)}, nil); err == nil || !strings.HasPrefix(err.Error(), "cannot save the plan: ") {

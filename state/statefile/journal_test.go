@@ -140,15 +140,27 @@ func TestJournalRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	checked := func(body string) []byte {
+		return fmt.Appendf([]byte(strings.TrimSuffix(body, "}")), crcFormat, checksum([]byte(body)))
+	}
 	for name, c := range map[string]struct {
 		lines [][]byte
 		kind  error
 		want  string
 	}{
-		"a line is missing": {[][]byte{lines[0], lines[2], lines[3]}, ErrDamaged, "line 2 is broken: it has number 3, so lines are missing or were moved; move the journal away and plan: the hosts are observed again, and they know what kubewright owns"},
-		"a line is edited":  {[][]byte{lines[0], bytes.Replace(lines[1], []byte("begin"), []byte("done"), 1), lines[2]}, ErrDamaged, "line 2 is broken: it is not as it was written: its checksum does not fit"},
-		"a line is short":   {[][]byte{lines[0], []byte("{}\n"), lines[2]}, ErrDamaged, "it is too short"},
-		"newer":             {[][]byte{newer}, ErrNewer, "newer kubewright (journal format 2"},
+		"newer, with a key of another type": {
+			[][]byte{checked(`{"n":"1","event":"run","format_version":2}`)},
+			ErrNewer,
+			"line 1 was written by a newer kubewright (journal format 2; this one knows formats up to 1)",
+		},
+		"a key of another type":            {[][]byte{lines[0], checked(`{"n":2,"event":"done","step":7}`)}, ErrNewer, "line 2 holds what this kubewright does not know"},
+		"a key that is unknown":            {[][]byte{lines[0], checked(`{"n":2,"event":"done","learned":{"pools":["a"]}}`)}, ErrNewer, `so a newer one wrote it: json: unknown field "pools"`},
+		"a last event that is unknown":     {[][]byte{lines[0], checked(`{"n":2,"event":"undone"}`)}, ErrNewer, `line 2 has the event "undone", which this kubewright does not know`},
+		"an earlier event that is unknown": {[][]byte{lines[0], checked(`{"n":2,"event":"undone"}`), lines[2]}, ErrNewer, "; use that version of kubewright or a later one"},
+		"a line is missing":                {[][]byte{lines[0], lines[2], lines[3]}, ErrDamaged, "line 2 is broken: it has number 3, so lines are missing or were moved; move the journal away and plan: the hosts are observed again, and they know what kubewright owns"},
+		"a line is edited":                 {[][]byte{lines[0], bytes.Replace(lines[1], []byte("begin"), []byte("done"), 1), lines[2]}, ErrDamaged, "line 2 is broken: it is not as it was written: its checksum does not fit"},
+		"a line is short":                  {[][]byte{lines[0], []byte("{}\n"), lines[2]}, ErrDamaged, "it is too short"},
+		"newer":                            {[][]byte{newer}, ErrNewer, "newer kubewright (journal format 2"},
 	} {
 		m := newMemFS()
 		m.put(memPaths.Journal, bytes.Join(c.lines, nil))

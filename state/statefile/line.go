@@ -67,9 +67,35 @@ func (m medium) decodeLine(line []byte) (state.Entry, error) {
 	if err != nil {
 		return state.Entry{}, err
 	}
+	return decodeEntry(body)
+}
+
+// decodeEntry decodes the JSON of an entry. The line has its checksum, so what is not understood
+// in it was not cut off: a newer version wrote it, and dropping it would lose data of that version.
+func decodeEntry(body []byte) (state.Entry, error) {
+	newer := func(format string, args ...any) (state.Entry, error) {
+		return state.Entry{}, &Error{Kind: ErrNewer, Remedy: "use that version of kubewright or a later one", Problem: fmt.Sprintf(format, args...)}
+	}
+	var head struct {
+		Format int `json:"format_version"`
+	}
+	if err := json.Unmarshal(body, &head); errors.As(err, new(*json.SyntaxError)) {
+		return state.Entry{}, err
+	}
+	if head.Format > JournalFormat {
+		return newer("was written by a newer kubewright (journal format %d; this one knows formats up to %d)", head.Format, JournalFormat)
+	}
 	var e state.Entry
-	err = json.Unmarshal(body, &e)
-	return e, err
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&e); err != nil {
+		return newer("holds what this kubewright does not know, so a newer one wrote it: %v", err)
+	}
+	switch e.Kind {
+	case state.EntryRun, state.EntryBegin, state.EntryDone, state.EntryFailed:
+		return e, nil
+	}
+	return newer("has the event %q, which this kubewright does not know, so a newer one wrote it", e.Kind)
 }
 
 // scan returns the entries of a journal and their length in bytes. Only the last line can be
@@ -86,6 +112,9 @@ func (m medium) scan(b []byte) ([]state.Entry, int64, error) {
 		switch {
 		case errors.As(err, &refused) && refused.Kind == ErrDamaged:
 			return nil, 0, brokenLine(n, refused.Problem, refused.Err)
+		case errors.As(err, &refused) && refused.Kind == ErrNewer:
+			refused.Line, refused.Problem = int(n), fmt.Sprintf("line %d %s", n, refused.Problem)
+			return nil, 0, refused
 		case errors.As(err, &refused):
 			refused.Line = int(n)
 			return nil, 0, refused
@@ -95,9 +124,6 @@ func (m medium) scan(b []byte) ([]state.Entry, int64, error) {
 			return nil, 0, brokenLine(n, "it is not as it was written", err)
 		case e.N != n:
 			return nil, 0, brokenLine(n, fmt.Sprintf("it has number %d, so lines are missing or were moved", e.N), nil)
-		case e.Format > JournalFormat:
-			return nil, 0, &Error{Line: int(n), Kind: ErrNewer, Remedy: "use that version of kubewright or a later one", Problem: fmt.Sprintf(
-				"line %d was written by a newer kubewright (journal format %d; this one knows formats up to %d)", n, e.Format, JournalFormat)}
 		}
 		entries = append(entries, e)
 		size += len(line) + 1

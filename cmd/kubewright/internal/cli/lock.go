@@ -37,9 +37,10 @@ func lockCommand(a *workspace.Workspace) *cobra.Command {
 
 // lockJSON is what lock status prints for programs.
 type lockJSON struct {
-	Place  string            `json:"place"`
-	Locked bool              `json:"locked"`
-	Holder *backend.LockInfo `json:"holder,omitempty"`
+	FormatVersion string            `json:"format_version"`
+	Place         string            `json:"place"`
+	Locked        bool              `json:"locked"`
+	Holder        *backend.LockInfo `json:"holder,omitempty"`
 	// Silent reports whether the holder has not renewed the lock for a while.
 	Silent bool `json:"silent,omitempty"`
 }
@@ -53,7 +54,7 @@ func lockStatus(ctx context.Context, a *workspace.Workspace, asJSON bool) error 
 	if err != nil {
 		return err
 	}
-	status := lockJSON{Place: store.Place(), Locked: holder != nil, Holder: holder, Silent: silent(a, holder)}
+	status := lockJSON{FormatVersion: ui.JSONVersion, Place: store.Place(), Locked: holder != nil, Holder: holder, Silent: silent(a, holder)}
 	if asJSON {
 		return ui.WriteJSON(a.Stdout, status)
 	}

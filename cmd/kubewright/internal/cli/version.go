@@ -18,7 +18,7 @@ func versionCommand(a *workspace.Workspace) *cobra.Command {
 		Example: "  kubewright version\n  kubewright version -json | jq -r .version",
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
-				return ui.WriteJSON(a.Stdout, map[string]string{"version": console.Version, "platform": runtime.GOOS + "_" + runtime.GOARCH})
+				return ui.WriteJSON(a.Stdout, map[string]string{"format_version": ui.JSONVersion, "version": console.Version, "platform": runtime.GOOS + "_" + runtime.GOARCH})
 			}
 			_, err := fmt.Fprint(a.Stdout, versionText())
 			return err

@@ -111,9 +111,9 @@ type certificateJSON struct {
 // kubeconfig; renewed_by is a planner.Renewer.
 func CertificatesJSON(w io.Writer, list []pki.HeldCertificate) error {
 	out := struct {
-		FormatVersion int               `json:"format_version"`
+		FormatVersion string            `json:"format_version"`
 		Certificates  []certificateJSON `json:"certificates"`
-	}{1, []certificateJSON{}}
+	}{ui.JSONVersion, []certificateJSON{}}
 	for _, c := range list {
 		j := certificateJSON{
 			Node: c.Node.String(), Host: c.Host, Address: c.Address, Path: c.Path, Kind: c.Kind(), CommonName: c.CommonName,

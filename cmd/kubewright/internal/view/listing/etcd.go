@@ -44,7 +44,12 @@ func EtcdSnapshot(w io.Writer, s EtcdSnapshotFile, o ui.Options) error {
 }
 
 // EtcdSnapshotJSON is EtcdSnapshot for programs.
-func EtcdSnapshotJSON(w io.Writer, s EtcdSnapshotFile) error { return ui.WriteJSON(w, s) }
+func EtcdSnapshotJSON(w io.Writer, s EtcdSnapshotFile) error {
+	return ui.WriteJSON(w, struct {
+		FormatVersion string `json:"format_version"`
+		EtcdSnapshotFile
+	}{ui.JSONVersion, s})
+}
 
 // EtcdStatus prints the members of an etcd cluster as a table, and its alarms below.
 func EtcdStatus(w io.Writer, cluster, id string, members []state.EtcdMember, o ui.Options) error {
@@ -79,10 +84,11 @@ func EtcdStatus(w io.Writer, cluster, id string, members []state.EtcdMember, o u
 // EtcdStatusJSON is EtcdStatus for programs.
 func EtcdStatusJSON(w io.Writer, cluster, id string, members []state.EtcdMember) error {
 	return ui.WriteJSON(w, struct {
-		Cluster string             `json:"cluster"`
-		EtcdID  string             `json:"etcd_cluster_id"`
-		Members []state.EtcdMember `json:"members"`
-	}{cluster, id, members})
+		FormatVersion string             `json:"format_version"`
+		Cluster       string             `json:"cluster"`
+		EtcdID        string             `json:"etcd_cluster_id"`
+		Members       []state.EtcdMember `json:"members"`
+	}{ui.JSONVersion, cluster, id, members})
 }
 
 func quorumOf(members []state.EtcdMember) string {
