@@ -302,3 +302,25 @@ func TestSignWithGPG(t *testing.T) {
 		t.Errorf("with an unknown key: %v", err)
 	}
 }
+
+// TestLicenceFiles checks that a release has the licences of kubewright and of its dependencies, and
+// that there is none without them.
+func TestLicenceFiles(t *testing.T) {
+	t.Parallel()
+	files, err := licenceFiles(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"LICENSE": "Apache License", "NOTICE": "Copyright The kubewright authors", "THIRD_PARTY_LICENSES": "Go standard library"} {
+		if !strings.Contains(string(files[name]), want) {
+			t.Errorf("%s lacks %q", name, want)
+		}
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "LICENSE"), files["LICENSE"], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := licenceFiles(dir); err == nil || !strings.Contains(err.Error(), "NOTICE") {
+		t.Errorf("got %v", err)
+	}
+}
