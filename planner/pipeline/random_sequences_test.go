@@ -274,7 +274,7 @@ func (w *wanderer) trouble() func() {
 	default:
 		return w.stops(host)
 	}
-	return w.world.ClearFaults
+	return func() { w.world.ClearFaults() }
 }
 
 // stops makes a host stop before some step, and boot before a later one or at the end.
