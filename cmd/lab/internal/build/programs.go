@@ -61,7 +61,13 @@ func (c *Cache) Fetch(ctx context.Context, r Release) error {
 }
 
 func (c *Cache) fetch(ctx context.Context, s source) error {
-	dir, err := c.temp("programs/" + s.name + "-" + s.version)
+	key := "programs/" + s.name + "-" + s.version
+	unlock, ok, err := c.TryLock(key)
+	if err != nil || !ok {
+		return err // who holds the lock downloads the modules, and builds in the same folder
+	}
+	defer unlock()
+	dir, err := c.temp(key)
 	if err != nil {
 		return err
 	}

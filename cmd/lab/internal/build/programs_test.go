@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/disk"
 )
 
 // TestBuildModuleReplacements checks that the building module repeats what go honors in the main module only,
@@ -131,5 +133,28 @@ func TestCachedProgramsAreNotBuilt(t *testing.T) {
 		if !strings.HasSuffix(paths[name], "/kubernetes-"+r.Kubernetes+"/"+name) {
 			t.Errorf("path of %s = %q", name, paths[name])
 		}
+	}
+}
+
+// TestFetchLeavesBuildAlone checks that fetching does not remove the folder in which another process
+// builds the same programs.
+func TestFetchLeavesBuildAlone(t *testing.T) {
+	t.Parallel()
+	c := &Cache{Dir: t.TempDir()}
+	s := source{name: "etcd", version: "v3.6.8"}
+	unlock, err := c.Lock(t.Context(), "programs/etcd-v3.6.8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	half := filepath.Join(c.Path("tmp"), "programs_etcd-v3.6.8", "go.mod")
+	if err := writeFiles(filepath.Dir(half), map[string]string{"go.mod": "module m"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.fetch(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if !disk.Exists(half) {
+		t.Error("the folder of the build is gone")
 	}
 }
