@@ -217,7 +217,7 @@ func TestCompatibilityPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| ([^|]+) \\| ([0-9.]+) \\|").FindAllStringSubmatch(string(page), -1) {
+	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]+) \| ([0-9.]+) \|`).FindAllStringSubmatch(string(page), -1) {
 		got[row[1]] = row[2]
 	}
 	for name, want := range map[string]string{
