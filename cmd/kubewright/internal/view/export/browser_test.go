@@ -231,11 +231,21 @@ type pictured struct {
 	Says string
 }
 
+// stepOf is a function of a link and its title. It returns the step to whose entry the link leads; of
+// an entry of several nodes that change alike, the step of the one that the title names.
+const stepOf = `const stepOf = (a, title) => {
+	const entry = document.querySelector(a.getAttribute("href"));
+	if (!entry) return "";
+	const own = entry.dataset.address, node = entry.closest("details.resource");
+	const alike = [...node.querySelectorAll(":scope > details.how code")].map((c) => c.textContent + own.slice(node.dataset.address.length));
+	return alike.find((step) => title === step || [",", ":", "\\n"].some((end) => title.startsWith(step + end))) ?? own;
+};`
+
 // graph measures the drawn graph.
 func (t *tab) graph() pictured {
 	t.t.Helper()
 	var out pictured
-	t.tell(`(() => {
+	t.tell(`(() => {`+stepOf+`
 		const svg = document.querySelector("#graph svg");
 		const all = (selector) => [...svg.querySelectorAll(selector)];
 		const box = (e) => { const b = e.getBBox(); return [b.x, b.y, b.width, b.height]; };
@@ -243,7 +253,7 @@ func (t *tab) graph() pictured {
 		return {
 			Canvas: [0, 0, svg.width.baseVal.value, svg.height.baseVal.value],
 			Boxes: all("a").map((a) => ({
-				Step: document.querySelector(a.getAttribute("href"))?.dataset.address ?? "", Says: a.querySelector("title").textContent,
+				Step: stepOf(a, a.querySelector("title").textContent), Says: a.querySelector("title").textContent,
 				Box: box(a.querySelector("rect")), Text: box(a.querySelector("text")) })),
 			Lanes: all(".lane").map(box), Names: all(".lanename").map(box),
 			Edges: all("path.edge").map((p) => ({ From: Number(p.dataset.from), To: Number(p.dataset.to), Points: points(p) })),
@@ -256,13 +266,13 @@ func (t *tab) graph() pictured {
 func (t *tab) timeline() pictured {
 	t.t.Helper()
 	var out pictured
-	t.tell(`(() => {
+	t.tell(`(() => {`+stepOf+`
 		const section = document.getElementById("timeline");
 		const box = (e) => { const b = e.getBoundingClientRect(); return [b.x, b.y, b.width, b.height]; };
 		return {
 			Canvas: box(section.querySelector(".bars")),
 			Boxes: [...section.querySelectorAll("a")].map((a) => ({
-				Step: document.querySelector(a.getAttribute("href"))?.dataset.address ?? "", Says: a.title,
+				Step: stepOf(a, a.title), Says: a.title,
 				Box: box(a.querySelector(".bar")), Text: box(a.querySelector(".label")) })),
 			Ticks: [...section.querySelectorAll(".tick")].map((e) => ({ X: box(e)[0], Says: e.textContent, Text: box(e) })),
 			Says: section.querySelector("p").textContent,
