@@ -45,7 +45,7 @@ func AnalyzeUpgrade(c *topology.Cluster) *topology.Upgrade {
 	up.Begun, up.Raises = interrupted(c), !tells(c) && up.Oldest != want
 	// A control plane that was stopped during the upgrade never ran the version that it was given.
 	if was, ok := lowest(c, up.Newest); ok && up.Begun && was.Compare(up.Oldest) < 0 && slices.ContainsFunc(c.ControlPlanes(), (*topology.Node).Stopped) {
-		up.Oldest, up.Raises = was, up.Raises || was != want
+		up.Oldest = was
 	}
 	held := false
 	for _, n := range c.Nodes {
