@@ -443,6 +443,17 @@ type Connection struct {
 	Timeout time.Duration
 }
 
+// OutputsFor returns the outputs, with the names that nodes took from their hosts where they are
+// known.
+func (c *Config) OutputsFor(names map[state.Target]string) []*Output {
+	if c.Named != nil {
+		if named := c.Named(names); named != nil {
+			return named
+		}
+	}
+	return c.Outputs
+}
+
 // Cluster returns the cluster with the label, or nil.
 func (c *Config) Cluster(label string) *Cluster {
 	for _, cl := range c.Clusters {

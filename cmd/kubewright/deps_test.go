@@ -45,6 +45,7 @@ var allowed = map[string][]string{
 	// Test helpers.
 	"config/artifacts/artifactstest": {},
 	"config/hclconfig":               {"state", "config", "config/diag", "config/elsewhere", "config/manifest", "examples", "state/safefile"},
+	"config/hclwriter":               {"state", "config", "config/hclconfig"},
 	"planner":                        {"state", "config/diag"},
 	"planner/dag":                    {},
 	"planner/skew":                   {},
@@ -138,14 +139,14 @@ var allowed = map[string][]string{
 	"engine":                            {"config", "engine/hosts", "planner", "planner/drain", "planner/etcd", "planner/executor", "planner/immutable", "planner/maintenance", "planner/ownership", "planner/phases/objects", "planner/phases/staticpod", "planner/pipeline", "planner/quorum", "planner/record", "planner/topology", "providers", "state", "state/backend", "state/statefile"},
 	"engine/hosts":                      {"config", "planner/etcd", "planner/immutable", "planner/kubeadm", "planner/observe", "planner/ownership", "planner/pipeline", "planner/rotation", "planner/topology", "planner/upgrade", "providers", "providers/budget", "providers/etcd", "providers/kube", "providers/local", "providers/pki", "providers/shell", "providers/sim", "providers/ssh", "state"},
 	"cmd/kubewright/internal/access":    {"cmd/kubewright/internal/console", "cmd/kubewright/internal/session", "cmd/kubewright/internal/workspace", "config", "config/diag", "planner", "planner/phases/pki", "providers", "providers/pki", "state", "state/kubeconfig", "state/safefile"},
-	"cmd/kubewright/internal/adoption":  {"cmd/kubewright/internal/console", "cmd/kubewright/internal/session", "cmd/kubewright/internal/view/planview", "cmd/kubewright/internal/view/ui", "cmd/kubewright/internal/workspace", "config", "config/diag", "config/hclconfig", "engine/hosts", "planner", "planner/adopt", "planner/pipeline", "planner/record", "providers", "state", "state/safefile", "state/statefile"},
+	"cmd/kubewright/internal/adoption":  {"cmd/kubewright/internal/console", "cmd/kubewright/internal/session", "cmd/kubewright/internal/view/planview", "cmd/kubewright/internal/view/ui", "cmd/kubewright/internal/workspace", "config", "config/diag", "config/hclconfig", "config/hclwriter", "engine/hosts", "planner", "planner/adopt", "planner/pipeline", "planner/record", "providers", "state", "state/safefile", "state/statefile"},
 	"cmd/kubewright/internal/apply":     {"cmd/kubewright/internal/console", "cmd/kubewright/internal/session", "cmd/kubewright/internal/view/planview", "cmd/kubewright/internal/view/runreport", "cmd/kubewright/internal/view/ui", "cmd/kubewright/internal/workspace", "config", "config/diag", "engine", "planner", "planner/drift", "planner/executor", "planner/ownership", "planner/phases/host", "planner/phases/objects", "planner/planfile", "planner/policy", "planner/record", "planner/topology", "state", "state/backend", "state/statefile"},
 	"cmd/kubewright/internal/cli":       {"cmd/kubewright/internal/access", "cmd/kubewright/internal/adoption", "cmd/kubewright/internal/apply", "cmd/kubewright/internal/console", "cmd/kubewright/internal/session", "cmd/kubewright/internal/starter", "cmd/kubewright/internal/testrun", "cmd/kubewright/internal/view/export", "cmd/kubewright/internal/view/jsonlines", "cmd/kubewright/internal/view/listing", "cmd/kubewright/internal/view/rationale", "cmd/kubewright/internal/view/stateview", "cmd/kubewright/internal/view/testview", "cmd/kubewright/internal/view/ui", "cmd/kubewright/internal/workspace", "config", "config/artifacts", "config/diag", "config/elsewhere", "config/hclconfig", "engine", "engine/hosts", "examples", "planner", "planner/etcd", "planner/kubeadm", "planner/maintenance", "planner/ownership", "planner/pipeline", "planner/planfile", "planner/record", "planner/rotation", "planner/skew", "planner/topology", "providers", "providers/bundle", "providers/sim", "providers/snapshots", "state", "state/backend", "state/encryption", "state/safefile", "state/statefile"},
 	"cmd/kubewright/internal/console":   {"cmd/kubewright/internal/coredump", "cmd/kubewright/internal/logged", "cmd/kubewright/internal/view/jsonlines", "cmd/kubewright/internal/view/planview", "cmd/kubewright/internal/view/progress", "cmd/kubewright/internal/view/runreport", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/stateview", "cmd/kubewright/internal/view/ui", "config", "config/diag", "engine", "planner", "planner/etcd", "planner/executor", "planner/pipeline", "providers", "providers/sim", "state", "state/backend", "state/statefile"},
 	"cmd/kubewright/internal/coredump":  {},
 	"cmd/kubewright/internal/logged":    {"cmd/kubewright/internal/view/ui", "planner", "planner/executor", "providers", "state", "state/backend"},
 	"cmd/kubewright/internal/session":   {"cmd/kubewright/internal/console", "cmd/kubewright/internal/logged", "cmd/kubewright/internal/view/jsonlines", "cmd/kubewright/internal/view/progress", "cmd/kubewright/internal/view/ui", "cmd/kubewright/internal/workspace", "config", "config/diag", "config/hclconfig", "engine/hosts", "planner", "planner/executor", "planner/maintenance", "planner/ownership", "planner/pipeline", "planner/planfile", "planner/policy", "planner/record", "planner/rotation", "planner/topology", "providers", "state", "state/safefile", "state/statefile"},
-	"cmd/kubewright/internal/starter":   {"config/diag", "config/hclconfig", "examples"},
+	"cmd/kubewright/internal/starter":   {"config/diag", "config/hclwriter", "examples"},
 	"cmd/kubewright/internal/testrun":   {"cmd/kubewright/internal/apply", "cmd/kubewright/internal/console", "cmd/kubewright/internal/session", "cmd/kubewright/internal/view/testview", "cmd/kubewright/internal/view/ui", "cmd/kubewright/internal/workspace", "config", "config/diag", "config/hclconfig", "engine/hosts", "planner", "providers/sim", "state", "state/safefile"},
 	"cmd/kubewright/internal/workspace": {"cmd/kubewright/internal/console", "cmd/kubewright/internal/logged", "cmd/kubewright/internal/view/jsonlines", "cmd/kubewright/internal/view/ui", "config", "config/artifacts", "config/diag", "config/hclconfig", "examples", "planner/kubeadm", "planner/pipeline", "planner/planfile", "state", "state/backend", "state/backend/http", "state/backend/kubernetes", "state/backend/pg", "state/backend/s3", "state/encryption", "state/safefile", "state/statefile"},
 }
@@ -155,8 +156,8 @@ var forbidden = []struct {
 	path string
 	only []string
 }{
-	{"github.com/hashicorp/hcl/v2", []string{"config/hclconfig"}},
-	{"github.com/zclconf/go-cty", []string{"config/hclconfig"}},
+	{"github.com/hashicorp/hcl/v2", []string{"config/hclconfig", "config/hclwriter"}},
+	{"github.com/zclconf/go-cty", []string{"config/hclconfig", "config/hclwriter"}},
 	{"golang.org/x/crypto/ssh", []string{"providers/ssh", "providers/ssh/sshtest", "state/encryption"}},
 	{"filippo.io/age", []string{"state/encryption"}},
 	// config/manifest uses the API types only.

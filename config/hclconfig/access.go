@@ -26,7 +26,7 @@ func (e *evaluator) get(b *block, name string) (v cty.Value, ok bool) {
 	}
 	v, marks := e.force(t).UnmarkDeep()
 	if failed(marks) && t.row != nil && t.row.Default != nil {
-		v = t.row.value()
+		v = t.row.Value()
 	}
 	return v, v.IsKnown() && !v.IsNull()
 }

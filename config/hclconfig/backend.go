@@ -50,7 +50,7 @@ func (e *evaluator) backend(t *template) *config.Backend {
 		return nil // of an unknown type, which is reported
 	}
 	for _, a := range slices.SortedFunc(maps.Values(t.attrs), byPlace) {
-		if text, ok := e.literal(t.row.attribute(a.Name), a.Expr); ok {
+		if text, ok := e.literal(t.row.Attribute(a.Name), a.Expr); ok {
 			out.Settings[a.Name] = text
 		}
 	}
@@ -121,7 +121,7 @@ func BackendDefaults(typ string) map[string]string {
 	out := map[string]string{}
 	if row := backendBlock.variant(typ); row != nil {
 		for i := range row.Attributes {
-			if v := row.Attributes[i].value(); !v.IsNull() {
+			if v := row.Attributes[i].Value(); !v.IsNull() {
 				text, _ := convert.Convert(v, cty.String)
 				out[row.Attributes[i].Name] = text.AsString()
 			}
@@ -172,7 +172,7 @@ func CompleteBackend(b *config.Backend, given []string, getenv func(string) stri
 // set sets one setting from outside the block.
 func (e *evaluator) set(b *config.Backend, name, text, from string) {
 	row := backendBlock.variant(b.Type)
-	a := row.attribute(name)
+	a := row.Attribute(name)
 	if a == nil {
 		var names []string
 		for _, a := range row.Attributes {
@@ -212,7 +212,7 @@ func (e *evaluator) setFile(b *config.Backend, name string) {
 	attrs, diags := file.Body.JustAttributes()
 	e.report(diags)
 	for _, a := range slices.SortedFunc(maps.Values(attrs), byPlace) {
-		row := backendBlock.variant(b.Type).attribute(a.Name)
+		row := backendBlock.variant(b.Type).Attribute(a.Name)
 		if row == nil {
 			e.set(b, a.Name, "", "-backend-config="+name)
 			continue

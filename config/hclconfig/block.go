@@ -71,7 +71,7 @@ func (e *evaluator) read(body hcl.Body, row *Block, header hcl.Range) *template 
 			}
 			continue
 		}
-		nested := e.readBlock(b, row.block(b.Type))
+		nested := e.readBlock(b, row.Block(b.Type))
 		t.entries = append(t.entries, entry{block: nested})
 	}
 	e.checkUnique(t)
@@ -249,7 +249,7 @@ func (e *evaluator) one(b *block, name string) *block {
 			return c
 		}
 	}
-	row := b.row.block(name)
+	row := b.row.Block(name)
 	if row == nil {
 		panic("internal error: the schema of " + b.row.Name + " has no block " + name)
 	}
@@ -264,7 +264,7 @@ func (e *evaluator) one(b *block, name string) *block {
 
 // all returns the nested blocks of a name.
 func (e *evaluator) all(b *block, name string) []*block {
-	if b.row.block(name) == nil {
+	if b.row.Block(name) == nil {
 		panic("internal error: the schema of " + b.row.Name + " has no block " + name)
 	}
 	var out []*block

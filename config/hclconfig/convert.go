@@ -258,3 +258,30 @@ func dropNulls(v state.Value) state.Value {
 
 // typeName returns a type as a user writes it.
 func typeName(t cty.Type) string { return typeexpr.TypeString(t) }
+
+// FromState returns a value of the language, as toState reads it.
+func FromState(v state.Value) cty.Value {
+	switch v.Kind() {
+	case state.KindBool:
+		return cty.BoolVal(v.AsBool())
+	case state.KindNumber:
+		if n, err := cty.ParseNumberVal(v.AsString()); err == nil {
+			return n
+		}
+	case state.KindString:
+		return cty.StringVal(v.AsString())
+	case state.KindList:
+		list := []cty.Value{}
+		for _, e := range v.AsList() {
+			list = append(list, FromState(e))
+		}
+		return cty.TupleVal(list)
+	case state.KindMap:
+		m := map[string]cty.Value{}
+		for k, e := range v.AsMap() {
+			m[k] = FromState(e)
+		}
+		return cty.ObjectVal(m)
+	}
+	return cty.NullVal(cty.DynamicPseudoType)
+}

@@ -115,7 +115,7 @@ func (c *cover) sensitive(row *Block, name string) bool {
 	if row == testVariablesBlock {
 		return !c.plain[name]
 	}
-	a := row.attribute(name)
+	a := row.Attribute(name)
 	return a != nil && a.Sensitive || a == nil && !row.Free && sensitiveName(name)
 }
 
@@ -131,7 +131,7 @@ func (c *cover) header(brace int, parent *Block) *Block {
 	if parent == nil || !c.is(first, hclsyntax.TokenIdent) {
 		return nil
 	}
-	row := parent.block(string(c.tokens[first].Bytes))
+	row := parent.Block(string(c.tokens[first].Bytes))
 	if row == variableBlock && c.isSecret(brace) {
 		return secretVariableBlock
 	}

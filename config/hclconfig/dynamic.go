@@ -22,7 +22,7 @@ var dynamicSchema = &hcl.BodySchema{
 
 // readDynamic reads a dynamic block inside a block of the row.
 func (e *evaluator) readDynamic(b *hcl.Block, parent *Block) *dynamic {
-	row := parent.block(b.Labels[0])
+	row := parent.Block(b.Labels[0])
 	if row == nil {
 		e.errorAt(b.LabelRanges[0], "Unsupported block type", "Blocks of type %q are not expected here.%s", b.Labels[0], instead(b.Labels[0], blockNames(parent)))
 		return nil

@@ -36,7 +36,7 @@ func explainElsewhere(d *diag.Diagnostic, name string) {
 // homesOf returns the paths of blocks that have an argument or a block of a name.
 func homesOf(b *Block, path, name string) []string {
 	var out []string
-	if path != "" && (b.attribute(name) != nil || b.block(name) != nil) {
+	if path != "" && (b.Attribute(name) != nil || b.Block(name) != nil) {
 		out = append(out, path)
 	}
 	for _, kid := range b.Blocks {

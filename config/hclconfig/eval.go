@@ -180,7 +180,7 @@ func (t *thunk) fallback() cty.Value {
 	case t.row == nil:
 		return cty.NullVal(cty.DynamicPseudoType)
 	}
-	return t.row.value()
+	return t.row.Value()
 }
 
 // eval returns the value of an expression. Everything that it refers to is evaluated first; of

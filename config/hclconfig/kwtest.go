@@ -198,16 +198,21 @@ func knownNames(e *evaluator, t *template, names []string) map[string]bool {
 	return used
 }
 
-// testTemplates returns the blocks of a run: the variables of its file and the run itself. They
-// are parsed once for each configuration that they are evaluated with.
-func testTemplates(e *evaluator, run *TestRun) (variables, own *template) {
+// testTemplates returns the blocks of a run: the values of variables, those of its file first, and
+// the run itself. They are parsed once for each configuration that they are evaluated with.
+func testTemplates(e *evaluator, run *TestRun) (variables []*template, own *template) {
 	t, _ := readTest(e, run.file.Name, run.file.text)
 	for _, en := range t.entries {
 		switch {
 		case en.block.row == testVariablesBlock:
-			variables = en.block
+			variables = slices.Insert(variables, 0, en.block)
 		case en.block.label == run.Name:
 			own = en.block
+			for _, of := range own.entries {
+				if of.block.row == testVariablesBlock {
+					variables = append(variables, of.block)
+				}
+			}
 		}
 	}
 	return variables, own
@@ -218,18 +223,9 @@ func testVariables(l *loader, out map[string]given) {
 	if l.options.Test == nil {
 		return
 	}
-	ofFile, run := testTemplates(l.eval, l.options.Test)
-	l.test = run
-	blocks := []*template{ofFile}
-	for _, en := range run.entries {
-		if en.block.row == testVariablesBlock {
-			blocks = append(blocks, en.block)
-		}
-	}
+	var blocks []*template
+	blocks, l.test = testTemplates(l.eval, l.options.Test)
 	for _, t := range blocks {
-		if t == nil {
-			continue
-		}
 		for _, a := range sortedAttributes(t.attrs) {
 			if l.declared[a.Name] == nil {
 				l.eval.errorAt(a.NameRange, "Value for undeclared variable", "The test sets the variable %q, which no variable block declares.%s", a.Name, suggest(a.Name, l.variableNames()))

@@ -65,13 +65,7 @@ func (c *Console) redacted(d *diag.Diagnostic) *diag.Diagnostic {
 // testScope holds the names that only conditions of tests have.
 func (c *Console) testScope(v TestValues) *scope {
 	outputs := map[string]cty.Value{}
-	declared := c.config.Outputs
-	if c.config.Named != nil {
-		if named := c.config.Named(c.loader.eval.recorded); named != nil {
-			declared = named
-		}
-	}
-	for _, o := range declared {
+	for _, o := range c.config.OutputsFor(c.loader.eval.recorded) {
 		value := testValue(o.Value)
 		if o.Sensitive {
 			value = value.Mark(sensitive)
@@ -107,7 +101,7 @@ func testValue(v state.Value) cty.Value {
 	case state.KindSensitive:
 		return cty.StringVal(v.AsSensitive().Fingerprint).Mark(sensitive)
 	}
-	return fromState(v)
+	return FromState(v)
 }
 
 func each[E any](list []E, convert func(E) cty.Value) []cty.Value {

@@ -36,7 +36,7 @@ func newNodeSet(t *template) *nodeSet {
 	set := &nodeSet{template: t, byKey: map[string]*nodeInstance{}}
 	if a := t.attrs["for_each"]; a != nil {
 		set.keyed = true
-		set.forEach = &thunk{name: "node." + t.label + ".for_each", row: nodeBlock.attribute("for_each"), expr: a.Expr, at: a.Range}
+		set.forEach = &thunk{name: "node." + t.label + ".for_each", row: nodeBlock.Attribute("for_each"), expr: a.Expr, at: a.Range}
 	}
 	return set
 }

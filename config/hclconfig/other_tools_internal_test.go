@@ -17,7 +17,7 @@ func TestOtherToolsNamesAreNotOurs(t *testing.T) {
 		t.Fatalf("the table has only %d names", len(names))
 	}
 	for _, name := range names {
-		if homes := homesOf(root, "", elsewhere.Normal(name)); len(homes) > 0 || root.block(name) != nil {
+		if homes := homesOf(root, "", elsewhere.Normal(name)); len(homes) > 0 || root.Block(name) != nil {
 			t.Errorf("%s is of %v here: take it out of the table", name, homes)
 		}
 	}

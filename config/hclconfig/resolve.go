@@ -105,7 +105,7 @@ func (e *evaluator) resolveNode(ref hcl.Traversal) bool {
 	n := set.byKey[key]
 	if n == nil {
 		hint := suggest(key, set.keys())
-		if _, attr := ref[2].(hcl.TraverseAttr); attr && (nodeBlock.attribute(key) != nil || nodeBlock.block(key) != nil) {
+		if _, attr := ref[2].(hcl.TraverseAttr); attr && (nodeBlock.Attribute(key) != nil || nodeBlock.Block(key) != nil) {
 			hint = " The block has for_each, so a key comes first, as in node." + name + "[\"KEY\"]." + key + "."
 		}
 		e.errorAt(ref.SourceRange(), "Reference to undeclared node", "The block node %q has no element with the key %q.%s", name, key, hint)
@@ -132,7 +132,7 @@ func (e *evaluator) resolvePath(b *block, ref hcl.Traversal, i int) bool {
 	if _, ok := b.constants()[name]; ok {
 		return true
 	}
-	if row := b.row.block(name); row != nil && row.single() && row.Name != connectionBlock.Name {
+	if row := b.row.Block(name); row != nil && row.single() && row.Name != connectionBlock.Name {
 		return e.resolvePath(e.one(b, name), ref, i+1)
 	}
 	e.add(diag.Errorf("Unsupported attribute", "%s has no attribute %q that can be referred to.%s", strings.TrimSuffix(joinName(b.owner, b.path, ""), "."), name, suggest(name, b.referable())).At(source(ref.SourceRange())))

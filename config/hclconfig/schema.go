@@ -98,8 +98,8 @@ type Block struct {
 // Schema returns the whole language: the blocks that a file may have.
 func Schema() *Block { return root }
 
-// attribute returns the row of an attribute, or nil.
-func (b *Block) attribute(name string) *Attribute {
+// Attribute returns the row of an attribute, or nil.
+func (b *Block) Attribute(name string) *Attribute {
 	i := slices.IndexFunc(b.Attributes, func(a Attribute) bool { return a.Name == name })
 	if i < 0 {
 		return nil
@@ -107,8 +107,8 @@ func (b *Block) attribute(name string) *Attribute {
 	return &b.Attributes[i]
 }
 
-// block returns the row of a nested block, or nil.
-func (b *Block) block(name string) *Block {
+// Block returns the row of a nested block, or nil.
+func (b *Block) Block(name string) *Block {
 	i := slices.IndexFunc(b.Blocks, func(c *Block) bool { return c.Name == name })
 	if i < 0 {
 		return nil
@@ -128,8 +128,8 @@ func (b *Block) variant(label string) *Block {
 // single reports whether there can be only one such block: its attributes can be referred to.
 func (b *Block) single() bool { return b.Label == "" && !b.Repeat }
 
-// value returns the default as a value of the type; null without one.
-func (a *Attribute) value() cty.Value {
+// Value returns the default as a value of the type; null without one.
+func (a *Attribute) Value() cty.Value {
 	if a.Default == nil {
 		return cty.NullVal(a.Type.cty)
 	}

@@ -1,5 +1,7 @@
 package hclconfig
 
+import _ "embed"
+
 // testRoot is the language of test files, which are no part of the configuration.
 var testRoot = &Block{Blocks: []*Block{testVariablesBlock, testRunBlock}}
 
@@ -55,35 +57,12 @@ func TestReference() string {
 	return b.String()
 }
 
-const testIntro = `# Test files
-
-` + "`kubewright test`" + ` carries out the ` + "`run`" + ` blocks of files whose names end in ` + "`.kwtest.hcl`" + `, as [Test a configuration](../how-to/test-a-configuration.md) shows. They are no part of the configuration: other commands leave them alone, except for ` + "`fmt`" + `.
-
-Each file begins with new simulated hosts and without a state. The host of a node is a prepared Debian machine with the kubelet of its cluster's version, or one without runtime and kubelet if the cluster has an ` + "`install`" + ` block with ` + "`packages`" + ` or ` + "`artifacts`" + `. The hosts' time begins at the same moment in each file, and passes only while a command waits; policies go by it too.
-
-`
-
-const testValuesText = `## What conditions can refer to
-
-Before the command, in ` + "`edit`" + ` and ` + "`fault`" + ` blocks, there is what a configuration can refer to: ` + "`var`, `local`, `cluster`, `node`" + `, as it is written with the variables of the run. ` + "`assert`" + ` blocks can also refer to
-
-| reference | value |
-|---|---|
-| ` + "`output.NAME`" + ` | an output; none after ` + "`destroy`" + ` |
-| ` + "`hosts[\"ADDRESS\"]`" + ` | what is on a simulated host, by the address of its node: ` + "`on`" + `, ` + "`files[\"PATH\"]`" + ` with ` + "`content`, `mode` and `owner`" + `, ` + "`units[\"NAME\"]`" + ` with ` + "`active` and `enabled`" + `, ` + "`sysctls`, `images`, `pods`, `versions.kubelet`, `versions.containerd`" + `, and ` + "`node`" + `: the Node object with ` + "`name`, `ready`, `labels`, `annotations`, `taints` and `unschedulable`" + `, or null. Keys and certificates have no content |
-| ` + "`plan.refused`" + ` | whether errors kept the command from a plan, as ` + "`expect_findings`" + ` has to say |
-| ` + "`plan.empty`" + ` | whether it would do nothing |
-| ` + "`plan.add`, `plan.change`, `plan.destroy`" + ` | the numbers of its summary |
-| ` + "`plan.actions[\"ADDRESS\"]`" + ` | what happens to a cluster, node or addon: ` + "`create`, `update`, `replace`, `delete`, `forget` or `no-op`" + ` |
-| ` + "`plan.steps`" + ` | the addresses of its steps, in an order in which they could run one by one |
-| ` + "`plan.impacts[\"STEP\"]`" + ` | what a step means for the users of the cluster, if it means something |
-| ` + "`plan.changes[\"ITEM\"]`" + ` | a change of an item: ` + "`action`, `reason`" + `, and in ` + "`attributes[\"PATH\"]`" + ` its values ` + "`before` and `after`" + ` |
-| ` + "`plan.drift[\"ITEM\"]`" + ` | the same of what was changed outside of kubewright |
-| ` + "`plan.policies`" + ` | objections of policies: a list of ` + "`policy`, `rule` and `message`" + ` |
-| ` + "`plan.findings`" + ` | everything that the command has reported: a list of ` + "`severity`, `title`, `detail` and `address`" + ` |
-
-Addresses are those that a plan prints: ` + "`node.cp[\"cp1\"]`, `node.cp[\"cp1\"]/certs`" + `. ` + "`kubewright plan -json`" + ` has them all.
-`
+var (
+	//go:embed pages/test_files.md
+	testIntro string
+	//go:embed pages/test_values.md
+	testValuesText string
+)
 
 // testCommands are the commands of runs.
 var testCommands = []string{"plan", "apply", "destroy"}

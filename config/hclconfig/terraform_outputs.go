@@ -10,24 +10,16 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 )
 
-// terraformOutput is one output as "terraform output -json" prints it.
-type terraformOutput struct {
-	name      hcl.Range
-	value     hcl.Expression
-	sensitive bool
-}
-
-// terraformOutputs returns the outputs in a file of variables that "terraform output -json" has
+// terraformOutputs returns the values in a file of variables that "terraform output -json" has
 // written, by name, and nil for any other file: there each attribute is an object of sensitive,
 // type and value.
-func terraformOutputs(attrs hcl.Attributes) map[string]terraformOutput {
-	out := map[string]terraformOutput{}
+func terraformOutputs(attrs hcl.Attributes) map[string]given {
+	out := map[string]given{}
 	for name, a := range attrs {
 		parts := map[string]hcl.Expression{}
 		pairs, diags := hcl.ExprMap(a.Expr)
 		for _, p := range pairs {
 			key, more := p.Key.Value(nil)
-			diags = append(diags, more...)
 			if more.HasErrors() || key.Type() != cty.String {
 				return nil
 			}
@@ -40,29 +32,22 @@ func terraformOutputs(attrs hcl.Attributes) map[string]terraformOutput {
 		if diags.HasErrors() || secret.IsNull() || secret.Type() != cty.Bool {
 			return nil
 		}
-		out[name] = terraformOutput{name: a.NameRange, value: parts["value"], sensitive: secret.True()}
-	}
-	if len(out) == 0 {
-		return nil
+		out[name] = given{from: place(parts["value"].Range()), expr: parts["value"], sensitive: secret.True()}
 	}
 	return out
 }
 
 // takeOutputs takes the outputs of Terraform as values of the variables with their names. The others
 // are for other readers.
-func (l *loader) takeOutputs(out map[string]given, file string, outputs map[string]terraformOutput) {
-	taken := false
-	for name, o := range outputs {
-		if l.declared[name] == nil {
-			continue
-		}
-		taken = true
-		out[name] = given{from: place(o.value.Range()), expr: o.value, sensitive: o.sensitive}
+func takeOutputs(l *loader, out map[string]given, file string, outputs map[string]given) {
+	names := slices.Sorted(maps.Keys(outputs))
+	taken := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return l.declared[name] == nil })
+	for _, name := range taken {
+		out[name] = outputs[name]
 	}
-	if !taken {
-		names := slices.Sorted(maps.Keys(outputs))
+	if len(taken) == 0 {
 		l.eval.add(diag.Warningf("No output is used",
 			"%s has outputs of Terraform, and no variable block has the name of one of them. Declare a variable for each that the configuration needs, for example variable %q.", file, names[0]).
-			At(source(outputs[names[0]].name)))
+			At(source(outputs[names[0]].expr.Range())))
 	}
 }

@@ -231,8 +231,8 @@ func (l *loader) variableFile(out map[string]given, name string, b []byte) {
 	attrs, diags := file.Body.JustAttributes()
 	l.eval.report(diags)
 	l.unread = l.unread || diags.HasErrors()
-	if outputs := terraformOutputs(attrs); outputs != nil {
-		l.takeOutputs(out, name, outputs)
+	if outputs := terraformOutputs(attrs); len(outputs) > 0 {
+		takeOutputs(l, out, name, outputs)
 		return
 	}
 	for _, a := range sortedAttributes(attrs) {

@@ -1,57 +1,48 @@
-package hclconfig
+package hclwriter
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
-
-	"github.com/kubewright/kubewright/config/diag"
 )
 
-// ValuesFile returns the content of a *.kwvars file for the variables that a file of a
-// configuration declares: each with its description and its default, and those without a default
-// or with a secret as comments. It is nil if the file declares none.
-func ValuesFile(name string, src []byte) ([]byte, diag.Diagnostics) {
-	file, found := parseText(src, name)
-	var b strings.Builder
-	if !found.HasErrors() {
-		content, _, more := file.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "variable", LabelNames: []string{"name"}}}})
-		found = append(found, more...)
-		for _, block := range content.Blocks {
-			found = append(found, writeValue(&b, block, src)...)
-		}
+// Values returns the content of a *.kwvars file for the variables that a file of a configuration
+// declares: each with its description and its default, and those without a default or with a
+// secret as comments. It is nil if the file declares none.
+func Values(name string, src []byte) ([]byte, error) {
+	file, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos)
+	if diags.HasErrors() {
+		return nil, fmt.Errorf("cannot read the variables of %w", diags)
 	}
-	if found.HasErrors() {
-		var diags diag.Diagnostics
-		for _, d := range found {
-			diags.Append(fromHCL(d, nil, func(string) []byte { return src }))
+	var b strings.Builder
+	for _, block := range file.Body.(*hclsyntax.Body).Blocks {
+		if block.Type == "variable" && len(block.Labels) == 1 {
+			writeValue(&b, block, src)
 		}
-		return nil, diags
 	}
 	if b.Len() == 0 {
 		return nil, nil
 	}
-	return Format("values.kwvars", []byte("# Values of the variables that "+name+" declares, instead of their defaults there.\n"+b.String()))
+	return hclwrite.Format([]byte("# Values of the variables that " + name + " declares, instead of their defaults there.\n" + b.String())), nil
 }
 
-// variableBody are the attributes of a variable block that say what its value is.
-var variableBody = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "description"}, {Name: "default"}, {Name: "sensitive"}}}
-
 // writeValue writes the value of one variable block, as it is written there.
-func writeValue(b *strings.Builder, block *hcl.Block, src []byte) hcl.Diagnostics {
-	content, _, diags := block.Body.PartialContent(variableBody)
+func writeValue(b *strings.Builder, block *hclsyntax.Block, src []byte) {
+	attrs := block.Body.Attributes
 	b.WriteByte('\n')
-	if a := content.Attributes["description"]; a != nil {
-		if text, more := a.Expr.Value(nil); !more.HasErrors() && text.Type() == cty.String && !text.IsNull() {
+	if a := attrs["description"]; a != nil {
+		if text, diags := a.Expr.Value(nil); !diags.HasErrors() && text.Type() == cty.String && !text.IsNull() {
 			b.WriteString("# " + strings.ReplaceAll(strings.TrimSpace(text.AsString()), "\n", "\n# ") + "\n")
 		}
 	}
-	name, given := block.Labels[0], content.Attributes["default"]
-	if given == nil || content.Attributes["sensitive"] != nil {
+	name, given := block.Labels[0], attrs["default"]
+	if given == nil || attrs["sensitive"] != nil {
 		b.WriteString("# Give it as KUBEWRIGHT_VAR_" + name + ", or with -var-file in a file outside of the repository.\n# " + name + " = …\n")
-		return diags
+		return
 	}
 	b.WriteString(name + " = " + string(given.Expr.Range().SliceBytes(src)) + "\n")
-	return diags
 }

@@ -1,14 +1,15 @@
-package hclconfig_test
+package hclwriter_test
 
 import (
+	"strings"
 	"testing"
 
-	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/config/hclwriter"
 )
 
-func TestValuesFileHasEveryVariable(t *testing.T) {
+func TestValuesHasEveryVariable(t *testing.T) {
 	t.Parallel()
-	got, diags := hclconfig.ValuesFile("main.hcl", []byte(`
+	got, err := hclwriter.Values("main.hcl", []byte(`
 variable "simulate" {
   description = "Simulate the hosts."
   type = bool
@@ -59,18 +60,18 @@ planes = {
 # Give it as KUBEWRIGHT_VAR_endpoint, or with -var-file in a file outside of the repository.
 # endpoint = …
 `
-	if string(got) != want || diags.HasErrors() {
-		t.Errorf("%s\n%s", got, diags)
+	if string(got) != want || err != nil {
+		t.Errorf("%s\n%v", got, err)
 	}
 }
 
-func TestValuesFileWithoutVariables(t *testing.T) {
+func TestValuesWithoutVariables(t *testing.T) {
 	t.Parallel()
-	if got, diags := hclconfig.ValuesFile("main.hcl", []byte("locals { a = 1 }\n")); got != nil || len(diags) > 0 {
-		t.Errorf("a file without variables: %q %s", got, diags)
+	if got, err := hclwriter.Values("main.hcl", []byte("locals { a = 1 }\n")); got != nil || err != nil {
+		t.Errorf("a file without variables: %q %v", got, err)
 	}
-	got, diags := hclconfig.ValuesFile("main.hcl", []byte("variable \"a\" {\n"))
-	if got != nil || !diags.HasErrors() || diags[0].Subject.File != "main.hcl" {
-		t.Errorf("a file with a mistake: %q %s", got, diags)
+	got, err := hclwriter.Values("main.hcl", []byte("variable \"a\" {\n"))
+	if got != nil || err == nil || !strings.Contains(err.Error(), "main.hcl:1") {
+		t.Errorf("a file with a mistake: %q %v", got, err)
 	}
 }

@@ -1,4 +1,4 @@
-package hclconfig
+package hclwriter
 
 import (
 	"slices"
@@ -10,15 +10,16 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/state"
 )
 
 // Write returns a configuration as a person would write it: defaults are left out, and similar
 // nodes are one block with for_each. It is for configurations that were read from a running
 // cluster, and writes what can be observed there: no variables, conditions, addons, tokens or
-// secrets. Of the nodes' addresses it keeps only the key; Load returns the new ones.
+// secrets. Of the nodes' addresses it keeps only the key; hclconfig.Load returns the new ones.
 func Write(c *config.Config) []byte {
-	file := &text{row: root}
+	file := &text{row: hclconfig.Schema()}
 	for _, cl := range c.Clusters {
 		file.cluster(cl)
 	}
@@ -42,7 +43,7 @@ func WriteBeside(c, there *config.Config, shared config.Connection) []byte {
 	for _, n := range there.Nodes {
 		taken[n.Target.Name] = true
 	}
-	file := &text{row: root}
+	file := &text{row: hclconfig.Schema()}
 	for _, cl := range c.Clusters {
 		prefix := ""
 		if len(c.Clusters)+len(there.Clusters) > 1 {
@@ -65,7 +66,7 @@ func (t *text) bytes() []byte {
 
 // text is a block that is being written, with its row of the schema.
 type text struct {
-	row    *Block
+	row    *hclconfig.Block
 	label  string
 	attrs  []written
 	blocks []*text
@@ -80,11 +81,11 @@ type written struct {
 
 // set writes an attribute, unless the value is the row's default or empty.
 func (t *text) set(name string, v cty.Value) {
-	row := t.row.attribute(name)
+	row := t.row.Attribute(name)
 	if row == nil {
 		panic("internal error: the schema of " + t.row.Name + " has no attribute " + name)
 	}
-	if v.IsNull() || row.Default != nil && v.RawEquals(row.value()) {
+	if v.IsNull() || row.Default != nil && v.RawEquals(row.Value()) {
 		return
 	}
 	t.attrs = append(t.attrs, written{name: name, value: v})
@@ -133,35 +134,8 @@ func (t *text) stringMap(name string, m map[string]string) {
 // tree writes a tree of the user.
 func (t *text) tree(name string, v state.Value) {
 	if !v.IsNull() {
-		t.set(name, fromState(v))
+		t.set(name, hclconfig.FromState(v))
 	}
-}
-
-// fromState is the inverse of toState.
-func fromState(v state.Value) cty.Value {
-	switch v.Kind() {
-	case state.KindBool:
-		return cty.BoolVal(v.AsBool())
-	case state.KindNumber:
-		if n, err := cty.ParseNumberVal(v.AsString()); err == nil {
-			return n
-		}
-	case state.KindString:
-		return cty.StringVal(v.AsString())
-	case state.KindList:
-		list := []cty.Value{}
-		for _, e := range v.AsList() {
-			list = append(list, fromState(e))
-		}
-		return cty.TupleVal(list)
-	case state.KindMap:
-		m := map[string]cty.Value{}
-		for k, e := range v.AsMap() {
-			m[k] = fromState(e)
-		}
-		return cty.ObjectVal(m)
-	}
-	return cty.NullVal(cty.DynamicPseudoType)
 }
 
 // expression writes an attribute that is no constant: each.value.
@@ -202,7 +176,7 @@ func (t *text) document(name, content string) {
 
 // block adds a block. A block that stays empty and has no label is not written.
 func (t *text) block(name, label string) *text {
-	row := t.row.block(name)
+	row := t.row.Block(name)
 	if row == nil {
 		panic("internal error: the schema of " + t.row.Name + " has no block " + name)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/config/hclwriter"
 	"github.com/kubewright/kubewright/planner/adopt"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/kubeadm/kubeadmtest"
@@ -107,7 +108,7 @@ func (x *returning) run() {
 // reload writes the configuration as HCL, and parses the result.
 func (x *returning) reload(c *config.Config) *config.Config {
 	x.t.Helper()
-	text := hclconfig.Write(c)
+	text := hclwriter.Write(c)
 	loaded, diags := hclconfig.Load(hclconfig.Options{FS: fstest.MapFS{"cluster.hcl": &fstest.MapFile{Data: text}}})
 	if diags.HasErrors() || loaded == nil {
 		x.t.Fatalf("%s\n%v", text, diags)
@@ -333,7 +334,7 @@ func TestAdoptTurnsManualEditsIntoPatches(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if text := string(hclconfig.Write(found.Config)); !strings.Contains(text, tt.written) || strings.Contains(text, "command:") {
+			if text := string(hclwriter.Write(found.Config)); !strings.Contains(text, tt.written) || strings.Contains(text, "command:") {
 				t.Errorf("the configuration does not contain %q, or contains a whole command line:\n%s", tt.written, text)
 			}
 			loaded := x.reload(found.Config)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/config/hclwriter"
 	"github.com/kubewright/kubewright/planner/adopt"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/kubeadm/kubeadmtest"
@@ -47,7 +47,7 @@ func (x *returning) read(hosts ...adopt.Host) (string, *config.Config) {
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	return string(hclconfig.Write(found.Config)), x.reload(found.Config)
+	return string(hclwriter.Write(found.Config)), x.reload(found.Config)
 }
 
 // TestAdoptNeverPatchesStaticPodImages checks that images of static pods never become patches, which would pin them

@@ -32,6 +32,9 @@ const (
 	FaultPartial FaultKind = "partial"
 )
 
+// FaultKinds are all kinds of faults.
+var FaultKinds = []FaultKind{FaultUnreachable, FaultDropBefore, FaultDropAfter, FaultFail, FaultHang, FaultPartial}
+
 // Fault is a planned failure. It is saved with the world.
 type Fault struct {
 	// Host is the address at which it happens; empty for any.

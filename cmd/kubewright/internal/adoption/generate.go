@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/planview"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
-	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/config/hclwriter"
 	"github.com/kubewright/kubewright/planner/pipeline"
 	"github.com/kubewright/kubewright/state/safefile"
 )
@@ -55,7 +55,7 @@ func Generate(ctx context.Context, s *session.Session, name string) (g Generatio
 		s.Print(diag.Diagnostics{diag.Warningf("Nothing to generate", "There is no import block of a cluster whose block is missing, so that %s was not written.", name)})
 		return g, nil
 	}
-	text := slices.Concat([]byte("# Written by kubewright plan, from import blocks. It is yours to change.\n\n"), hclconfig.WriteBeside(found, there, shared))
+	text := slices.Concat([]byte("# Written by kubewright plan, from import blocks. It is yours to change.\n\n"), hclwriter.WriteBeside(found, there, shared))
 	if err := writeGenerated(ctx, s, name, text); err != nil {
 		return g, err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/config/hclwriter"
 	"github.com/kubewright/kubewright/engine/hosts"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/pipeline"
@@ -119,7 +120,7 @@ func ImportCluster(ctx context.Context, a *workspace.Workspace, id string, o Opt
 	if err != nil {
 		return err
 	}
-	text := slices.Concat([]byte("# Written by kubewright import, of a cluster that was there. It is yours to change.\n\n"), hclconfig.Write(found))
+	text := slices.Concat([]byte("# Written by kubewright import, of a cluster that was there. It is yours to change.\n\n"), hclwriter.Write(found))
 	if err := loadWritten(s, filepath.Base(file), text); err != nil {
 		return err
 	}

@@ -42,11 +42,7 @@ func (s *Apply) showNextSteps(clusters []state.Target) error {
 }
 
 func (s *Apply) founded(t state.Target, c *config.Cluster) runreport.Founded {
-	f := runreport.Founded{Cluster: t, Kubeconfig: "kubewright", Addons: len(c.Addons) > 0}
-	if s.Chdir != "" {
-		f.Kubeconfig += " -chdir=" + state.ShellWord(s.Chdir)
-	}
-	f.Kubeconfig += " kubeconfig -merge"
+	f := runreport.Founded{Cluster: t, Kubeconfig: s.Program() + " kubeconfig -merge", Addons: len(c.Addons) > 0}
 	if len(s.Config.Clusters) > 1 {
 		f.Kubeconfig += " -cluster=" + state.ShellWord(c.Label)
 	}

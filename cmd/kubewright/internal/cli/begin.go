@@ -13,7 +13,6 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/examples"
-	"github.com/kubewright/kubewright/state"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -112,11 +111,7 @@ func written(a *workspace.Workspace, e examples.Example, files []starter.File) e
 		p.Prose("Before the first plan: " + e.Needs)
 	}
 	p.Line()
-	chdir := ""
-	if a.Chdir != "" {
-		chdir = " -chdir=" + state.ShellWord(a.Chdir)
-	}
-	p.Line("  kubewright" + chdir + " plan")
-	p.Line("  kubewright" + chdir + " apply")
+	p.Line("  " + a.Program() + " plan")
+	p.Line("  " + a.Program() + " apply")
 	return p.Flush(a.Stdout)
 }

@@ -427,13 +427,7 @@ func (s *Session) Outputs() map[string]state.Value {
 		}
 		return out
 	}
-	outputs := s.Config.Outputs
-	if s.Config.Named != nil {
-		if named := s.Config.Named(NodeNames(s.Recorded)); named != nil {
-			outputs = named
-		}
-	}
-	for _, o := range outputs {
+	for _, o := range s.Config.OutputsFor(NodeNames(s.Recorded)) {
 		out[o.Name] = o.Value
 		if o.Sensitive {
 			out[o.Name] = state.SensitiveValue("output:"+o.Name, s.Key().Fingerprint(o.Value))

@@ -13,7 +13,7 @@ import (
 	"syscall"
 
 	"github.com/kubewright/kubewright/config/diag"
-	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/config/hclwriter"
 	"github.com/kubewright/kubewright/examples"
 )
 
@@ -60,9 +60,9 @@ func Files(e examples.Example) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, diags := hclconfig.ValuesFile(Main, main)
-	if diags.HasErrors() {
-		return nil, fmt.Errorf("example %s: %s", e.Name, diags[0].Detail)
+	values, err := hclwriter.Values(Main, main)
+	if err != nil {
+		return nil, fmt.Errorf("example %s: %w", e.Name, err)
 	}
 	files := []File{{Ignored, gitignore}, {Workflow, workflowOf(e, values)}}
 	if values != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// deed is what a command has done.
-type deed struct {
+// outcome is what a command has planned and reported.
+type outcome struct {
 	// plan is what it has planned; nil if it was refused.
 	plan *planner.Plan
 	// findings are all that it has reported.
@@ -26,7 +26,7 @@ type deed struct {
 }
 
 // command runs the command of a run. An error is no result: it was interrupted.
-func (b *bench) command(ctx context.Context, run *hclconfig.TestRun) (deed, error) {
+func (b *bench) command(ctx context.Context, run *hclconfig.TestRun) (outcome, error) {
 	var out bytes.Buffer
 	w := b.workspace(&out)
 	o := session.Options{Vars: b.options.Vars, Destroy: run.Command == "destroy", JSON: true, Parallelism: b.options.Parallelism, Test: run}
@@ -41,17 +41,17 @@ func (b *bench) command(ctx context.Context, run *hclconfig.TestRun) (deed, erro
 		err = apply.CarryOut(ctx, w, o, apply.Approval{Auto: true}, run.Command, func(opened *session.Session) { s = opened })
 	}
 	if err != nil && interrupted(ctx, err) {
-		return deed{}, err
+		return outcome{}, err
 	}
-	var did deed
+	var got outcome
 	if s != nil {
-		b.last, did.plan = s, s.Result.Plan
+		b.last, got.plan = s, s.Result.Plan
 	}
-	did.findings = append(reported(out.Bytes()), failures(err)...)
-	if err != nil && !did.findings.HasErrors() {
-		did.findings = append(did.findings, diag.Errorf("Command failed", "The command ended with %s, and reported no error.", err).At(run.Source))
+	got.findings = append(reported(out.Bytes()), failures(err)...)
+	if err != nil && !got.findings.HasErrors() {
+		got.findings = append(got.findings, diag.Errorf("Command failed", "The command ended with %s, and reported no error.", err).At(run.Source))
 	}
-	return did, nil
+	return got, nil
 }
 
 // reported returns the findings among JSON lines.
@@ -82,7 +82,7 @@ func failures(err error) diag.Diagnostics {
 }
 
 // compare returns the errors that a run does not expect, and the findings that it misses.
-func (d deed) compare(run *hclconfig.TestRun) (unexpected, missing diag.Diagnostics) {
+func (d outcome) compare(run *hclconfig.TestRun) (unexpected, missing diag.Diagnostics) {
 	var titles []string
 	for _, f := range d.findings {
 		titles = append(titles, f.Summary)

@@ -33,7 +33,7 @@ func WriteReport(a *workspace.Workspace, name string, results []testview.File) e
 // or only the chosen ones.
 func Names(a *workspace.Workspace, folder string, filter []string) ([]string, error) {
 	if !filepath.IsLocal(folder) {
-		return nil, console.Failure(diag.Diagnostics{diag.Errorf("Test folder is elsewhere", "-test-directory=%s is not in the configuration folder, and test files are part of it. Name a folder below it.", folder)})
+		return nil, console.Failure(diag.Diagnostics{diag.Errorf("Test folder is outside the configuration folder", "-test-directory=%s is not in the configuration folder, and test files are part of it. Name a folder below it.", folder)})
 	}
 	names, err := hclconfig.TestFiles(hclconfig.Options{Dir: a.Folder()}, filepath.ToSlash(folder))
 	if err != nil {

@@ -22,7 +22,7 @@ func (b *bench) prepare(run *hclconfig.TestRun) (diag.Diagnostics, error) {
 	c, diags := b.configuration(run)
 	switch {
 	case diags.HasErrors() && run.Disturbs:
-		return append(diags.Errors(), diag.Errorf("Hosts cannot be disturbed", "The configuration of this run is refused, so that its hosts are not known. Move its edit and fault blocks into a run of their own.").At(run.Source)), nil
+		return append(diags.Errors(), diag.Errorf("Edits and faults cannot be applied", "The configuration of this run is refused, so that its hosts are not known. Move its edit and fault blocks into a run of their own.").At(run.Source)), nil
 	case diags.HasErrors():
 		return nil, nil
 	}
@@ -33,7 +33,7 @@ func (b *bench) prepare(run *hclconfig.TestRun) (diag.Diagnostics, error) {
 	}
 	w, err := b.open()
 	if err == nil {
-		err = furnish(w, c.Config())
+		err = createHosts(w, c.Config())
 	}
 	if err != nil {
 		return nil, err
@@ -56,9 +56,9 @@ func (b *bench) open() (*sim.World, error) {
 	return opened.World, err
 }
 
-// furnish makes the hosts of nodes that have none yet: with a runtime and the kubelet of the
+// createHosts makes the hosts of nodes that have none yet: with a runtime and the kubelet of the
 // cluster's version, or with nothing if the cluster installs them.
-func furnish(w *sim.World, cfg *config.Config) error {
+func createHosts(w *sim.World, cfg *config.Config) error {
 	there := w.Hosts()
 	for _, n := range cfg.Nodes {
 		i := slices.IndexFunc(cfg.Clusters, func(c *config.Cluster) bool { return c.Label == n.Cluster })
@@ -96,13 +96,10 @@ func (d disturber) edit(e hclconfig.TestEdit) diag.Diagnostics {
 	return diags
 }
 
-// kinds are the kinds of faults.
-var kinds = []sim.FaultKind{sim.FaultUnreachable, sim.FaultDropBefore, sim.FaultDropAfter, sim.FaultFail, sim.FaultHang, sim.FaultPartial}
-
 // fault plans a fault, for each of its hosts.
 func (d disturber) fault(f hclconfig.TestFault) diag.Diagnostics {
-	if !slices.Contains(kinds, sim.FaultKind(f.Kind)) {
-		return diag.Diagnostics{diag.Errorf("Unknown kind of fault", "There is no fault %q. There are %s.", f.Kind, list(kinds)).At(f.Source)}
+	if !slices.Contains(sim.FaultKinds, sim.FaultKind(f.Kind)) {
+		return diag.Diagnostics{diag.Errorf("Unknown kind of fault", "There is no fault %q. There are %s.", f.Kind, list(sim.FaultKinds)).At(f.Source)}
 	}
 	if f.Skip < 0 || f.Times == 0 {
 		return diag.Diagnostics{diag.Errorf("Fault hits no call", "skip is how many calls succeed first, 0 or more, and times how many then fail: 1 or more, or -1 for all.").At(f.Source)}

@@ -58,7 +58,7 @@ func one(ctx context.Context, a *workspace.Workspace, t *hclconfig.TestFile, o O
 	b := &bench{outer: a, options: o, dir: dir}
 	for _, run := range t.Runs {
 		r := testview.Run{Name: run.Name, Line: run.Source.Line, Status: testview.Skip}
-		if !b.astray {
+		if !b.failed {
 			began := time.Now()
 			if r.Status, r.Findings, err = b.carryOut(ctx, run); err != nil {
 				return out, err
@@ -81,9 +81,9 @@ type bench struct {
 	dir string
 	// world is what the last command, or edit, has opened.
 	world *sim.World
-	// astray reports whether a command failed unexpectedly: the hosts are not as later runs expect
+	// failed reports whether a command failed unexpectedly: the hosts are not as later runs expect
 	// them.
-	astray bool
+	failed bool
 	// faults are those of the current run, in their order.
 	faults []planned
 	// last is the session of the last command that loaded the configuration and the state.
@@ -119,27 +119,27 @@ func (b *bench) now() time.Time {
 // carryOut carries out a run. An error ends all tests.
 func (b *bench) carryOut(ctx context.Context, run *hclconfig.TestRun) (testview.Status, diag.Diagnostics, error) {
 	if found, err := b.prepare(run); err != nil || found.HasErrors() {
-		b.astray = true
+		b.failed = true
 		return testview.Error, found, err
 	}
-	did, err := b.command(ctx, run)
+	got, err := b.command(ctx, run)
 	if err != nil {
 		return testview.Error, nil, err
 	}
-	unhurt, err := b.clear()
+	unused, err := b.clear()
 	if err != nil {
 		return testview.Error, nil, err
 	}
-	unexpected, missing := did.compare(run)
+	unexpected, missing := got.compare(run)
 	if len(unexpected) > 0 {
-		b.astray = true
+		b.failed = true
 		return testview.Error, slices.Concat(missing, unexpected), nil
 	}
-	broken, wrong, err := b.assert(run, did)
+	broken, wrong, err := b.assert(run, got)
 	if err != nil {
 		return testview.Error, nil, err
 	}
-	switch found := slices.Concat(unhurt, missing, broken, wrong); {
+	switch found := slices.Concat(unused, missing, broken, wrong); {
 	case len(wrong) > 0:
 		return testview.Error, found, nil
 	case len(found) > 0:
@@ -162,7 +162,7 @@ func (b *bench) configuration(run *hclconfig.TestRun) (*hclconfig.Console, diag.
 }
 
 // assert evaluates the conditions of a run: those that do not hold, and mistakes in them.
-func (b *bench) assert(run *hclconfig.TestRun, did deed) (broken, wrong diag.Diagnostics, err error) {
+func (b *bench) assert(run *hclconfig.TestRun, got outcome) (broken, wrong diag.Diagnostics, err error) {
 	if !run.Asserts {
 		return nil, nil, nil
 	}
@@ -172,7 +172,7 @@ func (b *bench) assert(run *hclconfig.TestRun, did deed) (broken, wrong diag.Dia
 			"The configuration of this run is refused, so that there are no values to refer to. Leave the assert blocks out, and name what is reported in expect_findings.").At(run.Source)}, nil
 	}
 	defer c.Close()
-	values := hclconfig.TestValues{Plan: planValue(did.plan, did.findings), Hosts: state.Map(nil), Destroyed: run.Command == "destroy"}
+	values := hclconfig.TestValues{Plan: planValue(got.plan, got.findings), Hosts: state.Map(nil), Destroyed: run.Command == "destroy"}
 	if run.Hosts {
 		w, err := b.open()
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/encryption"
 	"github.com/kubewright/kubewright/state/safefile"
 	"github.com/kubewright/kubewright/state/statefile"
@@ -43,6 +44,14 @@ func (a *Workspace) SourceText(name string) []byte {
 		return nil
 	}
 	return hclconfig.Cover(hclconfig.Options{Dir: a.Folder()}, name, b)
+}
+
+// Program returns the beginning of a command line for the same folder, to be copied.
+func (a *Workspace) Program() string {
+	if a.Chdir == "" {
+		return "kubewright"
+	}
+	return "kubewright -chdir=" + state.ShellWord(a.Chdir)
 }
 
 // Folder returns the configuration folder: the working folder, or -chdir.
