@@ -35,7 +35,7 @@ SHARE = $(if $(FEW_CORES),GOMAXPROCS=1)
 # make check vets the tests, with everything else.
 TEST = $(GO) test -vet=off $(LINK)
 
-.PHONY: build demo test test-tools long attack check licences fmt golden e2e fetch e2e-all bench site release snapshot release-check sizes image-lock help
+.PHONY: build demo test test-tools long attack check licences fmt golden e2e fetch conformance e2e-all bench site release snapshot release-check sizes image-lock help
 
 # The tools of releases are a module of their own, whose dependencies are none of kubewright's.
 TOOLS = $(GO) -C tools
@@ -102,6 +102,12 @@ e2e: build ## real Kubernetes on real hosts of this machine (Linux, root)
 
 fetch: ## download what e2e builds, ahead of it
 	$(GO) run $(LINK) ./cmd/lab fetch v1.36.3 v1.35.8
+
+# Hours. A run that was interrupted continues when the command is given again: what has passed
+# with the same programs does not run again.
+conformance: build ## Kubernetes' own conformance suite on a new cluster (Linux, root); the first build of the suite takes long
+	$(GO) run $(LINK) ./cmd/lab tools
+	KUBEWRIGHT_CONFORMANCE=1 $(TEST) -tags e2e -count=1 -v -run '^TestConformance$$' -timeout 12h ./cmd/lab/e2e
 
 # Hours: RESUME=1 skips what has passed on this machine with exactly this code.
 e2e-all: ## e2e, the long matrices, conftest, the lab's own tests, and the long form of random sequences and disturbed rotations

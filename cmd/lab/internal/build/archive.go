@@ -3,6 +3,7 @@ package build
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,12 +18,16 @@ import (
 	"strings"
 )
 
-// An image is one layer of files and an entrypoint.
+// An image is one layer of files, and what runs in it.
 type image struct {
 	ref        string
 	files      map[string]string // path in the image → file on disk
+	texts      map[string]string // path in the image → content
 	links      map[string]string // path in the image → target
+	modes      map[string]int64  // path in the image → mode, where it is not the usual one; creates folders
 	entrypoint []string
+	command    []string
+	user       string
 }
 
 // write writes the image as an archive in the format of "docker save", which every runtime
@@ -62,14 +67,21 @@ func (i image) write(w io.Writer) error {
 }
 
 func (i image) config(diffID string) any {
+	config := map[string]any{
+		"Entrypoint": i.entrypoint,
+		"Env":        []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+	}
+	if len(i.command) > 0 {
+		config["Cmd"] = i.command
+	}
+	if i.user != "" {
+		config["User"] = i.user
+	}
 	return map[string]any{
 		"architecture": runtime.GOARCH,
 		"os":           "linux",
-		"config": map[string]any{
-			"Entrypoint": i.entrypoint,
-			"Env":        []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
-		},
-		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{diffID}},
+		"config":       config,
+		"rootfs":       map[string]any{"type": "layers", "diff_ids": []string{diffID}},
 	}
 }
 
@@ -84,12 +96,23 @@ func (i image) layer() (compressed []byte, diffID string, err error) {
 	hash := sha256.New()
 	out := tar.NewWriter(io.MultiWriter(zip, hash))
 	for _, dir := range i.folders() {
-		if err := out.WriteHeader(&tar.Header{Name: dir + "/", Mode: 0o755, Typeflag: tar.TypeDir}); err != nil {
+		header := &tar.Header{Name: dir + "/", Mode: cmp.Or(i.modes["/"+dir], 0o755), Typeflag: tar.TypeDir}
+		if err := out.WriteHeader(header); err != nil {
 			return nil, "", err
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(i.files)) {
-		if err := addFile(out, strings.TrimPrefix(name, "/"), i.files[name]); err != nil {
+		if err := addFile(out, strings.TrimPrefix(name, "/"), i.files[name], i.modes[name]); err != nil {
+			return nil, "", err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(i.texts)) {
+		text := i.texts[name]
+		header := &tar.Header{Name: strings.TrimPrefix(name, "/"), Mode: 0o644, Size: int64(len(text)), Typeflag: tar.TypeReg}
+		if err := out.WriteHeader(header); err != nil {
+			return nil, "", err
+		}
+		if _, err := io.WriteString(out, text); err != nil {
 			return nil, "", err
 		}
 	}
@@ -108,20 +131,29 @@ func (i image) layer() (compressed []byte, diffID string, err error) {
 	return b.Bytes(), "sha256:" + hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// folders lists every folder above a file or link, parents first.
+// folders lists every folder above a file or link, and those that have a mode, parents first.
 func (i image) folders() []string {
 	seen := map[string]bool{}
-	for _, names := range []map[string]string{i.files, i.links} {
+	above := func(name string) {
+		for dir := path.Dir(strings.TrimPrefix(name, "/")); dir != "."; dir = path.Dir(dir) {
+			seen[dir] = true
+		}
+	}
+	for _, names := range []map[string]string{i.files, i.texts, i.links} {
 		for name := range names {
-			for dir := path.Dir(strings.TrimPrefix(name, "/")); dir != "."; dir = path.Dir(dir) {
-				seen[dir] = true
-			}
+			above(name)
+		}
+	}
+	for name := range i.modes {
+		if i.files[name] == "" {
+			above(path.Join(name, "x"))
 		}
 	}
 	return slices.Sorted(maps.Keys(seen))
 }
 
-func addFile(out *tar.Writer, name, file string) error {
+// addFile adds a file with a mode; mode 0 keeps of the file's own whether it can be executed.
+func addFile(out *tar.Writer, name, file string, mode int64) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
@@ -131,9 +163,12 @@ func addFile(out *tar.Writer, name, file string) error {
 	if err != nil {
 		return err
 	}
-	mode := int64(0o644)
-	if stat.Mode()&0o111 != 0 {
+	switch {
+	case mode != 0:
+	case stat.Mode()&0o111 != 0:
 		mode = 0o755
+	default:
+		mode = 0o644
 	}
 	if err := out.WriteHeader(&tar.Header{Name: name, Mode: mode, Size: stat.Size(), Typeflag: tar.TypeReg}); err != nil {
 		return err

@@ -81,7 +81,7 @@ func writeArchive(name string, members map[string]string) (err error) {
 	}
 	archive := tar.NewWriter(z)
 	for member, file := range members {
-		if err := addFile(archive, member, file); err != nil {
+		if err := addFile(archive, member, file, 0); err != nil {
 			return err
 		}
 	}

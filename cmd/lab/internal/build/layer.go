@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -80,9 +81,9 @@ func enableUnits(dir string, units ...string) error {
 	return nil
 }
 
-// Store returns a template of /var/lib/containerd with all images of the given
-// releases imported and unpacked.
-func (c *Cache) Store(ctx context.Context, releases ...Release) (string, error) {
+// Store returns a template of /var/lib/containerd with all images of the given releases, and
+// those of more archives, imported and unpacked.
+func (c *Cache) Store(ctx context.Context, more []string, releases ...Release) (string, error) {
 	programs, err := c.Programs(ctx, releases[0], "containerd", "ctr")
 	if err != nil {
 		return "", err
@@ -98,7 +99,9 @@ func (c *Cache) Store(ctx context.Context, releases ...Release) (string, error) 
 		}
 		names, folders = append(names, r.Kubernetes), append(folders, folder)
 	}
-	key := fmt.Sprintf("stores/%s-%s", strings.Join(names, "+"), fingerprint(append(folders, programs["containerd"], storeConfig)...))
+	archives = append(archives, more...)
+	inputs := slices.Concat(folders, []string{programs["containerd"], storeConfig}, more)
+	key := fmt.Sprintf("stores/%s-%s", strings.Join(names, "+"), fingerprint(inputs...))
 	return c.artefact(ctx, key, func(ctx context.Context, dir string) error {
 		return fillStore(ctx, programs, archives, dir)
 	})
@@ -197,7 +200,7 @@ func (c *Cache) Prepare(ctx context.Context, r Release) (Artifacts, error) {
 	if _, err := c.Prepared(ctx, r); err != nil {
 		return Artifacts{}, err
 	}
-	if _, err := c.Store(ctx, r); err != nil {
+	if _, err := c.Store(ctx, nil, r); err != nil {
 		return Artifacts{}, err
 	}
 	return c.Artifacts(ctx, r)

@@ -150,7 +150,25 @@ func (s source) build(ctx context.Context, dir string, programs []program) error
 		ldflags += fmt.Sprintf(" -X %s=%s", name, vars[name])
 	}
 	// Debug information is not linked (-w); not generating it saves a tenth of compile time.
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false", "-tags", s.tags, "-ldflags", ldflags, "-o"}
+	flags := []string{"-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false", "-tags", s.tags, "-ldflags", ldflags, "-o"}
+	for _, p := range programs {
+		if !p.test {
+			continue
+		}
+		args := append([]string{"test", "-c", "-vet=off"}, flags...)
+		if _, err := goCommand(ctx, dir, append(args, filepath.Join("out", p.name), p.pkg)...); err != nil {
+			return err
+		}
+	}
+	programs = slices.DeleteFunc(slices.Clone(programs), func(p program) bool { return p.test })
+	return buildMains(ctx, dir, append([]string{"build"}, flags...), programs)
+}
+
+// buildMains builds programs of main packages at once. args is the command up to -o.
+func buildMains(ctx context.Context, dir string, args []string, programs []program) error {
+	if len(programs) == 0 {
+		return nil
+	}
 	if len(programs) == 1 { // its package may have another name, as etcd's has
 		_, err := goCommand(ctx, dir, append(args, filepath.Join("out", programs[0].name), programs[0].pkg)...)
 		return err
@@ -162,7 +180,7 @@ func (s source) build(ctx context.Context, dir string, programs []program) error
 		}
 		args = append(args, p.pkg)
 	}
-	_, err = goCommand(ctx, dir, args...)
+	_, err := goCommand(ctx, dir, args...)
 	return err
 }
 
@@ -172,13 +190,9 @@ func (s source) build(ctx context.Context, dir string, programs []program) error
 // which the proxy serves as separate modules.
 func (s source) writeModule(ctx context.Context, dir string, programs []program) (moduleInfo, error) {
 	var info moduleInfo
-	out, err := goCommand(ctx, dir, "mod", "download", "-json", s.module+"@"+s.version)
+	download, err := s.download(ctx, dir)
 	if err != nil {
 		return info, err
-	}
-	var download struct{ Info, GoMod string }
-	if err := json.Unmarshal(out, &download); err != nil {
-		return info, fmt.Errorf("cannot read go mod download's answer: %w", err)
 	}
 	raw, err := os.ReadFile(download.Info)
 	if err != nil {
@@ -201,6 +215,22 @@ func (s source) writeModule(ctx context.Context, dir string, programs []program)
 		}
 	}
 	return info, os.WriteFile(filepath.Join(dir, "go.mod"), text, 0o644)
+}
+
+// downloaded is where go keeps a module: files, and the folder of its source.
+type downloaded struct{ Info, GoMod, Dir string }
+
+// download downloads the source's module, if it is missing, from any folder without a module.
+func (s source) download(ctx context.Context, dir string) (downloaded, error) {
+	var d downloaded
+	out, err := goCommand(ctx, dir, "mod", "download", "-json", s.module+"@"+s.version)
+	if err != nil {
+		return d, err
+	}
+	if err := json.Unmarshal(out, &d); err != nil {
+		return d, fmt.Errorf("cannot read go mod download's answer: %w", err)
+	}
+	return d, nil
 }
 
 // buildModule returns the go.mod of a module that builds the source's programs, derived from the

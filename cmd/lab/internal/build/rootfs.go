@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -53,13 +54,7 @@ func (c *Cache) Rootfs(ctx context.Context) (Rootfs, error) {
 // if it is killed.
 func buildRootfs(ctx context.Context, dir string) error {
 	base := filepath.Join(dir, "base")
-	mirror := os.Getenv(MirrorVariable)
-	if mirror == "" {
-		mirror = defaultMirror
-	}
-	err := process.Run(ctx, "unshare", "--mount", "debootstrap", "--variant=minbase",
-		"--include="+basePackages+","+runtimePackages, suite, base, mirror)
-	if err != nil {
+	if err := bootstrap(ctx, base, basePackages+","+runtimePackages); err != nil {
 		return err
 	}
 	if err := extractRuntime(ctx, base, dir); err != nil {
@@ -67,8 +62,14 @@ func buildRootfs(ctx context.Context, dir string) error {
 	}
 	seal := exec.CommandContext(ctx, "chroot", base, "/bin/sh", "-euc", sealScript)
 	seal.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C"}
-	_, err = process.Output(seal)
+	_, err := process.Output(seal)
 	return err
+}
+
+// bootstrap unpacks and configures Debian with further packages in a folder.
+func bootstrap(ctx context.Context, dir, packages string) error {
+	mirror := cmp.Or(os.Getenv(MirrorVariable), defaultMirror)
+	return process.Run(ctx, "unshare", "--mount", "debootstrap", "--variant=minbase", "--include="+packages, suite, dir, mirror)
 }
 
 // extractRuntime unpacks the runtime's packages and keeps their programs. (A package may contain

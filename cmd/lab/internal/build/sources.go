@@ -27,12 +27,13 @@ type program struct {
 	name    string
 	pkg     string
 	imports []string
+	test    bool // the tests of the package
 }
 
 // ofOurs returns a program whose main calls Run of the first package, and imports the others for
 // their side effects.
 func ofOurs(name string, imports ...string) program {
-	return program{name, path.Join(labModule, name), imports}
+	return program{name: name, pkg: path.Join(labModule, name), imports: imports}
 }
 
 // labModule is the module in which the programs of a source are built.

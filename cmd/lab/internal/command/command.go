@@ -32,7 +32,7 @@ func Run(ctx context.Context, args []string) error {
 	}
 	var s session
 	root.PersistentFlags().StringVar(&s.name, "lab", "lab", "name of the lab")
-	root.AddCommand(tools(), s.fetch(), s.build(), s.up(), s.down(), s.status(), s.exec(), s.listing(), s.serve(), s.host(), s.kubeadm(), s.kubeconfig(), s.install(), s.artifacts())
+	root.AddCommand(tools(), s.fetch(), s.build(), s.up(), s.down(), s.status(), s.exec(), s.listing(), s.serve(), s.host(), s.kubeadm(), s.kubeconfig(), s.install(), s.artifacts(), s.conformance())
 	root.SetArgs(doubleDashes(args))
 	return root.ExecuteContext(ctx)
 }

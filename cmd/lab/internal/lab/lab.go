@@ -42,6 +42,7 @@ type Options struct {
 	Families      Families     // of the hosts' and pods' addresses; default IPv4
 	Bare          bool         // only Debian and sshd
 	MoreImages    []string     // further releases whose images prepared hosts hold
+	Archives      []string     // further image archives whose images prepared hosts hold
 	Cache         *build.Cache // default DefaultCache
 	Log           io.Writer    // one line per slow operation; default none
 
@@ -215,7 +216,7 @@ func (l *Lab) build(ctx context.Context, o Options) error {
 		}
 		releases = append(releases, more)
 	}
-	l.record.Store, err = l.cache.Store(ctx, releases...)
+	l.record.Store, err = l.cache.Store(ctx, o.Archives, releases...)
 	return err
 }
 
