@@ -10,6 +10,7 @@ import (
 	"net"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers/diagnosis"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -34,6 +35,9 @@ type Host interface {
 	// ServedCertificate returns the certificate that the server at the address shows to the
 	// host itself. It is not verified.
 	ServedCertificate(ctx context.Context, address string) (state.CertificateInfo, error)
+	// Diagnose returns what the host's units and system containers say of themselves, in one
+	// round trip, and changes nothing. Its text is escaped, with secrets unmasked.
+	Diagnose(ctx context.Context) (*diagnosis.Report, error)
 	Close() error
 }
 

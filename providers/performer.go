@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-multierror"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers/diagnosis"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -131,7 +132,7 @@ func (p *Performer) Perform(ctx context.Context, step *planner.Step, run Run, pr
 		}
 		w.op = g.first
 		if err := w.perform(ctx, g); err != nil {
-			return w.outputs, w.masked(err)
+			return w.outputs, w.masked(w.diagnosed(ctx, g, err))
 		}
 		if err := progress.done(g); err != nil {
 			return w.outputs, err
@@ -380,6 +381,13 @@ func (w *work) masked(err error) error {
 	if command, ok := errors.AsType[*CommandError](err); ok {
 		for i, line := range command.Stderr {
 			command.Stderr[i] = w.mask(line)
+		}
+	}
+	if found, ok := errors.AsType[*diagnosis.Error](err); ok {
+		for _, c := range found.Causes {
+			for i, line := range c.Log {
+				c.Log[i] = w.mask(line)
+			}
 		}
 	}
 	if text := w.mask(err.Error()); text != err.Error() {

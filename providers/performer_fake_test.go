@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/diagnosis"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -24,12 +25,14 @@ type scene struct {
 	status   []int
 	probeErr []error // returned before any status
 	apiErrs  []error
-	rootCAs  map[string][]string
-	applied  state.Value
-	patched  planner.PatchNode
-	uploaded map[string]state.Secret
-	members  []state.EtcdMember
-	etcdErr  []error
+	// diagnoses are the answers of hosts, the last one again and again.
+	diagnoses []diagnosis.Report
+	rootCAs   map[string][]string
+	applied   state.Value
+	patched   planner.PatchNode
+	uploaded  map[string]state.Secret
+	members   []state.EtcdMember
+	etcdErr   []error
 	// attempted, if set, runs after an attempt to add or promote a member.
 	attempted func()
 	batches   []providers.Batch
@@ -161,6 +164,18 @@ func (h *fakeHost) Observe(_ context.Context, q state.Query) (*state.Report, err
 func (h *fakeHost) ServedCertificate(_ context.Context, address string) (state.CertificateInfo, error) {
 	h.say("%s looks at %s", h.name, address)
 	return state.CertificateInfo{Serial: h.served, KeyDigest: h.served}, nil
+}
+
+func (h *fakeHost) Diagnose(context.Context) (*diagnosis.Report, error) {
+	h.say("%s is diagnosed", h.name)
+	if len(h.diagnoses) == 0 {
+		return &diagnosis.Report{}, nil
+	}
+	r := h.diagnoses[0]
+	if len(h.diagnoses) > 1 {
+		h.diagnoses = h.diagnoses[1:]
+	}
+	return &r, nil
 }
 
 func (h *fakeHost) ReadSecrets(_ context.Context, paths []string) (map[string]state.Secret, error) {

@@ -52,6 +52,7 @@ func (w waiting) poll(ctx context.Context) error {
 	limit := timeoutOf(w.want.Timeout, waitTime)
 	began := w.Clock.Now()
 	told := began
+	exits := watch{waiting: w, last: began}
 	for pause := firstPoll; ; pause = min(2*pause, lastPoll) {
 		seen := w.look(ctx)
 		if seen == nil {
@@ -64,6 +65,9 @@ func (w waiting) poll(ctx context.Context) error {
 			return fmt.Errorf("cannot %s: %w", w.want.Summary(), seen)
 		}
 		now := w.Clock.Now()
+		if err := exits.hopeless(ctx, now); err != nil {
+			return err
+		}
 		if now.Add(pause).Sub(began) > limit {
 			return &Error{Kind: ErrTimeout, Do: w.want.Summary(), Cause: fmt.Errorf("not so after %s; last seen: %w", limit, seen)}
 		}

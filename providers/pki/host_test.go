@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/diagnosis"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -73,6 +74,10 @@ func (m *memory) DialContext(context.Context, string, string) (net.Conn, error) 
 
 func (m *memory) HTTPStatus(context.Context, string, string) (int, error) {
 	return 0, errors.New("not expected")
+}
+
+func (m *memory) Diagnose(context.Context) (*diagnosis.Report, error) {
+	return nil, errors.ErrUnsupported
 }
 
 func (m *memory) ServedCertificate(context.Context, string) (state.CertificateInfo, error) {

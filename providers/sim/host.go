@@ -7,6 +7,8 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/diagnosis"
+	"github.com/kubewright/kubewright/providers/sim/kubelet"
 	"github.com/kubewright/kubewright/providers/sim/machine"
 	"github.com/kubewright/kubewright/providers/sim/observation"
 	"github.com/kubewright/kubewright/providers/sim/operation"
@@ -171,6 +173,20 @@ func (h *Host) ServedCertificate(ctx context.Context, address string) (state.Cer
 		return nil
 	})
 	return out, err
+}
+
+// Diagnose returns what does not run on the host.
+func (h *Host) Diagnose(ctx context.Context) (*diagnosis.Report, error) {
+	w := h.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := h.machine()
+	var r *diagnosis.Report
+	err := w.read(ctx, m, "diagnose", "", func() error {
+		r = kubelet.On(w.servers, m).Diagnosis()
+		return nil
+	})
+	return r, err
 }
 
 // HTTPStatus returns the status of a health endpoint of the kubelet or of a control plane

@@ -23,6 +23,12 @@ func (kl Kubelet) startPod(p *machine.StaticPod) {
 	p.Started, p.Conf, p.Published = kl.servers.Now, nil, false
 	kl.m.Wake()
 	kl.readTrust(p)
+	switch {
+	case p.Exited == "":
+		p.Failing = time.Time{}
+	case p.Failing.IsZero():
+		p.Failing = p.Started
+	}
 	if conf := kl.m.Resolve(file.Clean(kl.servers.Manifest(p.Manifest).Flag("kubeconfig", ""))); conf.IsRegular() {
 		p.Conf = conf.Record
 	}

@@ -44,6 +44,8 @@ type StaticPod struct {
 	Trusts map[string][]string `json:"trusts,omitempty"`
 	// Exited is why it has exited; empty while it runs.
 	Exited string `json:"exited,omitempty"`
+	// Failing is since when it has exited at each start; zero while it runs.
+	Failing time.Time `json:"failing,omitzero"`
 	// Published reports whether an etcd has had a quorum since its start.
 	Published bool `json:"published,omitempty"`
 }

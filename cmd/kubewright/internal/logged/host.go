@@ -6,6 +6,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/diagnosis"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -94,6 +95,14 @@ func (h *host) ServedCertificate(ctx context.Context, address string) (state.Cer
 	c, err := h.Host.ServedCertificate(ctx, address)
 	done(err)
 	return c, err
+}
+
+// Diagnose implements providers.Host.
+func (h *host) Diagnose(ctx context.Context) (*diagnosis.Report, error) {
+	done := h.asking("diagnosis")
+	r, err := h.Host.Diagnose(ctx)
+	done(err)
+	return r, err
 }
 
 // Close implements providers.Host.

@@ -162,7 +162,7 @@ func (j *Stream) timing(plan *planner.Plan, outcome *executor.Outcome) {
 func (j *Stream) Incomplete(plan *planner.Plan, outcome *executor.Outcome, o ui.Options) error {
 	for _, s := range outcome.Steps {
 		if s.Status == executor.StatusFailed {
-			text := strings.Join(append([]string{ui.CleanText(runreport.FailureReason(s))}, runreport.StderrTail(s.Err)...), "\n")
+			text := strings.Join(append([]string{ui.CleanText(runreport.FailureReason(s))}, runreport.LastWords(s.Err)...), "\n")
 			j.Diagnostics(diag.Diagnostics{diag.Errorf("Step "+progress.EndWord(s.Err), "%s", text).For(s.Step)}, nil)
 		}
 	}

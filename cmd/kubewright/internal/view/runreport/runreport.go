@@ -17,6 +17,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/diagnosis"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -106,7 +107,7 @@ func (p printer) failure(s executor.StepOutcome) {
 	}
 	width := p.FramedWidth()
 	body = append(body, strings.Split(ui.Wrap(ui.CleanText(FailureReason(s)), width, ""), "\n")...)
-	body = append(body, StderrTail(s.Err)...)
+	body = append(body, LastWords(s.Err)...)
 	if skipped := skippedBy(p.outcome, s.Step); len(skipped) > 0 {
 		body = append(body, "")
 		body = append(body, strings.Split(ui.Wrap("Not done because of it: "+ui.CommaList(skipped)+".", width, ""), "\n")...)
@@ -142,22 +143,37 @@ func hostOf(plan *planner.Plan, id state.Address) string {
 	return ui.Brackets([]string{via})
 }
 
-// StderrTail returns the last lines that a failed command wrote, with a heading.
-func StderrTail(err error) []string {
-	command, ok := errors.AsType[*providers.CommandError](err)
-	if !ok || len(command.Stderr) < 2 {
-		return nil
+// LastWords returns the last lines that a failed command wrote, and those of what does not run on
+// its host, with headings.
+func LastWords(err error) []string {
+	var out []string
+	if command, ok := errors.AsType[*providers.CommandError](err); ok && len(command.Stderr) > 1 {
+		out = append(out, quoted("The command's last words:", command.Stderr)...)
 	}
-	out := []string{"", "The command's last words:", ""}
-	for _, line := range command.Stderr[max(0, len(command.Stderr)-maxStderrLines):] {
+	if found, ok := errors.AsType[*diagnosis.Error](err); ok {
+		for _, c := range found.Causes[:min(len(found.Causes), maxCauses)] {
+			if len(c.Log) > 0 {
+				out = append(out, quoted("Last lines of "+ui.Clean(c.Subject)+":", c.Log)...)
+			}
+		}
+	}
+	return out
+}
+
+// quoted returns the last of some lines under a heading.
+func quoted(heading string, lines []string) []string {
+	out := []string{"", heading, ""}
+	for _, line := range lines[max(0, len(lines)-maxStderrLines):] {
 		out = append(out, "  "+ui.Clean(line))
 	}
 	return out
 }
 
 const (
-	// maxStderrLines is the number of lines of a failed command that are printed.
+	// maxStderrLines is the number of lines of a command or log that are printed.
 	maxStderrLines = 12
+	// maxCauses is the number of things that do not run whose logs are printed.
+	maxCauses = 3
 	// maxSkipped is the number of skipped steps that are named.
 	maxSkipped = 8
 )

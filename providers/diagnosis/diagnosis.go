@@ -1,0 +1,213 @@
+// Package diagnosis describes what on a host does not run, and why, from what its container
+// runtime and systemd keep: exit codes, restarts, and the last lines of logs. It opens no
+// connection and changes nothing.
+package diagnosis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Namespace is the namespace of the containers in a report.
+const Namespace = "kube-system"
+
+// LogLines is the number of last lines of a log in a report.
+const LogLines = 12
+
+// Units returns the units that a report is about: those without which no container runs.
+func Units() []string { return []string{"containerd.service", "crio.service", "kubelet.service"} }
+
+// A Report is what a host says of its units, and of the containers in Namespace.
+type Report struct {
+	Units      []Unit
+	Containers []Container
+}
+
+// A Unit is a unit of systemd (systemctl show).
+type Unit struct {
+	Name     string // kubelet.service
+	Active   string // active, activating, failed, inactive
+	Sub      string // running, auto-restart
+	Result   string // success, exit-code, signal, oom-kill
+	ExitCode int    // of the main process
+	Restarts int
+	Log      []string // the last lines of its journal, escaped
+}
+
+// A Container is the newest container of that name in a pod that has exited, or one that runs.
+type Container struct {
+	Pod, Name         string
+	Running           bool
+	Attempt           int // 0 for the first one
+	ExitCode          int
+	Reason            string // Error, OOMKilled, Completed
+	Started, Finished time.Time
+	Log               []string // its last lines, escaped
+}
+
+// A Cause is something that does not run, with its own words.
+type Cause struct {
+	Subject string // container kube-apiserver of pod kube-apiserver-cp1
+	Problem string // exited with code 1 after 0.4s, 3 restarts
+	Log     []string
+}
+
+func (c Cause) String() string { return c.Subject + " " + c.Problem }
+
+// Causes returns what does not run: units first, as containers need them.
+func (r Report) Causes() []Cause {
+	var all []Cause
+	for _, u := range r.Units {
+		if problem := u.problem(); problem != "" {
+			all = append(all, Cause{"unit " + u.Name, problem, u.Log})
+		}
+	}
+	for _, c := range r.exited() {
+		all = append(all, Cause{c.subject(), c.problem(), c.Log})
+	}
+	return all
+}
+
+func (u Unit) problem() string {
+	if u.Active == "active" && u.Sub == "running" {
+		return ""
+	}
+	text := "is " + u.Active
+	if u.Sub != "" && u.Sub != u.Active {
+		text += " (" + u.Sub + ")"
+	}
+	if u.Result != "" && u.Result != "success" {
+		text += fmt.Sprintf(": %s, exit code %d", u.Result, u.ExitCode)
+	}
+	return text + restarts(u.Restarts)
+}
+
+func restarts(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return ", 1 restart"
+	}
+	return fmt.Sprintf(", %d restarts", n)
+}
+
+// exited returns the containers that have exited and were not replaced by one that runs.
+func (r Report) exited() []Container {
+	return slices.DeleteFunc(slices.Clone(r.Containers), func(c Container) bool {
+		return c.Running || slices.ContainsFunc(r.Containers, func(other Container) bool {
+			return other.Pod == c.Pod && other.Name == c.Name && other.Attempt > c.Attempt
+		})
+	})
+}
+
+func (c Container) subject() string { return "container " + c.Name + " of pod " + c.Pod }
+
+func (c Container) problem() string {
+	text := fmt.Sprintf("exited with code %d", c.ExitCode)
+	if c.Reason != "" && c.Reason != "Error" {
+		text += " (" + c.Reason + ")"
+	}
+	if lived := c.lived(); lived >= 0 {
+		text += " after " + lived.Round(100*time.Millisecond).String()
+	}
+	return text + restarts(c.Attempt)
+}
+
+// lived returns how long a container ran; negative if unknown.
+func (c Container) lived() time.Duration {
+	if c.Started.IsZero() || c.Finished.Before(c.Started) {
+		return -1
+	}
+	return c.Finished.Sub(c.Started)
+}
+
+// atOnce bounds the time within which a container exits that refuses its arguments or its files.
+// One that lacks another component waits longer for it.
+const atOnce = 5 * time.Second
+
+// signalled is the lowest exit code of a container that a signal ended (128 + n): something else
+// ended it, such as a probe.
+const signalled = 129
+
+// Repeats is how often a container or unit has to exit at once, since a wait began, to be one that
+// keeps exiting: the kubelet then waits 20 s before it tries again.
+const Repeats = 2
+
+// needed are the components that need no other one but those before them. Others exit as long as
+// these do not serve.
+var needed = []string{"etcd", "kube-apiserver"}
+
+// KeepsExiting returns a container or the kubelet that has exited at once again and again since an
+// earlier report: it will not come up by waiting. nil if there is none.
+func (r Report) KeepsExiting(before Report) *Cause {
+	for _, u := range r.Units {
+		if u.Name == "kubelet.service" && u.Result == "exit-code" && u.Restarts-before.unit(u.Name).Restarts >= 2*Repeats {
+			return &Cause{"unit " + u.Name, u.problem(), u.Log}
+		}
+	}
+	for _, c := range r.exited() {
+		if !slices.Contains(needed, c.Name) && !r.serves() {
+			continue
+		}
+		if c.ExitCode == 0 || c.ExitCode >= signalled || c.lived() < 0 || c.lived() > atOnce {
+			continue
+		}
+		if c.Attempt-before.attempt(c) >= Repeats {
+			return &Cause{c.subject(), c.problem(), c.Log}
+		}
+	}
+	return nil
+}
+
+// serves reports whether all components run that others need.
+func (r Report) serves() bool {
+	return !slices.ContainsFunc(r.exited(), func(c Container) bool { return slices.Contains(needed, c.Name) })
+}
+
+func (r Report) unit(name string) Unit {
+	for _, u := range r.Units {
+		if u.Name == name {
+			return u
+		}
+	}
+	return Unit{}
+}
+
+// attempt returns the number of the newest attempt of a container in this report; -1 if it has
+// none.
+func (r Report) attempt(of Container) int {
+	newest := -1
+	for _, c := range r.Containers {
+		if c.Pod == of.Pod && c.Name == of.Name {
+			newest = max(newest, c.Attempt)
+		}
+	}
+	return newest
+}
+
+// An Error is an error whose causes a host names.
+type Error struct {
+	error
+	Causes []Cause
+}
+
+// Explain returns an error with its causes; their logs are not part of its text.
+func Explain(err error, causes []Cause) error {
+	var all []string
+	for _, c := range causes {
+		all = append(all, c.String())
+	}
+	return &Error{fmt.Errorf("%w. On the host: %s", err, strings.Join(all, "; ")), causes}
+}
+
+// Hopeless returns the error of a wait that cannot succeed, because of something that keeps
+// exiting.
+func Hopeless(wait string, c Cause) error {
+	return &Error{fmt.Errorf("cannot %s: %s keeps exiting: it %s", wait, c.Subject, c.Problem), []Cause{c}}
+}
+
+// Unwrap returns the error.
+func (e *Error) Unwrap() error { return e.error }
