@@ -35,7 +35,7 @@ var direct = map[string]string{
 	"state/statefile/fsys.go":                    "opens a folder to sync it",
 	"config/hclconfig/load.go":                   "opens the configuration folder, whose files are read through it",
 	"providers/performer_artifacts.go":           "opens the folder of artifacts, whose files are read through it",
-	"cmd/kubewright/internal/cli/fmt.go":         "lists a folder, and opens none of its files",
+	"cmd/kubewright/internal/formatter/formatter.go":         "lists a folder, and opens none of its files",
 	"cmd/kubewright/internal/console/ask.go":     "opens the terminal",
 	"cmd/kubewright/internal/manual":             "writes into a folder of the developer who makes a release",
 	"cmd/kubewright/internal/starter/starter.go": "opens the folder of a new configuration, in which it creates what is not there",

@@ -132,8 +132,8 @@ const atOnce = 5 * time.Second
 // ended it, such as a probe.
 const signalled = 129
 
-// Repeats is how often a container or unit has to exit at once, since a wait began, to be one that
-// keeps exiting: the kubelet then waits 20 s before it tries again.
+// Repeats is how often a container or the kubelet has to exit since a wait began to be one that keeps
+// exiting: the kubelet then waits 20 s before it starts a container again.
 const Repeats = 2
 
 // needed are the components that need no other one but those before them. Others exit as long as
@@ -144,7 +144,7 @@ var needed = []string{"etcd", "kube-apiserver"}
 // earlier report: it will not come up by waiting. nil if there is none.
 func (r Report) KeepsExiting(before Report) *Cause {
 	for _, u := range r.Units {
-		if u.Name == "kubelet.service" && u.Result == "exit-code" && u.Restarts-before.unit(u.Name).Restarts >= 2*Repeats {
+		if u.Result == "exit-code" && u.Restarts-before.unit(u.Name).Restarts >= Repeats && u.refusesSettings() {
 			return &Cause{"unit " + u.Name, u.problem(), u.Log}
 		}
 	}
@@ -160,6 +160,19 @@ func (r Report) KeepsExiting(before Report) *Cause {
 		}
 	}
 	return nil
+}
+
+// refusals are the errors of a kubelet that its settings keep from starting (cmd/kubelet/app/server.go
+// of Kubernetes 1.34 to 1.37). It also exits while the API server does not answer it.
+var refusals = []string{
+	"failed to parse kubelet flag", "failed to load kubelet config file", "failed to validate kubelet flags",
+	"failed to validate kubelet configuration", "failed to set feature gates",
+}
+
+func (u Unit) refusesSettings() bool {
+	return slices.ContainsFunc(u.Log, func(line string) bool {
+		return slices.ContainsFunc(refusals, func(text string) bool { return strings.Contains(line, text) })
+	})
 }
 
 // serves reports whether all components run that others need.

@@ -30,8 +30,8 @@ func reason(text string) func(*diagnosis.Container) {
 	return func(c *diagnosis.Container) { c.Reason = text }
 }
 
-func kubelet(active, sub, result string, restarts int) diagnosis.Unit {
-	return diagnosis.Unit{Name: "kubelet.service", Active: active, Sub: sub, Result: result, ExitCode: 1, Restarts: restarts}
+func kubelet(active, sub, result string, restarts int, log ...string) diagnosis.Unit {
+	return diagnosis.Unit{Name: "kubelet.service", Active: active, Sub: sub, Result: result, ExitCode: 1, Restarts: restarts, Log: log}
 }
 
 func TestCausesNameWhatDoesNotRun(t *testing.T) {
@@ -92,10 +92,15 @@ func TestKeepsExiting(t *testing.T) {
 		"ended well":                     {one(container("etcd", 0)), one(container("etcd", 3, exited(0, time.Second))), false},
 		"lacks the API server":           {one(container("kube-apiserver", 0, crash)), one(container("kube-apiserver", 1, crash), container("kube-scheduler", 4, crash)), false},
 		"exits although the API is here": {one(container("kube-apiserver", 0)), one(container("kube-apiserver", 0), container("kube-scheduler", 2, crash)), true},
-		"kubelet exits": {
+		"kubelet refuses its settings": {
 			diagnosis.Report{Units: []diagnosis.Unit{kubelet("activating", "auto-restart", "exit-code", 1)}},
-			diagnosis.Report{Units: []diagnosis.Unit{kubelet("activating", "auto-restart", "exit-code", 5)}},
+			diagnosis.Report{Units: []diagnosis.Unit{kubelet("activating", "auto-restart", "exit-code", 3, `"command failed" err="failed to validate kubelet configuration, error: x"`)}},
 			true,
+		},
+		"kubelet lacks the API server": {
+			diagnosis.Report{Units: []diagnosis.Unit{kubelet("activating", "auto-restart", "exit-code", 1)}},
+			diagnosis.Report{Units: []diagnosis.Unit{kubelet("activating", "auto-restart", "exit-code", 9, "cannot create certificate signing request: connection refused")}},
+			false,
 		},
 		"kubelet came up": {
 			diagnosis.Report{Units: []diagnosis.Unit{kubelet("activating", "auto-restart", "exit-code", 1)}},
@@ -115,5 +120,32 @@ func TestErrorsKeepTheirKind(t *testing.T) {
 	err := diagnosis.Explain(kind, []diagnosis.Cause{{Subject: "unit a.service", Problem: "is failed"}, {Subject: "container b", Problem: "exited", Log: []string{"secret"}}})
 	if !errors.Is(err, kind) || err.Error() != "timed out. On the host: unit a.service is failed; container b exited" {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestRemediesFollowFromLastWords(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		`Error: unknown flag: --no-such-flag`:                                                     "remove the argument",
+		`open /etc/kubernetes/audit.yaml: no such file or directory`:                              "bring the file to the host",
+		`write /var/lib/etcd/member/wal/0.tmp: no space left on device`:                           "free space",
+		`listen tcp 0.0.0.0:6443: bind: address already in use`:                                   "port",
+		`x509: certificate has expired or is not yet valid: current time 2027-01-01`:              "kubewright certificates",
+		`failed to validate kubelet configuration, error: invalid configuration: x`:               "kubelet block",
+		`could not restore state from checkpoint: configured policy "none" differs from "static"`: "checkpoint",
+		`nothing of this is known`:                                                                "",
+	} {
+		got := diagnosis.Cause{Subject: "container x", Log: []string{"I1129 starting", line, "I1129 exiting"}}.Remedy()
+		if (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}
+
+func TestStoppedUnitIsStarted(t *testing.T) {
+	t.Parallel()
+	r := diagnosis.Report{Units: []diagnosis.Unit{kubelet("inactive", "dead", "success", 0)}}
+	if got := r.Causes()[0].Remedy(); got != "start it with systemctl start kubelet.service" {
+		t.Error(got)
 	}
 }

@@ -3,6 +3,7 @@ package kubelet
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kubewright/kubewright/providers/diagnosis"
@@ -12,7 +13,7 @@ import (
 func (kl Kubelet) Diagnosis() *diagnosis.Report {
 	r := &diagnosis.Report{}
 	for _, name := range diagnosis.Units() {
-		u, ok := kl.m.Systemd().Unit(name)
+		u, ok := kl.m.Systemd().Unit(strings.TrimSuffix(name, ".service"))
 		switch fault := kl.Fault(); {
 		case !ok:
 		case !u.Active:

@@ -92,7 +92,7 @@ func root(a *workspace.Workspace) *cobra.Command {
 	cmd.SetFlagErrorFunc(badFlag(a.Args))
 	oneDashHelp(cmd)
 	addGroup(cmd, "Main commands:", validateCommand(a), planCommand(a), applyCommand(a), destroyCommand(a))
-	addGroup(cmd, otherCommands, bundleCommand(a), certificatesCommand(a), completionCommand(a), consoleCommand(a),
+	addGroup(cmd, otherCommands, bundleCommand(a), certificatesCommand(a), completionCommand(a), consoleCommand(a), doctorCommand(a),
 		etcdCommand(a), fmtCommand(a), forceUnlockCommand(a), graphCommand(a), importCommand(a), initCommand(a),
 		kubeconfigCommand(a), lockCommand(a), outputCommand(a), schemaCommand(a), showCommand(a), simCommand(a),
 		stateCommand(a), testCommand(a), versionCommand(a))

@@ -1,0 +1,26 @@
+package cli
+
+import (
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/doctor"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
+	"github.com/spf13/cobra"
+)
+
+func doctorCommand(a *workspace.Workspace) *cobra.Command {
+	var o session.Options
+	cmd := &cobra.Command{
+		Use: "doctor [NODE…]", Short: "Say what does not run on the hosts, and why", Args: takes(0, -1),
+		Long: "doctor asks each host, or those of the given nodes, what does not run there: kubelet and runtime, and the\n" +
+			"containers of kube-system that have exited, with exit code, restarts and the last lines of their logs. It asks\n" +
+			"the API which nodes are not ready or cordoned. Nothing is changed. It ends with an error if something is wrong.",
+		Example:           "  kubewright doctor\n  kubewright doctor 'node.cp[\"cp1\"]' w3 -json",
+		ValidArgsFunction: recordedTargets(a),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return doctor.Examine(cmd.Context(), a, o, args)
+		},
+	}
+	variableFlags(&o, cmd.Flags())
+	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
+	return cmd
+}

@@ -1,0 +1,154 @@
+// Package doctor asks hosts what does not run there, and why. It changes nothing.
+package doctor
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/listing"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/engine/hosts"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/providers/diagnosis"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Examine prints what does not run on the hosts of all nodes, or of those with these addresses or
+// keys. It returns an error if something is wrong on one of them.
+func Examine(ctx context.Context, a *workspace.Workspace, o session.Options, names []string) error {
+	asJSON := o.JSON
+	o.JSON, a.QuietStdout = false, asJSON
+	s, err := session.Open(ctx, a, o, "")
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if unknown := keepNamed(s, names); unknown != nil {
+		return console.Failure(diag.Diagnostics{unknown})
+	}
+	v := s.Observe(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	found := examine(ctx, s, v)
+	if err := s.Hosts.World.Save(); err != nil {
+		return err
+	}
+	show := listing.Doctor
+	if asJSON {
+		show = listing.DoctorJSON
+	}
+	if err := show(a.Stdout, found, a.Options()); err != nil {
+		return err
+	}
+	ill := slices.DeleteFunc(slices.Clone(found), listing.Examined.Well)
+	if len(ill) == 0 {
+		return nil
+	}
+	return console.Failure(diag.Diagnostics{diag.Errorf("Hosts need attention", "Something is wrong on %d of %d hosts: %s.", len(ill), len(found), console.ListOf(targetsOf(ill)))})
+}
+
+func targetsOf(found []listing.Examined) []string {
+	var out []string
+	for _, e := range found {
+		out = append(out, e.Target)
+	}
+	return out
+}
+
+// keepNamed drops the hosts of all nodes but those with these addresses or names, if there are any.
+func keepNamed(s *session.Session, names []string) *diag.Diagnostic {
+	var known []string
+	chosen := map[string]bool{}
+	for _, m := range s.Hosts.Members {
+		known = append(known, m.Target.String(), shortName(m.Target))
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return diag.Errorf("Unknown node", "There is no node %q.%s There are %s.", name, console.DidYouMean("", name, known), console.ListOf(known))
+		}
+		chosen[name] = true
+	}
+	s.Hosts.Keep(func(m *hosts.Member) bool {
+		return len(chosen) == 0 || chosen[m.Target.String()] || chosen[shortName(m.Target)]
+	})
+	return nil
+}
+
+// shortName returns the key of a node's target, or the name of its block if it has none.
+func shortName(t state.Target) string {
+	if t.Keyed {
+		return t.Key
+	}
+	return t.Name
+}
+
+// examine asks all hosts that answer what does not run there.
+func examine(ctx context.Context, s *session.Session, v *topology.Fleet) []listing.Examined {
+	found := make([]listing.Examined, len(s.Hosts.Members))
+	var asking sync.WaitGroup
+	for i, m := range s.Hosts.Members {
+		asking.Go(func() { found[i] = examineHost(ctx, s, v, m) })
+	}
+	asking.Wait()
+	return found
+}
+
+func examineHost(ctx context.Context, s *session.Session, v *topology.Fleet, m *hosts.Member) listing.Examined {
+	e := listing.Examined{Target: m.Target.String()}
+	if u, silent := v.Unobserved[m.Target]; silent {
+		e.Silent, e.Remedy = u.Reason, u.Remedy
+		return e
+	}
+	if n := v.Find(m.Target); n != nil {
+		e.Node = nodeConditions(v, n)
+	}
+	host, err := s.Hosts.Host(ctx, m.Target)
+	if err != nil {
+		e.Silent = err.Error()
+		return e
+	}
+	report, err := host.Diagnose(ctx)
+	if err != nil {
+		e.Silent = err.Error()
+		return e
+	}
+	for _, c := range report.Causes() {
+		e.Causes = append(e.Causes, masked(s, c))
+	}
+	return e
+}
+
+// masked returns a cause without the secrets of the configuration.
+func masked(s *session.Session, c diagnosis.Cause) diagnosis.Cause {
+	log := make([]string, len(c.Log))
+	for i, line := range c.Log {
+		log[i] = s.Config.Secrets.Text(line)
+	}
+	c.Log = log
+	return c
+}
+
+// nodeConditions returns what the API says against a node.
+func nodeConditions(v *topology.Fleet, n *topology.Node) []string {
+	report := v.ClusterReports[n.Cluster.Label]
+	if report == nil {
+		return nil
+	}
+	node, ok := report.Nodes[n.Name]
+	switch {
+	case !ok:
+		return nil
+	case node.Silent:
+		return []string{"the kubelet has not reported to the API for a while"}
+	case !node.Ready:
+		return []string{"the node is not ready"}
+	case node.Unschedulable:
+		return []string{"the node is cordoned: no pod is scheduled to it"}
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package listing
+
+import (
+	"io"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
+	"github.com/kubewright/kubewright/providers/diagnosis"
+)
+
+// Examined is what was found on a host.
+type Examined struct {
+	Target string
+	// Silent is why the host cannot be asked, and Remedy what to do; empty if it answers.
+	Silent, Remedy string
+	// Node is what the API says against the node.
+	Node   []string
+	Causes []diagnosis.Cause
+}
+
+// Well reports whether nothing was found.
+func (e Examined) Well() bool { return e.Silent == "" && len(e.Node) == 0 && len(e.Causes) == 0 }
+
+// Doctor prints what was found on each host, those where nothing is wrong in one line each.
+func Doctor(w io.Writer, found []Examined, o ui.Options) error {
+	p := ui.NewPage(o)
+	for _, e := range found {
+		if e.Well() {
+			p.Line(ui.Clean(e.Target), ": nothing is wrong")
+			continue
+		}
+		p.Line(p.Bold(ui.Clean(e.Target)), ":")
+		if e.Silent != "" {
+			item(p, e.Silent, nil, e.Remedy)
+		}
+		for _, text := range e.Node {
+			item(p, text, nil, "")
+		}
+		for _, c := range e.Causes {
+			item(p, c.String(), c.Log, c.Remedy())
+		}
+	}
+	return p.Flush(w)
+}
+
+// item prints one finding with its log and remedy.
+func item(p *ui.Page, text string, log []string, remedy string) {
+	p.Line("  ", ui.Wrap(p.Red("- ")+ui.CleanText(text), p.Width-4, "    "))
+	for _, line := range log {
+		p.Line("      ", p.Dim(ui.Clean(line)))
+	}
+	if remedy != "" {
+		p.Line("    ", ui.Wrap("To do: "+ui.CleanText(remedy)+".", p.Width-4, "    "))
+	}
+}
+
+// DoctorJSON is Doctor for programs.
+func DoctorJSON(w io.Writer, found []Examined, _ ui.Options) error {
+	type cause struct {
+		Subject string   `json:"subject"`
+		Problem string   `json:"problem"`
+		Remedy  string   `json:"remedy,omitempty"`
+		Log     []string `json:"log,omitempty"`
+	}
+	type host struct {
+		Address string   `json:"address"`
+		Well    bool     `json:"well"`
+		Silent  string   `json:"unreachable,omitempty"`
+		Remedy  string   `json:"remedy,omitempty"`
+		Node    []string `json:"node,omitempty"`
+		Causes  []cause  `json:"causes,omitempty"`
+	}
+	out := struct {
+		FormatVersion string `json:"format_version"`
+		Hosts         []host `json:"hosts"`
+	}{FormatVersion: ui.JSONVersion, Hosts: []host{}}
+	for _, e := range found {
+		h := host{Address: e.Target, Well: e.Well(), Silent: e.Silent, Remedy: e.Remedy, Node: e.Node}
+		for _, c := range e.Causes {
+			h.Causes = append(h.Causes, cause{c.Subject, c.Problem, c.Remedy(), c.Log})
+		}
+		out.Hosts = append(out.Hosts, h)
+	}
+	return ui.WriteJSON(w, out)
+}
