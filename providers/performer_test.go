@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -560,6 +561,38 @@ func TestPerformerReopensConnectionOfRewrittenFiles(t *testing.T) {
 	opened := "API through " + cp1Name + " at cp1:6443"
 	s.expect(t, opened, "apply ", "issuer makes set_kubeconfig for "+cp1Name+", token 0", "apply ",
 		"issuer makes set_kubeconfig for "+cp1Name+", token 0", opened, "apply ", "API closed", "API closed")
+}
+
+// TestPerformerRewritesFilesWhileConnectionsOpen checks, with the race detector, that a step may
+// rewrite the files of connections while another step opens the first one.
+func TestPerformerRewritesFilesWhileConnectionsOpen(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		rewriting, opening := newScene(), newScene() // they share nothing but the performer
+		p := rewriting.performer()
+		p.Access = access{opening}
+		p.Host = func(_ context.Context, target state.Target) (providers.Host, error) {
+			if target == cp1 {
+				return &fakeHost{scene: rewriting, name: cp1Name}, nil
+			}
+			return &fakeHost{scene: opening, name: cp2Name}, nil
+		}
+		var steps sync.WaitGroup
+		for _, step := range []*planner.Step{
+			{Target: cp1, Via: cp1, Operations: planner.Operations{planner.SetKubeconfig{Path: "/etc/kubernetes/admin.conf"}}},
+			{Target: cp2, Via: cp2, Operations: planner.Operations{planner.ApplyObject{}}},
+		} {
+			steps.Go(func() {
+				if _, err := p.Perform(t.Context(), step, providers.Run{}, providers.Progress{}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		steps.Wait()
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // TestPerformerEscapesDrainOutput checks that the output of a drain is escaped for the terminal.

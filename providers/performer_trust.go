@@ -53,9 +53,9 @@ func (p *Performer) forget(t state.Target, ops []planner.Operation) {
 		for _, path := range planner.Overwrites(op) {
 			switch path {
 			case adminConf, superAdminConf:
-				discard(p, p.apis, t)
+				discard(p, &p.apis, t)
 			case folder + "/etcd/ca.crt", folder + "/etcd/healthcheck-client.crt":
-				discard(p, p.etcds, t)
+				discard(p, &p.etcds, t)
 			}
 		}
 	}
@@ -68,11 +68,11 @@ const (
 )
 
 // discard takes a node's connection out of use.
-func discard[T interface{ Close() error }](p *Performer, all map[state.Target]*opened[T], t state.Target) {
+func discard[T interface{ Close() error }](p *Performer, all *map[state.Target]*opened[T], t state.Target) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if o := all[t]; o != nil {
+	if o := (*all)[t]; o != nil {
 		p.discarded = append(p.discarded, o.close)
-		delete(all, t)
+		delete(*all, t)
 	}
 }

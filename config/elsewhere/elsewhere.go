@@ -3,6 +3,7 @@ package elsewhere
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Kind is where a name is written.
@@ -49,7 +50,7 @@ func (e entry) text() string {
 
 // Instead returns what to write in the place of a name: sentences, and perhaps code below them.
 // It is empty if no other tool is known to have the name.
-func Instead(kind Kind, name string) string { return index[kind][Normal(name)] }
+func Instead(kind Kind, name string) string { return index()[kind][Normal(name)] }
 
 // Codes returns all code of the tables.
 func Codes() []Code {
@@ -84,7 +85,8 @@ func Normal(name string) string {
 
 var tables = map[Kind][]entry{Language: language, Command: commands, Flag: flags}
 
-var index = indexed(tables)
+// index is the entries by their normal names; most runs need none.
+var index = sync.OnceValue(func() map[Kind]map[string]string { return indexed(tables) })
 
 // indexed returns the entries of each kind by their normal names.
 func indexed(tables map[Kind][]entry) map[Kind]map[string]string {

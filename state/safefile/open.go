@@ -1,6 +1,7 @@
 package safefile
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -215,12 +216,16 @@ func whole(limit int64) func(*os.File, error) ([]byte, error) {
 // ReadAll reads an open file of at most limit bytes.
 func ReadAll(f *os.File, limit int64) ([]byte, error) {
 	tooLarge := &fs.PathError{Op: "read", Path: f.Name(), Err: errTooLarge(limit)}
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > limit {
+	var b bytes.Buffer
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		if info.Size() > limit {
+			return nil, tooLarge
+		}
+		b.Grow(int(info.Size()) + bytes.MinRead) // what is there, and room to find its end
+	}
+	_, err := b.ReadFrom(io.LimitReader(f, limit+1))
+	if err == nil && int64(b.Len()) > limit {
 		return nil, tooLarge
 	}
-	b, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(b)) > limit {
-		return nil, tooLarge
-	}
-	return b, err
+	return b.Bytes(), err
 }
