@@ -80,6 +80,9 @@ func (r Runner) part(ctx context.Context, name string, tests []string, kept *Ver
 		return err
 	}
 	verdicts, err := readReport(report, tests)
+	if err == nil {
+		_ = os.Remove(report) // megabytes about all other tests
+	}
 	if err == nil && failed == nil {
 		return r.keep(verdicts, kept)
 	}
