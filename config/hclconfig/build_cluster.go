@@ -127,10 +127,11 @@ func (e *evaluator) pools(u *block) []config.Pool {
 
 // pace returns the pace of a block; around has the values that it inherits.
 func (e *evaluator) pace(b *block, around config.Pace) config.Pace {
-	if around == (config.Pace{}) || b.attrs["max_unavailable"].set() {
+	own := around == (config.Pace{})
+	if own || b.attrs["max_unavailable"].set() {
 		around.MaxUnavailable = e.str(b, "max_unavailable")
 	}
-	if b.attrs["canary"].set() {
+	if own || b.attrs["canary"].set() {
 		around.Canary = e.number(b, "canary")
 	}
 	if b.attrs["pause"].set() {

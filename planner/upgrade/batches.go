@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/drain"
@@ -19,12 +18,12 @@ import (
 )
 
 // tooManyDown refuses to take workers down while the maximum number is already unavailable.
-func tooManyDown(c *topology.Cluster) diag.Diagnostics {
+func tooManyDown(c *topology.Cluster, turning []*topology.Node) diag.Diagnostics {
 	var diags diag.Diagnostics
-	pools, turning := drain.Pools(c), kubelet.KubeletsToUpgrade(c, config.Worker)
+	pools := drain.Pools(c)
 	members := drain.Members(c, pools)
 	for _, p := range pools {
-		down := kubelet.DownThroughout(c, members[p])
+		down := kubelet.DownThroughout(members[p], turning)
 		if len(down) < drain.MaxUnavailable(p.MaxUnavailable, len(members[p])) || !slices.ContainsFunc(members[p], func(n *topology.Node) bool { return slices.Contains(turning, n) }) {
 			continue
 		}
@@ -66,21 +65,20 @@ func pauses(b *topology.Builder, c *topology.Cluster) {
 			s = pauseStep(c, nodes, left)
 			s.Impact = "waits for the rest of the pause in which an earlier apply was interrupted"
 		} else {
-			before := batches[i-1]
-			waits := map[*topology.Node]time.Duration{}
-			for _, n := range before.Nodes {
-				waits[n] = before.Pool.Pause
-				needs = append(needs, topology.StepAddress(n.Target, topology.KubeletStartPhase))
-			}
-			s = pauseStep(c, before.Nodes, waits)
-			s.Impact = fmt.Sprintf("waits until %s is Ready", drain.Names(before.Nodes))
-			if p := before.Pool.Pause; p > 0 {
-				s.Impact = fmt.Sprintf("waits %s, and until %s is Ready", topology.Brief(p), drain.Names(before.Nodes))
-			}
+			s, needs = pauseAfter(c, &batches[i-1]), kubeletSteps(batches[i-1].Nodes)
 		}
 		s.Action = planner.NoOp
 		b.Add(pause(c, i), s, needs)
 	}
+}
+
+// pausesOf returns the pause of a batch for each of its nodes.
+func pausesOf(b *topology.Batch) map[*topology.Node]time.Duration {
+	out := map[*topology.Node]time.Duration{}
+	for _, n := range b.Nodes {
+		out[n] = b.Pool.Pause
+	}
+	return out
 }
 
 // pauseStep waits until the pause after each node is over, and then until all of them are still
