@@ -17,14 +17,15 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// tooManyDown refuses to take workers down while the maximum number is already unavailable.
+// tooManyDown refuses to take workers down while the maximum number is already unavailable. Those that
+// are down themselves take no other one down.
 func tooManyDown(c *topology.Cluster, turning []*topology.Node) diag.Diagnostics {
 	var diags diag.Diagnostics
 	pools := drain.Pools(c)
 	members := drain.Members(c, pools)
 	for _, p := range pools {
 		down := kubelet.DownThroughout(members[p], turning)
-		if len(down) < drain.MaxUnavailable(p.MaxUnavailable, len(members[p])) || !slices.ContainsFunc(members[p], func(n *topology.Node) bool { return slices.Contains(turning, n) }) {
+		if len(down) < drain.MaxUnavailable(p.MaxUnavailable, len(members[p])) || !slices.ContainsFunc(members[p], func(n *topology.Node) bool { return slices.Contains(turning, n) && !kubelet.IsDown(n) }) {
 			continue
 		}
 		of, at := "", pki.Place(c, "kubernetes_version")
@@ -62,8 +63,7 @@ func pauses(b *topology.Builder, c *topology.Cluster) {
 		var needs []state.Address
 		if i == 0 {
 			nodes, left := resting(c)
-			s = pauseStep(c, nodes, left)
-			s.Impact = "waits for the rest of the pause in which an earlier apply was interrupted"
+			s = pauseOfEarlier(c, nodes, left)
 		} else {
 			s, needs = pauseAfter(c, &batches[i-1]), kubeletSteps(batches[i-1].Nodes)
 		}
@@ -145,9 +145,8 @@ func emptyPools(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// workersLine says how many workers are upgraded at once, or lists their batches.
-func workersLine(c *topology.Cluster) string {
-	batches := kubelet.UpgradeBatches(c)
+// workersLine says how many workers are taken down at once, or lists their batches.
+func workersLine(c *topology.Cluster, batches []topology.Batch) string {
 	if len(c.Upgrade.Pools) == 0 && len(batches) == 1 {
 		return fmt.Sprintf("workers %d at a time.", min(batches[0].Lanes, len(batches[0].Nodes)))
 	}

@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/drain"
 	"github.com/kubewright/kubewright/planner/phases/kubelet"
@@ -93,9 +96,10 @@ func RollOut(b *topology.Builder, c *topology.Cluster) {
 	}
 	var before []state.Address
 	for _, r := range rollouts(c, b.Draft.Steps) {
-		if r.waypoint != "" {
+		switch {
+		case r.waypoint != "", c.Report == nil:
 			r.order(b, nil) // the stages wait for one another
-		} else {
+		default:
 			before = r.order(b, before)
 		}
 	}
@@ -138,7 +142,10 @@ func (r *rollout) order(b *topology.Builder, before []state.Address) []state.Add
 // orderWorkers does that for the workers.
 func (r *rollout) orderWorkers(b *topology.Builder, last []state.Address) []state.Address {
 	c := r.c
-	if r.phase != topology.InstallPhase && r.waypoint == "" {
+	switch {
+	case c.Report == nil: // the API is down anyway, and certificates of workers may have expired as well
+		last = nil
+	case r.phase != topology.InstallPhase && r.waypoint == "":
 		for _, n := range c.ControlPlanes() {
 			if !n.Joins() {
 				last = append(slices.Clone(last), topology.StepAddress(n.Target, topology.EtcdPhase), topology.StepAddress(n.Target, topology.ControlPlanePhase))
@@ -150,7 +157,9 @@ func (r *rollout) orderWorkers(b *topology.Builder, last []state.Address) []stat
 		at := r.pause(i)
 		after(b, at, last...)
 		if i > 0 {
-			addPause(b, at, c, &batches[i-1])
+			addPause(b, at, pauseAfter(c, &batches[i-1]))
+		} else if nodes, left := r.resting(); len(nodes) > 0 {
+			addPause(b, at, pauseOfEarlier(c, nodes, left))
 		}
 		last = nil
 		for _, n := range batch.Nodes {
@@ -168,6 +177,56 @@ func (r *rollout) orderWorkers(b *topology.Builder, last []state.Address) []stat
 // batches returns the batches of the workers.
 func (r *rollout) batches() []topology.Batch {
 	return kubelet.Batches(r.c, r.workers, func(*topology.Node) bool { return false })
+}
+
+// Rollouts returns a sentence for each phase that restarts kubelets or container runtimes of several
+// nodes in a plan. The stages of a rotation have their own.
+func Rollouts(c *topology.Cluster, p *planner.Plan) []string {
+	var out []string
+	if c.Founding || c.Fleet.Destroy {
+		return nil
+	}
+	for _, r := range rollouts(c, p.Steps) {
+		if r.waypoint != "" || len(r.planes)+len(r.workers) < 2 {
+			continue
+		}
+		var parts []string
+		switch len(r.planes) {
+		case 0:
+		case 1:
+			parts = append(parts, topology.ShortName(r.planes[0].Target))
+		default:
+			parts = append(parts, "control planes one at a time")
+		}
+		switch len(r.workers) {
+		case 0:
+			parts[len(parts)-1] += "."
+		case 1:
+			parts = append(parts, topology.ShortName(r.workers[0].Target)+".")
+		default:
+			parts = append(parts, workersLine(c, r.batches()))
+		}
+		out = append(out, r.phase+": "+strings.Join(parts, "; "))
+	}
+	return out
+}
+
+// RefuseUnavailable refuses a plan that restarts kubelets or container runtimes of workers while the
+// maximum number of them is already unavailable.
+func RefuseUnavailable(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.Clusters {
+		if c.Report == nil || c.Founding || v.Destroy {
+			continue
+		}
+		for _, r := range rollouts(c, p.Steps) {
+			if found := tooManyDown(c, r.workers); len(found) > 0 && r.waypoint == "" {
+				diags = append(diags, found...)
+				break
+			}
+		}
+	}
+	return diags
 }
 
 // batchBefore returns the batch at an index if another one follows, and so the pause.
@@ -190,7 +249,8 @@ func (r *rollout) prove(b *topology.Builder, n *topology.Node, paused *topology.
 		w, ok := op.(planner.Wait)
 		return ok && w.For == planner.WaitNodeReady
 	}
-	if !slices.ContainsFunc(s.Operations, ready) {
+	// A node that is not Ready may be waiting for a later step, such as the addon of its pod network.
+	if c.Report.Nodes[n.NodeName].Ready && !slices.ContainsFunc(s.Operations, ready) {
 		s.Operations = append(s.Operations, pki.ReadyWait(n)...)
 	}
 	if s.Via == (state.Target{}) {
@@ -210,17 +270,46 @@ func (r *rollout) prove(b *topology.Builder, n *topology.Node, paused *topology.
 	}
 }
 
-// addPause adds the step after a batch, which waits for the batch's nodes and for the pause.
-func addPause(b *topology.Builder, id state.Address, c *topology.Cluster, batch *topology.Batch) {
-	s := pauseAfter(c, batch)
-	s.ID, s.Phase, s.Target = id, id.Phase, id.Target
+// resting returns the workers whose pause an interrupted apply has left: the last one of each pool.
+func (r *rollout) resting() ([]*topology.Node, map[*topology.Node]time.Duration) {
+	var out []*topology.Node
+	pauses := map[*topology.Node]time.Duration{}
+	pools := drain.Pools(r.c)
+	members := drain.Members(r.c, pools)
+	for _, p := range pools {
+		var last *topology.Node
+		for _, n := range members[p] {
+			if r.c.Report != nil && n.Report != nil && !slices.Contains(r.workers, n) && letInAt(n) != "" && (last == nil || letInAt(n) > letInAt(last)) {
+				last = n
+			}
+		}
+		if last == nil {
+			continue
+		}
+		if at, err := time.Parse(time.RFC3339, letInAt(last)); err == nil && at.Add(p.Pause).After(r.c.Fleet.ObservedAt) {
+			out, pauses[last] = append(out, last), p.Pause
+		}
+	}
+	return out, pauses
+}
+
+// addPause adds a step between batches.
+func addPause(b *topology.Builder, id state.Address, s planner.Step) {
+	s.ID, s.Phase, s.Target, s.Action = id, id.Phase, id.Target, planner.NoOp
 	b.Draft.Steps = append(b.Draft.Steps, s)
 }
 
-// pauseAfter returns the step after a batch.
+// pauseOfEarlier returns the step that waits for the rest of pauses.
+func pauseOfEarlier(c *topology.Cluster, nodes []*topology.Node, left map[*topology.Node]time.Duration) planner.Step {
+	s := pauseStep(c, nodes, left)
+	s.Impact = "waits for the rest of the pause in which an earlier apply was interrupted"
+	return s
+}
+
+// pauseAfter returns the step after a batch, which waits for its nodes and for the pause.
 func pauseAfter(c *topology.Cluster, batch *topology.Batch) planner.Step {
 	s := pauseStep(c, batch.Nodes, pausesOf(batch))
-	s.Action, s.Impact = planner.NoOp, fmt.Sprintf("waits until %s is Ready", drain.Names(batch.Nodes))
+	s.Impact = fmt.Sprintf("waits until %s is Ready", drain.Names(batch.Nodes))
 	if p := batch.Pool.Pause; p > 0 {
 		s.Impact = fmt.Sprintf("waits %s, and until %s is Ready", topology.Brief(p), drain.Names(batch.Nodes))
 	}

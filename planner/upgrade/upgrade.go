@@ -308,7 +308,7 @@ func UpgradeLine(c *topology.Cluster) string {
 		parts = append(parts, "kubelets to "+c.KubernetesVersion)
 	}
 	if len(kubelet.KubeletsToUpgrade(c, config.Worker)) > 1 {
-		return strings.Join(append(parts, workersLine(c)), "; ")
+		return strings.Join(append(parts, workersLine(c, kubelet.UpgradeBatches(c))), "; ")
 	}
 	return strings.Join(parts, "; ") + "."
 }
