@@ -114,7 +114,7 @@ func warnings(v *topology.Fleet, p *planner.Plan, own map[state.Address]objects.
 
 // refusals returns why a complete plan must not be applied.
 func refusals(v *topology.Fleet, d planner.Draft, p *planner.Plan, options planner.Options) diag.Diagnostics {
-	return slices.Concat(refusePartial(v, d, p), refuseUnasked(v, p), staticpod.StoppedKubelets(v, p), etcd.JoinsWithoutAPI(v, p), refusePartialPlan(v, d, p, options), protected(v, p), preflight.Unwritable(v, p), upgrade.RefuseUnavailable(v, p))
+	return slices.Concat(refusePartial(v, d, p), refuseUnasked(v, p), staticpod.StoppedKubelets(v, p), etcd.JoinsWithoutAPI(v, p), refusePartialPlan(v, d, p, options), protected(v, p), preflight.Unwritable(v, p))
 }
 
 // UnsoundPlan returns the diagnostic for a plan that kubewright itself made wrongly and that must not

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/drain"
 	"github.com/kubewright/kubewright/planner/phases/kubelet"
@@ -211,24 +210,6 @@ func Rollouts(c *topology.Cluster, p *planner.Plan) []string {
 	return out
 }
 
-// RefuseUnavailable refuses a plan that restarts kubelets or container runtimes of workers while the
-// maximum number of them is already unavailable.
-func RefuseUnavailable(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
-	var diags diag.Diagnostics
-	for _, c := range v.Clusters {
-		if c.Report == nil || c.Founding || v.Destroy {
-			continue
-		}
-		for _, r := range rollouts(c, p.Steps) {
-			if found := tooManyDown(c, r.workers); len(found) > 0 && r.waypoint == "" {
-				diags = append(diags, found...)
-				break
-			}
-		}
-	}
-	return diags
-}
-
 // batchBefore returns the batch at an index if another one follows, and so the pause.
 func batchBefore(batches []topology.Batch, i int) *topology.Batch {
 	if i+1 < len(batches) {
@@ -237,8 +218,8 @@ func batchBefore(batches []topology.Batch, i int) *topology.Batch {
 	return nil
 }
 
-// prove makes the step of a node prove that the node works again, and refuse to take a worker down
-// while too many are. If a pause follows, the node remembers when it begins.
+// prove makes the step of a node prove that the node works again, and refuse to restart a worker while
+// more are unavailable than may be, unless they were already when the plan was made. If a pause follows, the node remembers when it begins.
 func (r *rollout) prove(b *topology.Builder, n *topology.Node, paused *topology.Batch) {
 	i := slices.IndexFunc(b.Draft.Steps, func(s planner.Step) bool { return s.ID == r.step(n) })
 	s, c := &b.Draft.Steps[i], r.c
@@ -257,10 +238,10 @@ func (r *rollout) prove(b *topology.Builder, n *topology.Node, paused *topology.
 		s.Via = c.Primary
 	}
 	switch {
-	case !n.IsControlPlane():
-		s.Gates = append(s.Gates, drain.TurnGates(n)...)
-	case r.waypoint == "" && !n.Unhealthy():
+	case n.IsControlPlane() && r.waypoint == "" && r.phase == topology.KubeletStartPhase: // what mends static pods comes before
 		s.Operations = append(s.Operations, staticpod.HealthWaits(n, n.StaticPods()...)...)
+	case !n.IsControlPlane() && len(tooManyDown(c, r.workers)) == 0: // otherwise one goes at a time: no pod has to leave
+		s.Gates = append(s.Gates, drain.TurnGates(n)...)
 	}
 	if limit := c.Limit("control-plane-disruption"); n.IsControlPlane() && !slices.Contains(s.Limits, limit) {
 		s.Limits = append(slices.Clone(s.Limits), limit)
