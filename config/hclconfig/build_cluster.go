@@ -127,11 +127,10 @@ func (e *evaluator) pools(u *block) []config.Pool {
 
 // pace returns the pace of a block; around has the values that it inherits.
 func (e *evaluator) pace(b *block, around config.Pace) config.Pace {
-	own := around == (config.Pace{})
-	if own || b.attrs["max_unavailable"].set() {
+	if around == (config.Pace{}) || b.attrs["max_unavailable"].set() {
 		around.MaxUnavailable = e.str(b, "max_unavailable")
 	}
-	if own || b.attrs["canary"].set() {
+	if around.Canary == 0 || b.attrs["canary"].set() {
 		around.Canary = e.number(b, "canary")
 	}
 	if b.attrs["pause"].set() {
