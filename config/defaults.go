@@ -21,6 +21,7 @@ const (
 	DefaultCAValidity      = 10 * DefaultValidity
 	DefaultRenewBefore     = 30 * 24 * time.Hour
 	DefaultMaxUnavailable  = "1"
+	DefaultCanary          = 1
 	DefaultDrainTimeout    = 10 * time.Minute
 	DefaultTokenTTL        = 24 * time.Hour
 	DefaultPatchType       = "strategic"
@@ -51,7 +52,7 @@ func NewCluster(label, version string) *Cluster {
 			Dir: DefaultCertificatesDir, Algorithm: DefaultAlgorithm,
 			Validity: DefaultValidity, CAValidity: DefaultCAValidity, RenewBefore: DefaultRenewBefore,
 		},
-		Upgrade: Upgrade{Pace: Pace{MaxUnavailable: DefaultMaxUnavailable}, Drain: DrainOptions{Timeout: DefaultDrainTimeout, GracePeriod: -1, StayCordoned: true}},
+		Upgrade: Upgrade{Pace: Pace{MaxUnavailable: DefaultMaxUnavailable, Canary: DefaultCanary}, Drain: DrainOptions{Timeout: DefaultDrainTimeout, GracePeriod: -1, StayCordoned: true}},
 		Timeouts: Timeouts{
 			ControlPlaneComponentHealthCheck: 4 * time.Minute, KubeletHealthCheck: 4 * time.Minute,
 			KubernetesAPICall: time.Minute, EtcdAPICall: 2 * time.Minute,

@@ -11,7 +11,8 @@ const RenewalDue = "renewal_due"
 const CASerial = "ca_serial"
 
 // StaleFiles is the attribute that lists files which were written after their reader started.
-// Static pods have it, the kubeconfig of a kubelet, and the DaemonSet of kube-proxy for its pods.
+// Static pods have it, the kubeconfig, configuration and flags of a kubelet, and the DaemonSet of
+// kube-proxy for its pods.
 // It is never desired.
 const StaleFiles = "stale_files"
 

@@ -405,7 +405,7 @@ type (
 	// the node records in CordonAnnotation. A node that is already unschedulable was cordoned by
 	// another user and stays unchanged. Undo reverts only a cordon for the same purpose; without
 	// For it reverts any. With Remember, a version, the node records in LetInAnnotation when it was
-	// uncordoned, and for which version.
+	// uncordoned, or restarted without having been cordoned, and with which version.
 	Cordon struct {
 		Node     string `json:"node"`
 		Undo     bool   `json:"undo,omitempty"`

@@ -46,8 +46,8 @@ const (
 	WaitNodeRegistered WaitFor = "node_registered"
 	// WaitNodeReady: Node Name is Ready, and its kubelet has Version.
 	WaitNodeReady WaitFor = "node_ready"
-	// WaitPause: Node Name was uncordoned with Version at least Pause ago, or at an unknown time
-	// (LetInAnnotation).
+	// WaitPause: Node Name was uncordoned or restarted with Version at least Pause ago, or at an
+	// unknown time (LetInAnnotation).
 	WaitPause WaitFor = "pause"
 	// WaitFile: file Name exists on the step's node, and was not written before Files.
 	WaitFile WaitFor = "file"

@@ -255,6 +255,9 @@ type Plan struct {
 	// Upgrades are sentences, one per cluster whose version changes: from which version to which,
 	// and in what order. Lines after the first list batches of workers.
 	Upgrades []string `json:"upgrades,omitempty"`
+	// Rollouts are sentences, one per phase that restarts kubelets or container runtimes of several
+	// nodes.
+	Rollouts []string `json:"rollouts,omitempty"`
 	// Rotations are sentences, one per CA that is rotated.
 	Rotations []string `json:"rotations,omitempty"`
 	// Certificates are those that the hosts of the configuration held when the plan was made, by

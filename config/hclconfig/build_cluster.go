@@ -130,7 +130,7 @@ func (e *evaluator) pace(b *block, around config.Pace) config.Pace {
 	if around == (config.Pace{}) || b.attrs["max_unavailable"].set() {
 		around.MaxUnavailable = e.str(b, "max_unavailable")
 	}
-	if b.attrs["canary"].set() {
+	if around.Canary == 0 || b.attrs["canary"].set() {
 		around.Canary = e.number(b, "canary")
 	}
 	if b.attrs["pause"].set() {

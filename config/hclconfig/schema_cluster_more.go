@@ -3,10 +3,10 @@ package hclconfig
 import "github.com/kubewright/kubewright/config"
 
 var upgradeBlock = &Block{
-	Name: "upgrade", Doc: "How nodes are taken down.",
+	Name: "upgrade", Doc: "How nodes take turns when their kubelets or container runtimes restart: for another version, a setting, a certificate, other software. Control planes come first, one at a time.",
 	Attributes: []Attribute{
 		{Name: "max_unavailable", Type: typeString, Default: config.DefaultMaxUnavailable, Cost: CostNone, Doc: "Workers that may be down at once: a number, or a percentage as in `\"10%\"`, of which the whole workers count and one at least."},
-		{Name: "canary", Type: typeNumber, Default: 0, Cost: CostNone, Doc: "Workers that go first. The others follow when these are Ready with their new kubelets, and after the pause."},
+		{Name: "canary", Type: typeNumber, Default: config.DefaultCanary, Cost: CostNone, Doc: "Workers that go first. The others follow when these are Ready again, and after the pause. `0` is none."},
 		{Name: "pause", Type: typeDuration, Default: "0s", Cost: CostNone, Doc: "Time between batches of workers, and after the canaries. All nodes of a batch have to be Ready at its end. With `0s` the next worker goes as soon as one is back."},
 		{Name: "allow_downtime", Type: typeBool, Default: false, Cost: CostNone, Doc: "With two control planes and stacked etcd: accept that the API does not answer for some seconds whenever one of them restarts, in an upgrade or for another change. etcd needs both."},
 	},
@@ -27,7 +27,7 @@ var upgradeBlock = &Block{
 
 var poolBlock = &Block{
 	Name: "pool", Label: "NAME",
-	Doc: "Workers with a pace of their own in an upgrade. Pools take their turns in the order in which they are written; a worker is in the first that selects it. Those that none selects come last.",
+	Doc: "Workers with a pace of their own. Pools take their turns in the order in which they are written; a worker is in the first that selects it. Those that none selects come last.",
 	Attributes: []Attribute{
 		{Name: "selector", Type: typeString, Required: true, NonEmpty: true, Cost: CostNone, Doc: "Label selector of nodes, as in `node.example.com/pool=batch`: of the labels in the configuration, and those that the Node has besides."},
 		{Name: "max_unavailable", Type: typeString, Derived: "that of `upgrade`", Cost: CostNone, Doc: "Workers of the pool that may be down at once: a number, or a percentage of the pool."},

@@ -44,7 +44,7 @@ func Observed(v *topology.Fleet, desired, recorded *state.Snapshot) *state.Snaps
 					like = append(like, was.Attributes)
 				}
 				out.Items = append(out.Items, objects.Recordable(*it))
-				out.Items[len(out.Items)-1].Attributes = sensitive.Cover(v, it, attrs, like...)
+				out.Items[len(out.Items)-1].Attributes = withStale(v, it, sensitive.Cover(v, it, attrs, like...))
 			}
 		}
 	}
@@ -170,6 +170,19 @@ func observeOnHost(v *topology.Fleet, it *state.Item, r *state.Report) (state.Va
 		return topology.Attributes("cluster", r.Marks.Cluster, "node", r.Marks.Node.String()), true
 	}
 	panic(fmt.Sprintf("internal error: items of kind %s are not observed", it.Kind))
+}
+
+// withStale adds to a file that a kubelet reads at its start that the running one has not read it: an
+// apply was interrupted between the two. A file with other content is written anyway, and the kubelet
+// restarted. What a refresh-only plan accepts is the content alone, and the stages of a CA rotation
+// restart kubelets.
+func withStale(v *topology.Fleet, it *state.Item, attrs state.Value) state.Value {
+	id, n := it.Address.ID(), v.Find(it.Address.Target)
+	reads := it.Address.Phase == topology.KubeletStartPhase && (id == topology.KubeletConfig || id == topology.KubeletFlags)
+	if !reads || v.RefreshOnly || n == nil || n.Joins() || n.Cluster.Rotates() || !attrs.Equal(it.Attributes) || !n.Report.Outdated(KubeletProcess.Name, id) {
+		return attrs
+	}
+	return topology.WithAttribute(attrs, planner.StaleFiles, []any{id})
 }
 
 func observeFile(v *topology.Fleet, it *state.Item, f state.FileReport) (state.Value, bool) {

@@ -92,7 +92,7 @@ func (o *operator) plan() (*planner.Plan, error) {
 		return nil, fmt.Errorf("%s: %s", diags[i].Summary, diags[i].Detail)
 	}
 	o.result = r
-	return r.Plan, errors.Join(together(r.Plan), priced(o.fleet, r.Plan))
+	return r.Plan, errors.Join(together(r.Plan), rolledOut(o.fleet, r.Plan), priced(o.fleet, r.Plan))
 }
 
 // planShown is plan, and also compares the findings with their recorded texts.

@@ -185,6 +185,7 @@ func draft(v *topology.Fleet, desired *state.Snapshot, changes []planner.Change)
 			staticpod.MendFirst(&b, c)
 			rotation.AddStages(&b, c)
 			upgrade.TaintsFirst(&b, c)
+			upgrade.RollOut(&b, c)
 		}
 	}
 	for _, t := range v.Forgotten() {

@@ -24,7 +24,7 @@ func speak(v *topology.Fleet, d planner.Draft, p *planner.Plan) {
 	for _, s := range d.Steps {
 		out[s.ID] = p.Step(s.ID) == nil
 	}
-	var memberships, upgrades []string
+	var memberships, upgrades, rollouts []string
 	for _, c := range v.Clusters {
 		sentence := clusterQuorum(c, p.Steps, out)
 		if len(v.Clusters)+len(GoneClusters(v)) > 1 {
@@ -34,8 +34,9 @@ func speak(v *topology.Fleet, d planner.Draft, p *planner.Plan) {
 		if c.Up != nil && !upgrade.LowersKubelets(c) {
 			upgrades = append(upgrades, upgradePart(c, out))
 		}
+		rollouts = append(rollouts, upgrade.Rollouts(c, p)...)
 	}
-	p.Quorum, p.Upgrades = append(memberships, p.Quorum...), upgrades
+	p.Quorum, p.Upgrades, p.Rollouts = append(memberships, p.Quorum...), upgrades, rollouts
 }
 
 // clusterQuorum returns the sentence about etcd membership in a plan with these steps. out says which

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/drain"
@@ -18,14 +17,15 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// tooManyDown refuses to take workers down while the maximum number is already unavailable.
-func tooManyDown(c *topology.Cluster) diag.Diagnostics {
+// tooManyDown refuses to take workers down while the maximum number is already unavailable. Those that
+// are down themselves take no other one down.
+func tooManyDown(c *topology.Cluster, turning []*topology.Node) diag.Diagnostics {
 	var diags diag.Diagnostics
-	pools, turning := drain.Pools(c), kubelet.KubeletsToUpgrade(c, config.Worker)
+	pools := drain.Pools(c)
 	members := drain.Members(c, pools)
 	for _, p := range pools {
-		down := kubelet.DownThroughout(c, members[p])
-		if len(down) < drain.MaxUnavailable(p.MaxUnavailable, len(members[p])) || !slices.ContainsFunc(members[p], func(n *topology.Node) bool { return slices.Contains(turning, n) }) {
+		down := kubelet.DownThroughout(members[p], turning)
+		if len(down) < drain.MaxUnavailable(p.MaxUnavailable, len(members[p])) || !slices.ContainsFunc(members[p], func(n *topology.Node) bool { return slices.Contains(turning, n) && !kubelet.IsDown(n) }) {
 			continue
 		}
 		of, at := "", pki.Place(c, "kubernetes_version")
@@ -63,24 +63,22 @@ func pauses(b *topology.Builder, c *topology.Cluster) {
 		var needs []state.Address
 		if i == 0 {
 			nodes, left := resting(c)
-			s = pauseStep(c, nodes, left)
-			s.Impact = "waits for the rest of the pause in which an earlier apply was interrupted"
+			s = pauseOfEarlier(c, nodes, left)
 		} else {
-			before := batches[i-1]
-			waits := map[*topology.Node]time.Duration{}
-			for _, n := range before.Nodes {
-				waits[n] = before.Pool.Pause
-				needs = append(needs, topology.StepAddress(n.Target, topology.KubeletStartPhase))
-			}
-			s = pauseStep(c, before.Nodes, waits)
-			s.Impact = fmt.Sprintf("waits until %s is Ready", drain.Names(before.Nodes))
-			if p := before.Pool.Pause; p > 0 {
-				s.Impact = fmt.Sprintf("waits %s, and until %s is Ready", topology.Brief(p), drain.Names(before.Nodes))
-			}
+			s, needs = pauseAfter(c, &batches[i-1]), kubeletSteps(batches[i-1].Nodes)
 		}
 		s.Action = planner.NoOp
 		b.Add(pause(c, i), s, needs)
 	}
+}
+
+// pausesOf returns the pause of a batch for each of its nodes.
+func pausesOf(b *topology.Batch) map[*topology.Node]time.Duration {
+	out := map[*topology.Node]time.Duration{}
+	for _, n := range b.Nodes {
+		out[n] = b.Pool.Pause
+	}
+	return out
 }
 
 // pauseStep waits until the pause after each node is over, and then until all of them are still
@@ -147,9 +145,8 @@ func emptyPools(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// workersLine says how many workers are upgraded at once, or lists their batches.
-func workersLine(c *topology.Cluster) string {
-	batches := kubelet.UpgradeBatches(c)
+// workersLine says how many workers are taken down at once, or lists their batches.
+func workersLine(c *topology.Cluster, batches []topology.Batch) string {
 	if len(c.Upgrade.Pools) == 0 && len(batches) == 1 {
 		return fmt.Sprintf("workers %d at a time.", min(batches[0].Lanes, len(batches[0].Nodes)))
 	}

@@ -150,7 +150,7 @@ func VersionChange(c *topology.Cluster) diag.Diagnostics {
 	case c.Up.Err != nil:
 		return refuse("Version cannot be reached", "%v.", c.Up.Err)
 	case !c.Up.Raises:
-		return slices.Concat(unmanagedLeftBehind(c), emptyPools(c), tooManyDown(c), behind(c))
+		return slices.Concat(unmanagedLeftBehind(c), emptyPools(c), tooManyDown(c, kubelet.KubeletsToUpgrade(c, config.Worker)), behind(c))
 	case c.Report == nil && !c.Up.Begun:
 		return refuse("Cluster cannot be upgraded now", "%s, so that the versions of its kubelets are unknown. Bring the API back first, with kubernetes_version = %q.", observe.DarkTargets(c)[0].Reason, c.Up.Newest)
 	case len(pki.FormerHosts(c)) > 0:
@@ -163,7 +163,7 @@ func VersionChange(c *topology.Cluster) diag.Diagnostics {
 		return refuse("Cluster cannot be upgraded now", "control planes are added and removed in the same plan (%s). "+
 			"Removals run before an upgrade and joins after it: etcd would have fewer members while each restarts. Do one after the other: %s.", etcd.DescribeChanges(c, etcd.MembershipChanges(c)), first)
 	}
-	return slices.Concat(unmanagedLeftBehind(c), unfit(c), unfitOnTheWay(c), unready(c), deprecated(c), emptyPools(c), tooManyDown(c), behind(c))
+	return slices.Concat(unmanagedLeftBehind(c), unfit(c), unfitOnTheWay(c), unready(c), deprecated(c), emptyPools(c), tooManyDown(c, kubelet.KubeletsToUpgrade(c, config.Worker)), behind(c))
 }
 
 // exchanges reports whether etcd members are both added and removed.
@@ -308,7 +308,7 @@ func UpgradeLine(c *topology.Cluster) string {
 		parts = append(parts, "kubelets to "+c.KubernetesVersion)
 	}
 	if len(kubelet.KubeletsToUpgrade(c, config.Worker)) > 1 {
-		return strings.Join(append(parts, workersLine(c)), "; ")
+		return strings.Join(append(parts, workersLine(c, kubelet.UpgradeBatches(c))), "; ")
 	}
 	return strings.Join(parts, "; ") + "."
 }

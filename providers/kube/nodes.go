@@ -131,10 +131,14 @@ func (a *API) Cordon(ctx context.Context, op planner.Cordon) error {
 
 // cordonPatch sets or removes the cordon and its mark in one request; nil if the node is as
 // desired, or if it was cordoned for another reason. An undo without a reason removes any
-// mark.
+// mark. A node that was not cordoned for this only remembers when its pause begins.
 func cordonPatch(n *corev1.Node, op planner.Cordon, now time.Time) ([]byte, error) {
 	unschedulable, annotations := any(true), map[string]any{planner.CordonAnnotation: op.For}
 	switch marked := op.For == "" || n.Annotations[planner.CordonAnnotation] == op.For; {
+	case op.Undo && !marked && op.Remember != "":
+		return json.Marshal(map[string]any{"metadata": map[string]any{
+			"resourceVersion": n.ResourceVersion, "annotations": map[string]any{planner.LetInAnnotation: planner.LetIn(now, op.Remember)},
+		}})
 	case op.Undo && !marked, !op.Undo && n.Spec.Unschedulable:
 		return nil, nil
 	case op.Undo:

@@ -25,7 +25,8 @@ func FileItem(n *topology.Node, phase string, kind state.Kind, path, mode string
 	return it
 }
 
-// FileOperations writes the files among the changes and removes those that are no longer desired.
+// FileOperations writes the files among the changes and removes those that are no longer desired. A
+// file that only has to be read again stays.
 func FileOperations(w topology.PhaseWork) []planner.Operation {
 	var ops []planner.Operation
 	for _, c := range w.Changes {
@@ -34,7 +35,7 @@ func FileOperations(w topology.PhaseWork) []planner.Operation {
 		default:
 			continue
 		}
-		if c.Kind == state.KindStaticPod && c.OnlyRereads() {
+		if c.OnlyRereads() {
 			continue
 		}
 		if it := w.Find(c); it != nil {

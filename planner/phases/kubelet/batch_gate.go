@@ -12,26 +12,37 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// UpgradeBatches returns the workers whose kubelets get another version, in batches: the canaries of
-// each pool first. Nodes that an earlier apply has begun are finished before anything else, and nodes
-// that run the version already count as canaries.
+// UpgradeBatches returns the workers whose kubelets get another version, in batches. Nodes that run the
+// version already count as canaries.
 func UpgradeBatches(c *topology.Cluster) []topology.Batch {
 	if c.Up == nil {
 		return nil
 	}
 	if c.Up.Batches == nil {
-		pools := drain.Pools(c)
-		members, turning := drain.Members(c, pools), KubeletsToUpgrade(c, config.Worker)
-		for _, p := range pools {
-			c.Up.Batches = append(c.Up.Batches, paceOf(c, p, members[p], turning)...)
-		}
+		c.Up.Batches = Batches(c, KubeletsToUpgrade(c, config.Worker), func(n *topology.Node) bool {
+			running, ok := skew.ParseRelease(n.RunningKubelet())
+			return ok && running == c.Up.Want && !pki.KubeletChanges(n)
+		})
 	}
 	return c.Up.Batches
 }
 
-func paceOf(c *topology.Cluster, p *config.Pool, members, turning []*topology.Node) []topology.Batch {
+// Batches cuts workers that are taken down into the batches of their pools: the canaries of each pool
+// first. Nodes that an earlier apply has begun are finished before anything else, and proved nodes
+// already count as canaries.
+func Batches(c *topology.Cluster, turning []*topology.Node, proved func(*topology.Node) bool) []topology.Batch {
 	var out []topology.Batch
-	lanes := max(drain.MaxUnavailable(p.MaxUnavailable, len(members))-len(DownThroughout(c, members)), 1)
+	pools := drain.Pools(c)
+	members := drain.Members(c, pools)
+	for _, p := range pools {
+		out = append(out, paceOf(c, p, members[p], turning, proved)...)
+	}
+	return out
+}
+
+func paceOf(c *topology.Cluster, p *config.Pool, members, turning []*topology.Node, proved func(*topology.Node) bool) []topology.Batch {
+	var out []topology.Batch
+	lanes := max(drain.MaxUnavailable(p.MaxUnavailable, len(members))-len(DownThroughout(members, turning)), 1)
 	cut := func(nodes []*topology.Node, canary bool, size int) {
 		for chunk := range slices.Chunk(nodes, max(size, 1)) {
 			out = append(out, topology.Batch{Pool: p, Canary: canary, Nodes: chunk, Lanes: lanes})
@@ -40,12 +51,16 @@ func paceOf(c *topology.Cluster, p *config.Pool, members, turning []*topology.No
 	rest := slices.DeleteFunc(slices.Clone(turning), func(n *topology.Node) bool { return !slices.Contains(members, n) })
 	slices.SortStableFunc(rest, func(a, b *topology.Node) int { return cmp.Compare(urgency(a), urgency(b)) })
 	canaries := p.Canary
+	if canaries == 1 && lanes == 1 && p.Pause == 0 {
+		canaries = 0 // each of them goes alone
+	}
+	staged := canaries > 0 || p.Pause > 0
 	for _, n := range members {
-		if running, ok := skew.ParseRelease(n.RunningKubelet()); ok && running == c.Up.Want && !pki.KubeletChanges(n) {
+		if proved(n) {
 			canaries--
 		}
 	}
-	if p.Canary > 0 || p.Pause > 0 {
+	if staged {
 		held := slices.IndexFunc(append(slices.Clone(rest), nil), func(n *topology.Node) bool { return n == nil || !drain.Cordoned(n) })
 		cut(rest[:held], canaries > 0, held)
 		canaries, rest = canaries-held, rest[held:]
@@ -66,14 +81,14 @@ func urgency(n *topology.Node) int {
 	switch {
 	case drain.Cordoned(n):
 		return 0
-	case isDown(n):
+	case IsDown(n):
 		return 1
 	}
 	return 2
 }
 
-// isDown reports whether the node's Node object exists and was observed to be not Ready.
-func isDown(n *topology.Node) bool {
+// IsDown reports whether the node's Node object exists and was observed to be not Ready.
+func IsDown(n *topology.Node) bool {
 	if n.Cluster.Report == nil {
 		return false
 	}
@@ -81,11 +96,10 @@ func isDown(n *topology.Node) bool {
 	return ok && !seen.Ready
 }
 
-// DownThroughout returns the workers that are down and are not upgraded: they count as unavailable
-// throughout. A node that rejoins is not among them: its Node object is a leftover.
-func DownThroughout(c *topology.Cluster, members []*topology.Node) []*topology.Node {
-	turning := KubeletsToUpgrade(c, config.Worker)
-	return slices.DeleteFunc(slices.Clone(members), func(n *topology.Node) bool { return !isDown(n) || n.Joins() || slices.Contains(turning, n) })
+// DownThroughout returns the workers that are down and are not among those that are taken down: they
+// count as unavailable throughout. A node that rejoins is not among them: its Node object is a leftover.
+func DownThroughout(members, turning []*topology.Node) []*topology.Node {
+	return slices.DeleteFunc(slices.Clone(members), func(n *topology.Node) bool { return !IsDown(n) || n.Joins() || slices.Contains(turning, n) })
 }
 
 // BatchOf returns the index of a worker's batch; -1 when it is in none.

@@ -177,9 +177,11 @@ func (a API) Cordon(op planner.Cordon) error {
 	}
 	marked := op.For == "" || n.Annotations[planner.CordonAnnotation] == op.For
 	switch {
-	case op.Undo && marked:
-		n.Unschedulable = false
-		delete(n.Annotations, planner.CordonAnnotation)
+	case op.Undo:
+		if marked {
+			n.Unschedulable = false
+			delete(n.Annotations, planner.CordonAnnotation)
+		}
 		if op.Remember != "" {
 			n.Patch(nil, map[string]string{planner.LetInAnnotation: planner.LetIn(a.servers.Now, op.Remember)}, nil, nil, nil, nil)
 		}

@@ -14,7 +14,7 @@ type File struct {
 	Type  string `json:"type,omitempty"` // "" for a regular file, directory, link
 	Mode  string `json:"mode,omitempty"`
 	Owner string `json:"owner,omitempty"`
-	// Modified is when a record or link was written.
+	// Modified is when a record, a link, or a file that is read only at a start was written.
 	Modified time.Time `json:"modified,omitzero"`
 	// SHA256 is the digest of the content; the world holds the bytes unless they are
 	// opaque.

@@ -54,6 +54,9 @@ func (m *Machine) Put(p string, f *file.File) {
 	m.set(p, f)
 }
 
+// readAtStart are files without a record whose reader reads them only at its start.
+var readAtStart = []string{"/var/lib/kubelet/config.yaml", "/var/lib/kubelet/kubeadm-flags.env"}
+
 func (m *Machine) set(p string, f *file.File) {
 	if b := m.Baseline().files[p]; b != nil && file.Same(b, f) {
 		delete(m.Files, p)
@@ -62,7 +65,7 @@ func (m *Machine) set(p string, f *file.File) {
 	if m.Files == nil {
 		m.Files = map[string]*file.File{}
 	}
-	if f.Record != nil || f.Type == file.Link {
+	if f.Record != nil || f.Type == file.Link || slices.Contains(readAtStart, p) {
 		stamped := *f
 		if was := m.Files[p]; was == nil || was.SHA256 != f.SHA256 || was.Link != f.Link {
 			stamped.Modified = m.fleet.Now

@@ -238,6 +238,9 @@ func (r *Review) Notes() [][2]string {
 	for _, s := range r.Upgrades {
 		out = append(out, [2]string{"Upgrade", oneLine(s)})
 	}
+	for _, s := range r.Rollouts {
+		out = append(out, [2]string{"Rollout", oneLine(s)})
+	}
 	for _, s := range r.Rotations {
 		out = append(out, [2]string{"Rotation", ui.Clean(s)})
 	}

@@ -43,6 +43,7 @@ type Document struct {
 	Limits          map[string]int              `json:"limits,omitempty"`
 	Quorum          []string                    `json:"quorum,omitempty"`
 	Upgrades        []string                    `json:"upgrades,omitempty"`
+	Rollouts        []string                    `json:"rollouts,omitempty"`
 	Rotations       []string                    `json:"rotations,omitempty"`
 	Certificates    []planner.CertificateEnd    `json:"certificates,omitempty"`
 	Withheld        []state.Unobserved          `json:"withheld,omitempty"`
@@ -217,7 +218,7 @@ func New(plan *planner.Plan, o ui.Options) Document {
 		Summary:         summaryJSON{add, change, remove},
 		ResourceChanges: []resourceJSON{}, ResourceDrift: []driftJSON{}, OutputChanges: outputChangesJSON(o.Recorded.Outputs, plan.Outputs),
 		Steps: newSteps(plan, timeline), Estimate: newEstimate(timeline),
-		Limits: plan.Limits, Quorum: plan.Quorum, Upgrades: plan.Upgrades, Rotations: plan.Rotations, Certificates: plan.Certificates, Withheld: plan.Withheld, Interrupted: plan.Interrupted, Diagnostics: plan.Diagnostics, PlannedValues: plannedJSON{Outputs(plan.Outputs), moduleJSON{[]plannedResourceJSON{}}},
+		Limits: plan.Limits, Quorum: plan.Quorum, Upgrades: plan.Upgrades, Rollouts: plan.Rollouts, Rotations: plan.Rotations, Certificates: plan.Certificates, Withheld: plan.Withheld, Interrupted: plan.Interrupted, Diagnostics: plan.Diagnostics, PlannedValues: plannedJSON{Outputs(plan.Outputs), moduleJSON{[]plannedResourceJSON{}}},
 	}
 	all := outline.NewIndex(plan)
 	known := map[state.Target]bool{}

@@ -66,6 +66,9 @@ func (p printer) actions() {
 	for _, sentence := range p.plan.Upgrades {
 		p.Line(ui.Wrap("Upgrade: "+ui.CleanText(sentence), p.Width, "  "))
 	}
+	for _, sentence := range p.plan.Rollouts {
+		p.Line(ui.Wrap("Rollout: "+ui.CleanText(sentence), p.Width, "  "))
+	}
 	for _, sentence := range p.plan.Rotations {
 		p.Line(ui.Wrap("Rotation: "+ui.Clean(sentence), p.Width, "  "))
 	}
