@@ -31,14 +31,14 @@ var openers = map[string][]string{
 
 // direct are the places that may open files directly, and why.
 var direct = map[string]string{
-	"state/safefile":                             "is what all others use",
-	"state/statefile/fsys.go":                    "opens a folder to sync it",
-	"config/hclconfig/load.go":                   "opens the configuration folder, whose files are read through it",
-	"providers/performer_artifacts.go":           "opens the folder of artifacts, whose files are read through it",
-	"cmd/kubewright/internal/formatter/formatter.go":         "lists a folder, and opens none of its files",
-	"cmd/kubewright/internal/console/ask.go":     "opens the terminal",
-	"cmd/kubewright/internal/manual":             "writes into a folder of the developer who makes a release",
-	"cmd/kubewright/internal/starter/starter.go": "opens the folder of a new configuration, in which it creates what is not there",
+	"state/safefile":                                 "is what all others use",
+	"state/statefile/fsys.go":                        "opens a folder to sync it",
+	"config/hclconfig/load.go":                       "opens the configuration folder, whose files are read through it",
+	"providers/performer_artifacts.go":               "opens the folder of artifacts, whose files are read through it",
+	"cmd/kubewright/internal/formatter/formatter.go": "lists a folder, and opens none of its files",
+	"cmd/kubewright/internal/console/ask.go":         "opens the terminal",
+	"cmd/kubewright/internal/manual":                 "writes into a folder of the developer who makes a release",
+	"cmd/kubewright/internal/starter/starter.go":     "opens the folder of a new configuration, in which it creates what is not there",
 }
 
 // TestFilesAreOpenedSafely checks that only package safefile opens files of the operator. Test

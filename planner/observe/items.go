@@ -172,15 +172,17 @@ func observeOnHost(v *topology.Fleet, it *state.Item, r *state.Report) (state.Va
 	panic(fmt.Sprintf("internal error: items of kind %s are not observed", it.Kind))
 }
 
-// withStale adds to a file that a kubelet reads at its start that the running one has not read it: an
-// apply was interrupted between the two. A file with other content is written anyway, and the kubelet
-// restarted. What a refresh-only plan accepts is the content alone, and the stages of a CA rotation
-// restart kubelets.
+// withStale adds to a file that a kubelet reads at its start that the running one has not read it, if
+// the last apply was interrupted after it had begun to write it. A file with other content is written
+// anyway, and the kubelet restarted. The stages of a CA rotation restart kubelets as well.
 func withStale(v *topology.Fleet, it *state.Item, attrs state.Value) state.Value {
 	id, n := it.Address.ID(), v.Find(it.Address.Target)
 	reads := it.Address.Phase == topology.KubeletStartPhase && (id == topology.KubeletConfig || id == topology.KubeletFlags)
 	if !reads || v.RefreshOnly || n == nil || n.Joins() || n.Cluster.Rotates() || !attrs.Equal(it.Attributes) || !n.Report.Outdated(KubeletProcess.Name, id) {
 		return attrs
+	}
+	if v.Recorded == nil || v.Recorded.Interrupted(topology.StepAddress(n.Target, topology.KubeletStartPhase)).IsZero() {
+		return attrs // written by hand
 	}
 	return topology.WithAttribute(attrs, planner.StaleFiles, []any{id})
 }

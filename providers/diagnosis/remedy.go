@@ -16,6 +16,7 @@ var remedies = []struct {
 	{[]string{"invalid argument", "flag"}, "correct the argument's value"},
 	{[]string{"failed to validate kubelet configuration"}, "correct the setting in the kubelet block of the configuration"},
 	{[]string{"failed to load kubelet config file"}, "correct the setting in the kubelet block of the configuration"},
+	{[]string{"failed to run Kubelet", "quantities must match"}, "correct the setting in the kubelet block of the configuration; kubewright plan shows what was changed by hand"},
 	{[]string{"running with swap on is not supported"}, "turn swap off, or set failSwapOn = false for the kubelet"},
 	{[]string{"unknown service runtime"}, "let containerd serve the CRI: remove cri from disabled_plugins in /etc/containerd/config.toml"},
 	{[]string{"validate CRI v1 runtime API"}, "start the container runtime (systemctl status containerd)"},
