@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -176,38 +175,6 @@ func whatIsTaken(invalid *pflag.InvalidValueError) string {
 		return "it takes a duration with its unit, as in 90s, 5m or 2h, of at most 2562047h"
 	}
 	return invalid.Unwrap().Error()
-}
-
-// atLeastOne is the value of a flag that takes a positive integer.
-type atLeastOne int
-
-func (n *atLeastOne) String() string { return strconv.Itoa(int(*n)) }
-
-func (n *atLeastOne) Type() string { return "int" }
-
-func (n *atLeastOne) Set(s string) error {
-	v, err := strconv.Atoi(s)
-	if err != nil || v < 1 {
-		return errors.New("it takes a whole number from 1 on")
-	}
-	*n = atLeastOne(v)
-	return nil
-}
-
-// fileName is a flag that names a file to write: an empty value, from an unset shell variable,
-// would silently write nothing.
-type fileName string
-
-func (n *fileName) String() string { return string(*n) }
-
-func (n *fileName) Type() string { return "string" }
-
-func (n *fileName) Set(s string) error {
-	if s == "" {
-		return errors.New("an empty name names no file: give one, or leave the flag out")
-	}
-	*n = fileName(s)
-	return nil
 }
 
 // helpCommand prints the help of a command, as -help does.
