@@ -43,8 +43,8 @@ func planning(a *workspace.Workspace, o *session.Options, cmd *cobra.Command) {
 func planFlags(a *workspace.Workspace, o *session.Options, cmd *cobra.Command) {
 	f := cmd.Flags()
 	variableFlags(o, f)
-	f.StringArrayVar(&o.Targets, "target", nil, "plan only this `address`: a node, a phase, or a phase of a node (node.a/certs), with what it needs (repeatable)")
-	f.StringArrayVar(&o.SkipPhases, "skip-phase", nil, "leave out this `phase` (repeatable)")
+	f.StringArrayVar(&o.Targets, "target", nil, "plan only this `address`: a node, a phase, a part of it as kubeadm names it (certs/apiserver), or either of a node (node.a/certs), with what it needs (repeatable)")
+	f.StringArrayVar(&o.SkipPhases, "skip-phase", nil, "leave out this `phase`, or this part of it as kubeadm names it (repeatable)")
 	o.ChangeFlags(f)
 	f.BoolVar(&o.AllowUnreachable, topology.AllowUnreachableFlag, false, "leave out workers and leaving nodes (when destroying: any node) whose hosts do not answer, and workers whose marks are not this state's")
 	f.BoolVar(&o.AllowOlderState, ownership.AllowOlderStateFlag, false, "proceed with a state that is older than the last run its hosts have seen")
