@@ -118,9 +118,8 @@ var skipRules = map[string]skipRule{
 		refused: onlyOnce + " A host that leaves is given back as it was.",
 		alone:   "A host is cleaned in reset, right after its member has left etcd: either alone leaves a member that counts and does not answer, or one without a node.",
 	},
-	"kubelet-config": {refused: "A kubelet would run with other settings than the configuration's. Set them in kubelet { config }.", does: map[string][]string{"": {"kubelet-start"}}},
-	"post-upgrade":   {refused: noSuchStep, alone: "An upgrade has no such step: flags that a new kubelet does not know are gone from its file before it starts."},
-
+	"kubelet-config":        {refused: "A kubelet would run with other settings than the configuration's. Set them in kubelet { config }.", does: map[string][]string{"": {"kubelet-start"}}},
+	"post-upgrade":          {refused: noSuchStep, alone: "An upgrade has no such step: flags that a new kubelet does not know are gone from its file before it starts."},
 	"update-cluster-status": {refused: noSuchStep, alone: "No ClusterStatus is stored since Kubernetes 1.22."},
 }
 

@@ -13,8 +13,8 @@ import (
 // CordonedOutside is the summary of the warning of WarnCordoned.
 const CordonedOutside = "Node is cordoned"
 
-// WarnCordoned warns of nodes that were cordoned outside of kubewright: no apply uncordons them, and
-// whoever cordoned them may have forgotten. Nodes that the plan removes or uncordons are not named.
+// WarnCordoned warns of nodes that were cordoned outside of kubewright: no apply uncordons them.
+// Nodes that the plan removes or uncordons are not named.
 func WarnCordoned(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {

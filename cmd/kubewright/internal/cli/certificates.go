@@ -1,10 +1,7 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
@@ -12,10 +9,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/listing"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
-	"github.com/kubewright/kubewright/config/diag"
-	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/record"
-	"github.com/kubewright/kubewright/state"
 	"github.com/spf13/cobra"
 )
 
@@ -72,25 +66,10 @@ func certificates(ctx context.Context, a *workspace.Workspace, o session.Options
 	case err != nil:
 		return err
 	case renewal: // what is known holds, whatever the other hosts have
-		a.Print(notObserved(v.Unobserved))
+		a.Print(session.NotObserved(v.Unobserved))
 		return console.Exit(console.ExitRenewal)
 	case len(v.Unobserved) > 0:
-		return console.Failure(notObserved(v.Unobserved))
+		return console.Failure(session.NotObserved(v.Unobserved))
 	}
 	return nil
-}
-
-// notObserved returns, for each host that could not be observed, the reason.
-func notObserved(unobserved map[state.Target]state.Unobserved) diag.Diagnostics {
-	var diags diag.Diagnostics
-	targets := slices.SortedFunc(maps.Keys(unobserved), func(a, b state.Target) int { return cmp.Compare(a.String(), b.String()) })
-	for _, t := range targets {
-		u := unobserved[t]
-		d := diag.Errorf(ownership.HostNotObserved, "%s: %s.", t, u.Reason).For(t)
-		if u.Remedy != "" {
-			d.Detail += "\n\nTo do: " + u.Remedy + "."
-		}
-		diags = append(diags, d)
-	}
-	return diags
 }

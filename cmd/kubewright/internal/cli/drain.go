@@ -30,8 +30,8 @@ func cordonCommand(a *workspace.Workspace) *cobra.Command {
 func uncordonCommand(a *workspace.Workspace) *cobra.Command {
 	return schedulingCommand(a, &cobra.Command{
 		Use: "uncordon NODE…", Short: "Let pods in to nodes again",
-		Long: "uncordon shows a plan, asks, and makes nodes schedulable again, as kubectl uncordon does, whoever cordoned\n" +
-			"them. NODE is an address or the name of a node.",
+		Long: "uncordon shows a plan, asks, and makes nodes schedulable again, as kubectl uncordon does, also\n" +
+			"those that were cordoned outside of kubewright. NODE is an address or the name of a node.",
 		Example: "  kubewright uncordon w1\n  kubewright uncordon -json -auto-approve 'node.worker[\"w1\"]'",
 	}, topology.UncordonPhase)
 }
