@@ -18,6 +18,32 @@ type skipRule struct {
 	once bool
 	// parts are kubeadm's names for parts of the phase.
 	parts []string
+	// does has the phases that do the work of kubeadm's phase, or of a part of it, if it is not one
+	// of kubewright's own; alone says why -target and -skip-phase take none of the other names.
+	does  map[string][]string
+	alone string
+}
+
+// OfKubeadm returns what -target and -skip-phase take one of kubeadm's names for: phases, or a part of
+// the only one. why says why it is refused; without either, the name is unknown.
+func OfKubeadm(name string) (phases []string, part, why string) {
+	parent, child, _ := strings.Cut(name, "/")
+	rule, known := skipRules[parent]
+	if !known || child != "" && !slices.Contains(rule.parts, child) {
+		return nil, "", ""
+	}
+	if child == "all" {
+		child = ""
+	}
+	switch does := rule.does[child]; {
+	case does != nil:
+		return does, "", ""
+	case rule.alone != "":
+		return nil, "", rule.alone
+	case child == "":
+		return []string{parent}, "", ""
+	}
+	return []string{parent}, name, ""
 }
 
 // Phases returns the names for skip_phases with their parts: kubewright's own names, and
@@ -53,7 +79,7 @@ var skipRules = map[string]skipRule{
 	"install":       {refused: "What is installed is for the install block to say: without one, what is found on the hosts is used.", once: true},
 	"certs":         {refused: needsAllFiles + " Certificates of your own are brought by certificates { supplied }.", once: true, parts: []string{"all", "ca", "apiserver", "apiserver-kubelet-client", "front-proxy-ca", "front-proxy-client", "etcd-ca", "etcd-server", "etcd-peer", "etcd-healthcheck-client", "apiserver-etcd-client", "sa"}},
 	"kubeconfig":    {refused: needsAllFiles + " Kubeconfigs of your own are brought by certificates { supplied }.", once: true, parts: []string{"all", "admin", "super-admin", "kubelet", "controller-manager", "scheduler"}},
-	"etcd":          {refused: "The API server does not start without it. An etcd of your own is etcd { external }.", once: true, parts: []string{"local"}},
+	"etcd":          {refused: "The API server does not start without it. An etcd of your own is etcd { external }.", once: true, parts: []string{"local"}, does: map[string][]string{"local": {"etcd"}}},
 	"control-plane": {refused: "It is what a control plane is. A node without one has role = \"worker\".", once: true, parts: []string{"all", "apiserver", "controller-manager", "scheduler"}},
 	"kubelet-start": {refused: "A node without a kubelet is none. Leave the node block out.", once: true},
 	"kubelet-wait-bootstrap": {refused: "The steps behind it need the node to be there, and the token by which it joins is deleted after. " +
@@ -64,23 +90,37 @@ var skipRules = map[string]skipRule{
 	"upload-certs":  {refused: "It is left out unless upload_certs = true asks for it. Leave that out.", once: true},
 	"bootstrap-token": {refused: "Nodes join, and kubelets get and renew their certificates, by what it makes. " +
 		"Tokens of your own that stay are bootstrap_token blocks; others are deleted when the last node has joined.", once: true},
-	"kubelet-finalize": {refused: "The first control plane's kubelet would keep a certificate that is never renewed.", once: true, parts: []string{"all", "enable-client-cert-rotation"}},
+	"kubelet-finalize": {refused: "The first control plane's kubelet would keep a certificate that is never renewed.", once: true, parts: []string{"all", "enable-client-cert-rotation"}, does: map[string][]string{"enable-client-cert-rotation": {"kubelet-finalize"}}},
 	"drain":            {refused: onlyOnce + " Pods are evicted before their node is removed. upgrade { drain } configures that.", once: true},
 	"reset":            {refused: onlyOnce + " A host that leaves is given back as it was.", once: true},
 	"etcd-snapshot":    {refused: onlyOnce + " Before a member of etcd leaves, its data is saved.", once: true},
 	"upgrade-pause":    {refused: "It waits as long as upgrade { pause } says. Leave that out.", once: true},
 	"token-renewal":    {refused: onlyOnce + " Pods would lose their access to the API while a service account key is replaced.", once: true},
 
-	"show-join-command": {refused: noSuchStep + " Nodes join by being in the configuration."},
-	"check-etcd":        {refused: onlyOnce + " No member joins or leaves an etcd that is not healthy."},
-	"etcd-join":         {refused: "The API server does not start without it. An etcd of your own is etcd { external }."},
-	"control-plane-prepare": {refused: needsAllFiles +
-		" Certificates and kubeconfigs of your own are brought by certificates { supplied }.", parts: []string{"all", "download-certs", "certs", "kubeconfig", "control-plane"}},
-	"control-plane-join": {refused: "Of control-plane-join only the marks can be left out: write \"mark-control-plane\".", parts: []string{"all", "etcd", "mark-control-plane"}},
-	"remove-etcd-member": {refused: onlyOnce + " A member that is gone and still counts costs quorum."},
-	"cleanup-node":       {refused: onlyOnce + " A host that leaves is given back as it was."},
-	"kubelet-config":     {refused: "A kubelet would run with other settings than the configuration's. Set them in kubelet { config }."},
-	"post-upgrade":       {refused: noSuchStep},
+	"show-join-command": {refused: noSuchStep + " Nodes join by being in the configuration.", alone: "Nodes join by being in the configuration: no command is printed."},
+	"check-etcd":        {refused: onlyOnce + " No member joins or leaves an etcd that is not healthy.", alone: "It is a gate, which every step holds that changes the members of etcd."},
+	"etcd-join":         {refused: "The API server does not start without it. An etcd of your own is etcd { external }.", does: map[string][]string{"": {"etcd"}}},
+	"control-plane-prepare": {
+		refused: needsAllFiles +
+			" Certificates and kubeconfigs of your own are brought by certificates { supplied }.", parts: []string{"all", "download-certs", "certs", "kubeconfig", "control-plane"},
+		does:  map[string][]string{"": {"certs", "kubeconfig", "control-plane"}, "certs": {"certs"}, "kubeconfig": {"kubeconfig"}, "control-plane": {"control-plane"}},
+		alone: "Keys go from one control plane to another in certs, over SSH, without a download.",
+	},
+	"control-plane-join": {
+		refused: "Of control-plane-join only the marks can be left out: write \"mark-control-plane\".", parts: []string{"all", "etcd", "mark-control-plane"},
+		does: map[string][]string{"": {"etcd", "mark-control-plane"}, "etcd": {"etcd"}, "mark-control-plane": {"mark-control-plane"}},
+	},
+	"remove-etcd-member": {
+		refused: onlyOnce + " A member that is gone and still counts costs quorum.",
+		alone:   "The member leaves in reset, right before its host is cleaned: either alone leaves a member that counts and does not answer, or one without a node.",
+	},
+	"cleanup-node": {
+		refused: onlyOnce + " A host that leaves is given back as it was.",
+		alone:   "A host is cleaned in reset, right after its member has left etcd: either alone leaves a member that counts and does not answer, or one without a node.",
+	},
+	"kubelet-config":        {refused: "A kubelet would run with other settings than the configuration's. Set them in kubelet { config }.", does: map[string][]string{"": {"kubelet-start"}}},
+	"post-upgrade":          {refused: noSuchStep, alone: "An upgrade has no such step: flags that a new kubelet does not know are gone from its file before it starts."},
+	"update-cluster-status": {refused: noSuchStep, alone: "No ClusterStatus is stored since Kubernetes 1.22."},
 }
 
 // plainPhase returns a name of skip_phases in the form in which phases look it up: a phase with

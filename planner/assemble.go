@@ -48,6 +48,9 @@ type Selector struct {
 	Target state.Target
 	// Phase is empty for every phase, Waypoint for every waypoint of a phase.
 	Phase, Waypoint string
+	// Part is a part of the phase, as PHASE/PART; empty for all of it. It selects the whole step,
+	// from which the other parts were left out.
+	Part string
 	// Members are the nodes selected along with Target: those of a cluster that is destroyed as a
 	// whole.
 	Members []state.Target
@@ -67,6 +70,10 @@ func (s Selector) Matches(step state.Address) bool {
 // String returns the selector as the user writes it: an address or the name of a phase.
 func (s Selector) String() string {
 	switch {
+	case s.Part != "" && s.Target.IsZero():
+		return s.Part
+	case s.Part != "":
+		return s.Target.String() + "/" + s.Part
 	case s.Target.IsZero() && s.Waypoint != "":
 		return s.Phase + "@" + s.Waypoint
 	case s.Target.IsZero():

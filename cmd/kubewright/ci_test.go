@@ -314,6 +314,10 @@ func TestGitHubWorkflows(t *testing.T) {
 	if log := c.log(); !strings.Contains(log, "gh issue comment 12 ") {
 		t.Fatalf("the issue is %s", log)
 	}
+	c.event("push")
+	c.byHand("192.0.2.10 time 8232h")
+	code, out = c.event("schedule")
+	c.want("a night in which certificates are due", code, 7, out, "11 certificates to renew within 25 days")
 	c.byHand("192.0.2.10 power off")
 	code, out = c.event("schedule")
 	c.want("a host that is off", code, 6, out, "::error::A host does not answer.")
@@ -381,10 +385,11 @@ func (c *github) workflows() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.files)), func(name string) bool { return !strings.HasPrefix(name, ".github/workflows/") })
 }
 
-// event runs every workflow for an event until a job fails.
+// event runs every workflow for an event, each until a job fails, and returns the exit code of the
+// last one that failed.
 func (c *github) event(name string) (int, string) {
 	c.t.Helper()
-	said, ran := "", false
+	said, ran, failed := "", false, 0
 	for _, file := range c.workflows() {
 		doc := c.files[file]
 		on := doc["on"]
@@ -407,7 +412,7 @@ func (c *github) event(name string) (int, string) {
 				code, out := c.job(file, job, doc, j)
 				said += out
 				if code != 0 {
-					return code, said
+					failed, jobs = code, nil
 				}
 				break
 			}
@@ -416,7 +421,7 @@ func (c *github) event(name string) (int, string) {
 	if !ran {
 		c.t.Fatalf("no workflow for the event %s", name)
 	}
-	return 0, said
+	return failed, said
 }
 
 func (c *github) job(file, job string, doc, j map[string]any) (int, string) {
@@ -587,6 +592,9 @@ func TestGitLabPipelines(t *testing.T) {
 	if junit := string(c.artifacts["drift.xml"]); !strings.Contains(junit, `<failure type="drift"`) || !strings.Contains(junit, "maxPods") {
 		t.Fatalf("the report of the night is %s", junit)
 	}
+	c.byHand("192.0.2.10 time 8232h")
+	code, out = c.pipeline("schedule", "main")
+	c.want("a night in which certificates are due", code, 7, out, "11 certificates to renew within 25 days")
 	c.allRan()
 	dir := c.checkout()
 	code, out = c.shell(dir, "kubewright plan -destroy -input=false -out=plan.kwplan\n"+c.countingLine(), c.desk)

@@ -72,7 +72,7 @@ func TestStartersPlan(t *testing.T) {
 			t.Parallel()
 			x := begin(t, e)
 			steps := x.workflow()
-			if want := map[bool]int{true: 3, false: 1}[e.Needs == ""]; len(steps) != want {
+			if want := map[bool]int{true: 4, false: 1}[e.Needs == ""]; len(steps) != want {
 				t.Errorf("the workflow has %d steps: %v", len(steps), steps)
 			}
 			for _, step := range steps {
@@ -107,9 +107,11 @@ func (x *example) workflow() []string {
 		x.t.Fatal(err)
 	}
 	var out []string
-	for _, step := range doc.Jobs["check"].Steps {
-		if step.Run != "" {
-			out = append(out, step.Run)
+	for _, job := range []string{"check", "certificates"} {
+		for _, step := range doc.Jobs[job].Steps {
+			if step.Run != "" {
+				out = append(out, step.Run)
+			}
 		}
 	}
 	return out

@@ -40,7 +40,6 @@ var commands = []entry{
 	{"list ls", "kubewright state list prints what is managed, and kubewright show the whole state.", Code{}},
 	{"new example examples starter template", "kubewright init -example=NAME writes a configuration to begin with; kubewright init -help lists them.", Code{}},
 	// kubectl.
-	{"drain", "An apply drains each node before it removes or upgrades it, as drain blocks say. For other maintenance use kubectl drain.", Code{}},
-	{"cordon uncordon label annotate", "Labels, annotations and taints of a node are in its block. " + useKubectl, Code{}},
+	{"label annotate", "Labels, annotations and taints of a node are in its block. " + useKubectl, Code{}},
 	{"kubectl describe logs exec node nodes pod pods cluster-info version-skew top", useKubectl, Code{}},
 }

@@ -46,6 +46,8 @@ type Hosts struct {
 	Replace []state.Target
 	// Rotate are the CAs and keys to replace.
 	Rotate []topology.Rotation
+	// PodsOn are the names of nodes whose pods are observed besides those that a plan may drain.
+	PodsOn []string
 	// Answered is called for each host that was observed, or could not be.
 	Answered func(state.Target)
 }

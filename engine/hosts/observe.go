@@ -223,6 +223,7 @@ func (o *observer) askThrough(ctx context.Context, m *Member, r *state.Report) (
 	}
 	primary := m.Seat(o.fleet.Config, r)
 	q := observe.ClusterQuery(o.fleet.Config, o.fleet.Recorded, m.Cluster, o.Replace...)
+	q.PodsOn = append(q.PodsOn, o.PodsOn...)
 	q.TokenSecrets = rotation.AsksForTokens(o.fleet.Config, m.Cluster, o.Rotate, r)
 	var report *state.ClusterReport
 	var apiErr error

@@ -23,14 +23,20 @@ const ForLeaving = "leaving"
 // Drain cordons a node for a purpose and evicts its pods as configured. A node that was already
 // cordoned stays cordoned in any case.
 func Drain(c *topology.Cluster, node, purpose string) planner.Operations {
-	d := c.Upgrade.Drain
 	return planner.Operations{
 		planner.Cordon{Node: node, For: purpose},
-		planner.Drain{
-			Node: node, Timeout: d.Timeout, GracePeriod: d.GracePeriod, Force: d.Force,
-			DeleteEmptyDirData: d.DeleteEmptyDirData, DisableEviction: d.DisableEviction, PodSelector: d.PodSelector,
-			SkipWait: d.SkipWait, Uncordon: !d.StayCordoned && !c.Seen.Nodes[node].Unschedulable,
-		},
+		Eviction(c, node, !c.Upgrade.Drain.StayCordoned && !c.Seen.Nodes[node].Unschedulable),
+	}
+}
+
+// Eviction evicts the pods of a node as configured; uncordon reports whether the node gets pods again if
+// that fails.
+func Eviction(c *topology.Cluster, node string, uncordon bool) planner.Drain {
+	d := c.Upgrade.Drain
+	return planner.Drain{
+		Node: node, Timeout: d.Timeout, GracePeriod: d.GracePeriod, Force: d.Force,
+		DeleteEmptyDirData: d.DeleteEmptyDirData, DisableEviction: d.DisableEviction, PodSelector: d.PodSelector,
+		SkipWait: d.SkipWait, Uncordon: uncordon,
 	}
 }
 
@@ -187,6 +193,16 @@ func PodNote(p state.PodReport, now time.Time) string {
 // CheckDrains refuses a plan with a drain that cannot succeed, or that loses data without
 // permission.
 func CheckDrains(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
+	return checkDrains(v, p, func(option string) string { return "set upgrade { drain { " + option + " = true } }" })
+}
+
+// RefuseByFlags is CheckDrains for a drain whose options are flags.
+func RefuseByFlags(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
+	return checkDrains(v, p, func(option string) string { return "give -" + strings.ReplaceAll(option, "_", "-") })
+}
+
+// checkDrains refuses drains; allow says how an option is set that allows what is refused.
+func checkDrains(v *topology.Fleet, p *planner.Plan, allow func(option string) string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, s := range p.Steps {
 		for _, op := range s.Operations {
@@ -195,7 +211,7 @@ func CheckDrains(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 			if !drains || i < 0 || v.Clusters[i].Report == nil {
 				continue
 			}
-			if found := refuseDrain(v.Clusters[i], d, s); found != nil {
+			if found := refuseDrain(v.Clusters[i], d, s, allow); found != nil {
 				diags = append(diags, found)
 			}
 		}
@@ -247,8 +263,8 @@ func (o drainBlockers) String() string {
 }
 
 // refuseDrain reports the blockers of a drain; nil if there are none.
-func refuseDrain(c *topology.Cluster, d planner.Drain, s planner.Step) *diag.Diagnostic {
-	found := blockersOf(c, d, s.Action == planner.Delete)
+func refuseDrain(c *topology.Cluster, d planner.Drain, s planner.Step, allow func(string) string) *diag.Diagnostic {
+	found := blockersOf(c, d, s.Action == planner.Delete, allow)
 	if len(found) == 0 {
 		return nil
 	}
@@ -268,7 +284,7 @@ func neverAllows(name string, b state.BudgetReport) (why, todo string) {
 
 // blockersOf returns the blockers of a drain of a node, which is removed for good (leaves) or
 // returns.
-func blockersOf(c *topology.Cluster, d planner.Drain, leaves bool) drainBlockers {
+func blockersOf(c *topology.Cluster, d planner.Drain, leaves bool, allow func(string) string) drainBlockers {
 	found := drainBlockers{}
 	if leaves {
 		found.noteLost(c, d.Node)
@@ -279,20 +295,20 @@ func blockersOf(c *topology.Cluster, d planner.Drain, leaves bool) drainBlockers
 		}
 		if len(p.Budgets) > 1 && !d.DisableEviction {
 			found.note("Pods that several PodDisruptionBudgets select, which the API does not evict",
-				"leave each pod to one budget; or set upgrade { drain { disable_eviction = true } } to delete the pods regardless of budgets", p, " ("+strings.Join(p.Budgets, ", ")+")")
+				"leave each pod to one budget; or "+allow("disable_eviction")+" to delete the pods regardless of budgets", p, " ("+strings.Join(p.Budgets, ", ")+")")
 		}
 		for _, b := range p.Budgets {
 			if c.Seen.Budgets[b].Never() && len(p.Budgets) == 1 && !d.DisableEviction {
 				why, todo := neverAllows(b, c.Seen.Budgets[b])
-				found.note(why, todo+"; or set upgrade { drain { disable_eviction = true } } to delete the pods regardless of budgets", p, "")
+				found.note(why, todo+"; or "+allow("disable_eviction")+" to delete the pods regardless of budgets", p, "")
 			}
 		}
 		switch {
 		case p.Finished:
 		case p.EmptyDir && !d.DeleteEmptyDirData:
-			found.note("Pods with emptyDir volumes, whose data would be lost", "set upgrade { drain { delete_emptydir_data = true } } if it may be lost", p, "")
+			found.note("Pods with emptyDir volumes, whose data would be lost", allow("delete_emptydir_data")+" if it may be lost", p, "")
 		case p.Controller == "" && !d.Force:
-			found.note("Pods that no controller recreates", "delete them, or set upgrade { drain { force = true } } to have them deleted", p, "")
+			found.note("Pods that no controller recreates", "delete them, or "+allow("force")+" to have them deleted", p, "")
 		}
 	}
 	return found

@@ -88,6 +88,9 @@ func Names(nodes []*topology.Node) string {
 // ForUpgrade is the purpose of a cordon for an upgrade.
 const ForUpgrade = "upgrade"
 
+// ForCommand is the purpose of a cordon that the commands cordon and drain were asked for.
+const ForCommand = "command"
+
 // Cordoned reports whether an earlier apply cordoned the node for an upgrade.
 func Cordoned(n *topology.Node) bool { return cordonedFor(n, ForUpgrade) }
 

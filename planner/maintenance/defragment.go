@@ -22,7 +22,7 @@ import (
 // leader last. Under the NOSPACE alarm etcd is compacted first, and the alarm is disarmed at the
 // end. A snapshot is taken first; options may skip that phase.
 func Defragment(v *topology.Fleet, header planner.Plan, options planner.Options, label string) (topology.Result, diag.Diagnostics) {
-	diags := pipeline.LeaveOutWorkers(v)
+	diags := pipeline.LeaveOutWorkers(v, "changes control planes only")
 	resolve.Fleet(v)
 	diags = append(diags, pipeline.Situate(v)...)
 	c, more := careFor(v, label)

@@ -46,7 +46,7 @@ const (
 // kubewright does not restore over a working cluster. An interrupted restore continues.
 func Restore(v *topology.Fleet, header planner.Plan, r EtcdRestore) (topology.Result, diag.Diagnostics) {
 	v.Restores = true
-	diags := pipeline.LeaveOutWorkers(v)
+	diags := pipeline.LeaveOutWorkers(v, "changes control planes only")
 	resolve.Fleet(v)
 	diags = append(diags, pipeline.Situate(v)...)
 	c, more := clusterToRestore(v, r)

@@ -72,6 +72,8 @@ func Plan(v *topology.Fleet, header planner.Plan, options planner.Options) (topo
 	open := drift.AddressesOf(changes)
 	changes, drifted = unskipped(v, changes), unskipped(v, drifted)
 	due := drift.AddressesOf(changes)
+	all := changes
+	changes, drifted = narrowed(v, changes, options), narrowed(v, drifted, options)
 	slices.SortFunc(changes, func(a, b planner.Change) int { return a.Address.Compare(b.Address) })
 	desired.Items = append(desired.Items, waypoints...)
 	desired.Sort()
@@ -86,7 +88,7 @@ func Plan(v *topology.Fleet, header planner.Plan, options planner.Options) (topo
 	}
 	countWhole(v, p)
 	speak(v, d, p)
-	if diags = slices.Concat(diags, refusals(v, d, p, options), objects.RefuseDeletingParents(v, p, desired)); diags.HasErrors() {
+	if diags = slices.Concat(diags, refusals(v, d, p, options), refuseParts(v, all, changes, p, options), objects.RefuseDeletingParents(v, p, desired)); diags.HasErrors() {
 		return topology.Result{}, diags
 	}
 	price(v, p.Changes)
@@ -109,7 +111,7 @@ func findings(v *topology.Fleet) diag.Diagnostics {
 // warnings returns what an operator has to know before a plan is applied.
 func warnings(v *topology.Fleet, p *planner.Plan, own map[state.Address]objects.OwnObject, observed *state.Snapshot, options planner.Options) diag.Diagnostics {
 	return slices.Concat(etcd.Alarms(v, p), etcd.LostUnknownVoters(v), ownership.WarnForgotten(v), objects.WarnLeft(v, p, own, observed), objects.WarnMissingNamespaces(v, p),
-		ownership.Unreplaced(v, p, options), drain.CheckDrains(v, p), drain.CheckSkippedDrains(v, p), drain.WarnDrainCapacity(v, p), staticpod.CheckPairs(v, p), etcd.QuorumHeld(v, p))
+		ownership.Unreplaced(v, p, options), drain.CheckDrains(v, p), drain.CheckSkippedDrains(v, p), drain.WarnDrainCapacity(v, p), drain.WarnCordoned(v, p), staticpod.CheckPairs(v, p), etcd.QuorumHeld(v, p))
 }
 
 // refusals returns why a complete plan must not be applied.

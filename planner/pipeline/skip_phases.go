@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/kubewright/kubewright/planner"
@@ -39,22 +40,28 @@ func unskipped(v *topology.Fleet, changes []planner.Change) []planner.Change {
 // them.
 func skippedAddons(c *topology.Cluster) map[state.ObjectRef]bool {
 	out := map[state.ObjectRef]bool{}
+	for _, part := range []string{topology.CoreDNSPart, topology.KubeProxyPart} {
+		if c.Skips(part) {
+			maps.Copy(out, addonObjects(c, part))
+		}
+	}
+	return out
+}
+
+// addonObjects returns the objects of one of kubeadm's addons.
+func addonObjects(c *topology.Cluster, part string) map[state.ObjectRef]bool {
+	out := map[state.ObjectRef]bool{}
 	primary := c.PrimaryNode()
 	if primary == nil || primary.Report == nil {
 		return out
 	}
-	for _, part := range []string{topology.CoreDNSPart, topology.KubeProxyPart} {
-		if !c.Skips(part) {
-			continue
-		}
-		alone := *c.Shared
-		alone.SkipPhases, alone.DNS.Disabled, alone.KubeProxy.Disabled = nil, part != topology.CoreDNSPart, part != topology.KubeProxyPart
-		in := primary.Input()
-		in.Cluster = &alone
-		for _, o := range kubeadm.Objects(in) {
-			if o.Phase == topology.AddonPhase {
-				out[o.Ref] = true
-			}
+	alone := *c.Shared
+	alone.SkipPhases, alone.DNS.Disabled, alone.KubeProxy.Disabled = nil, part != topology.CoreDNSPart, part != topology.KubeProxyPart
+	in := primary.Input()
+	in.Cluster = &alone
+	for _, o := range kubeadm.Objects(in) {
+		if o.Phase == topology.AddonPhase {
+			out[o.Ref] = true
 		}
 	}
 	return out

@@ -34,15 +34,16 @@ func leaveOut(v *topology.Fleet, o planner.Options) diag.Diagnostics {
 	})
 }
 
-// LeaveOutWorkers is leaveOut for operations that only change control planes.
-func LeaveOutWorkers(v *topology.Fleet) diag.Diagnostics {
+// LeaveOutWorkers is leaveOut for operations that do not depend on the hosts of workers: does says what
+// they do instead.
+func LeaveOutWorkers(v *topology.Fleet, does string) diag.Diagnostics {
 	find := func() diag.Diagnostics {
 		resolve.Fleet(v)
 		return Situate(v)
 	}
 	return ownership.LeaveOutOf(v, find, func(t state.Target) string {
 		if ownership.IsWorker(v, t) {
-			return ", which changes control planes only"
+			return ", which " + does
 		}
 		return ""
 	})

@@ -1,6 +1,9 @@
 package record
 
 import (
+	"slices"
+	"time"
+
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/phases/pki"
@@ -38,4 +41,15 @@ func Certificates(v *topology.Fleet) []pki.HeldCertificate {
 		}
 	}
 	return out
+}
+
+// Expiring returns those of the certificates that the operator has to act on within a duration from
+// now.
+func Expiring(list []pki.HeldCertificate, d time.Duration, now time.Time) []pki.HeldCertificate {
+	return slices.DeleteFunc(slices.Clone(list), func(h pki.HeldCertificate) bool { return !h.ExpiresWithin(d, now) })
+}
+
+// AnyDue reports whether any of the certificates has to be renewed now, or cannot be read.
+func AnyDue(list []pki.HeldCertificate) bool {
+	return slices.ContainsFunc(list, func(h pki.HeldCertificate) bool { return h.Due || h.Invalid != "" })
 }

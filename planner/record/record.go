@@ -22,7 +22,7 @@ func Identify(v *topology.Fleet, s *planner.Step) state.Learned {
 		return state.Learned{}
 	}
 	n := c.Node(s.Target)
-	if n == nil {
+	if n == nil || n.Report == nil { // what only the API does needs no host
 		return state.Learned{}
 	}
 	l := state.Learned{Nodes: map[state.Target]*state.RecordedNode{n.Target: nodeRecord(n)}}

@@ -46,6 +46,8 @@ const (
 	FinalizePhase         = "kubelet-finalize"
 	AddonPhase            = "addon"
 	DrainPhase            = "drain"
+	CordonPhase           = "cordon"
+	UncordonPhase         = "uncordon"
 	PausePhase            = "upgrade-pause"
 	TokenPausePhase       = "token-renewal"
 	ResetPhase            = "reset"

@@ -219,6 +219,21 @@ func held(n *topology.Node, f listed) (HeldCertificate, bool) {
 	return h, true
 }
 
+// ExpiresWithin reports whether the operator has to act on the certificate within a duration from now: it
+// expires by then, or cannot be read. A certificate that the kubelet renews by itself counts only
+// once the kubelet should have renewed it, and one that no client verifies never.
+func (h HeldCertificate) ExpiresWithin(d time.Duration, now time.Time) bool {
+	switch {
+	case h.Invalid != "":
+		return true
+	case h.RenewedBy == planner.NotRenewed:
+		return false
+	case h.RenewedBy == planner.ByKubelet:
+		return h.Due
+	}
+	return now.Add(d).After(h.NotAfter)
+}
+
 // callName returns the short form of a path.
 func callName(n *topology.Node, p string) string {
 	if rest, ok := strings.CutPrefix(p, n.Cluster.Certificates.Dir+"/"); ok {

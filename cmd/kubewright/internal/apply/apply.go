@@ -18,6 +18,7 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/engine"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/drain"
 	"github.com/kubewright/kubewright/planner/drift"
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/planner/ownership"
@@ -418,15 +419,18 @@ func (s *Apply) reobserve(ctx context.Context, st *state.State, outcome *executo
 	if outcome.OK() {
 		look = s.replanStarted
 	}
-	if diags, err := look(ctx); err != nil || diags.HasErrors() {
+	diags, err := look(ctx)
+	if err != nil || diags.HasErrors() {
 		return st, s.unobserved(outcome, diags, err), nil
 	}
+	// What an operator has to do after the apply is said at its end.
+	reminders := slices.DeleteFunc(diags, func(d *diag.Diagnostic) bool { return d.Summary != drain.CordonedOutside })
 	learned := record.Record(s.Observed, s.Result)
-	st, err := statefile.Fold(st, []state.Entry{{Kind: state.EntryDone, Lineage: st.Lineage, Learned: learned}})
+	st, err = statefile.Fold(st, []state.Entry{{Kind: state.EntryDone, Lineage: st.Lineage, Learned: learned}})
 	if err == nil && outcome.OK() && s.Planner == nil && !s.Result.Plan.Restricted() && len(s.Result.Plan.Steps) > 0 && !s.wasLeftAlone(done.Plan) {
 		err = s.Screen().NotConverged(s.Result.Plan)
 	}
-	return st, nil, err
+	return st, reminders, err
 }
 
 // wasLeftAlone reports whether all remaining steps belong to targets, or to clusters whose API

@@ -1,41 +1,45 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"maps"
-	"slices"
+	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/flagvalue"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/listing"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
-	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/record"
-	"github.com/kubewright/kubewright/state"
 	"github.com/spf13/cobra"
 )
 
 func certificatesCommand(a *workspace.Workspace) *cobra.Command {
 	var o session.Options
 	var asJSON bool
+	var within flagvalue.DaysAndHours
 	cmd := &cobra.Command{
 		Use: "certificates", Short: "Show when the certificates and kubeconfigs on all hosts expire", Args: takes(0, 0),
 		Long: "certificates reads every host of the configuration, over SSH alone, and lists each certificate,\n" +
 			"also those inside kubeconfigs: whose it is, which CA signed it, when it expires, and who renews it.\n" +
-			"Nothing is changed. Those that are due are renewed by the next apply.",
-		Example: "  kubewright certificates\n  kubewright certificates -json | jq -r '.certificates[] | select(.due) | .path'",
+			"Nothing is changed. Those that are due are renewed by the next apply.\n\n" +
+			"With -within only those are listed that expire within this time, and the exit code is 7 if there are any:\n" +
+			"a nightly job turns red before a certificate expires. A certificate that the kubelet renews by itself is\n" +
+			"among them only once the kubelet should have renewed it. With -detailed-exitcode and without -within the\n" +
+			"exit code is 7 when a certificate is due, as the configuration's renew_before says.",
+		Example: "  kubewright certificates\n  kubewright certificates -within=21d\n  kubewright certificates -json | jq -r '.certificates[] | select(.due) | .path'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.QuietStdout = true
-			return certificates(cmd.Context(), a, o, asJSON)
+			return certificates(cmd.Context(), a, o, time.Duration(within), asJSON)
 		},
 	}
 	variableFlags(&o, cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().Var(&within, "within", "list what expires within this `duration`, as in 45d or 36h, and exit with 7 if anything does")
+	cmd.Flags().BoolVar(&a.Finer, "detailed-exitcode", false, "detailed exit codes: 6 = a host does not answer, 7 = a certificate has to be renewed")
 	return cmd
 }
 
-func certificates(ctx context.Context, a *workspace.Workspace, o session.Options, asJSON bool) error {
+func certificates(ctx context.Context, a *workspace.Workspace, o session.Options, within time.Duration, asJSON bool) error {
 	s, err := session.Open(ctx, a, o, "")
 	if err != nil {
 		return err
@@ -48,28 +52,24 @@ func certificates(ctx context.Context, a *workspace.Workspace, o session.Options
 	}
 	v.ObservedAt = s.Hosts.World.Clock().Now()
 	list := record.Certificates(v)
+	renewal := a.Finer && record.AnyDue(list)
+	if within > 0 {
+		list = record.Expiring(list, within, v.ObservedAt)
+		renewal = len(list) > 0
+	}
 	if asJSON {
 		err = listing.CertificatesJSON(a.Stdout, list)
 	} else {
-		err = listing.Certificates(a.Stdout, list, a.Options())
+		err = listing.Certificates(a.Stdout, list, within, a.Options())
 	}
-	if err != nil || len(v.Unobserved) == 0 {
+	switch {
+	case err != nil:
 		return err
+	case renewal: // what is known holds, whatever the other hosts have
+		a.Print(session.NotObserved(v.Unobserved))
+		return console.Exit(console.ExitRenewal)
+	case len(v.Unobserved) > 0:
+		return console.Failure(session.NotObserved(v.Unobserved))
 	}
-	return console.Failure(notObserved(v.Unobserved))
-}
-
-// notObserved returns, for each host that could not be observed, the reason.
-func notObserved(unobserved map[state.Target]state.Unobserved) diag.Diagnostics {
-	var diags diag.Diagnostics
-	targets := slices.SortedFunc(maps.Keys(unobserved), func(a, b state.Target) int { return cmp.Compare(a.String(), b.String()) })
-	for _, t := range targets {
-		u := unobserved[t]
-		d := diag.Errorf("Host could not be observed", "%s: %s.", t, u.Reason).For(t)
-		if u.Remedy != "" {
-			d.Detail += "\n\nTo do: " + u.Remedy + "."
-		}
-		diags = append(diags, d)
-	}
-	return diags
+	return nil
 }

@@ -26,7 +26,7 @@ func completeParts(a *workspace.Workspace, cmd *cobra.Command) {
 	for _, flag := range []string{"exclude", topology.ReplaceFlag, topology.AcceptNewHostFlag, topology.ForgetUnreachableFlag} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, fixed(func() []string { return completions(a) }))
 	}
-	_ = cmd.RegisterFlagCompletionFunc("skip-phase", fixed(pipeline.Names))
+	_ = cmd.RegisterFlagCompletionFunc("skip-phase", fixed(func() []string { return append(pipeline.Names(), pipeline.KubeadmNames()...) }))
 }
 
 // completions returns the completions of -target, as far as configuration and the state in this
@@ -42,6 +42,19 @@ func completions(a *workspace.Workspace) []string {
 		recorded = nil
 	}
 	return session.Selectable(session.KnownTargets(cfg, recorded))
+}
+
+// completeNodes completes the address of a node.
+func completeNodes(a *workspace.Workspace) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var out []string
+		for _, text := range completions(a) {
+			if t, err := state.ParseTarget(text); err == nil && t.Type == state.TypeNode {
+				out = append(out, text)
+			}
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 // recordedTargets completes an address in the state.

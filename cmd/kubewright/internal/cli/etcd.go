@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/apply"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/flagvalue"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/listing"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
@@ -117,7 +118,7 @@ func etcdSnapshotCommand(a *workspace.Workspace) *cobra.Command {
 		},
 	}
 	careFlags(&o, cmd)
-	cmd.Flags().Var((*fileName)(&out), "out", "write to this `file` (default one in kubewright.snapshots beside the state)")
+	cmd.Flags().Var((*flagvalue.FileName)(&out), "out", "write to this `file` (default one in kubewright.snapshots beside the state)")
 	return cmd
 }
 

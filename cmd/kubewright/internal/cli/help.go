@@ -3,13 +3,11 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/flaghelp"
 	"github.com/kubewright/kubewright/config/elsewhere"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -29,87 +27,9 @@ func oneDashHelp(cmd *cobra.Command) {
 // setUpCobra sets cobra's process-wide options.
 var setUpCobra = sync.OnceFunc(func() {
 	cobra.EnableCommandSorting = false // the order of use says more
-	cobra.AddTemplateFunc("kubewrightFlags", flagHelp)
-	cobra.AddTemplateFunc("kubewrightProse", helpProse)
+	cobra.AddTemplateFunc("kubewrightFlags", flaghelp.Help)
+	cobra.AddTemplateFunc("kubewrightProse", flaghelp.Prose)
 })
-
-// helpWidth is the width of help: the usual minimum width of a terminal.
-const helpWidth = 80
-
-// helpProse wraps the paragraphs of a help text and keeps indented lines.
-func helpProse(text string) string {
-	parts := strings.Split(strings.TrimSpace(text), "\n\n")
-	for i, part := range parts {
-		if !strings.HasPrefix(part, "  ") && !strings.Contains(part, "\n  ") {
-			parts[i] = strings.Join(wrapped(part, helpWidth), "\n")
-		}
-	}
-	return strings.Join(parts, "\n\n")
-}
-
-// wrapped breaks a text between words into lines of at most that width.
-func wrapped(text string, width int) []string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		switch {
-		case line == "":
-			line = word
-		case ansi.StringWidth(line)+1+ansi.StringWidth(word) > width:
-			lines, line = append(lines, line), word
-		default:
-			line += " " + word
-		}
-	}
-	return append(lines, line)
-}
-
-// flagHelp is flagText with texts that do not fit after a flag on lines of their own.
-func flagHelp(set *pflag.FlagSet) string {
-	heads, texts, wide := flagsOf(set)
-	for i := range heads {
-		indent := strings.Repeat(" ", wide+3)
-		heads[i] += indent[ansi.StringWidth(heads[i]):] + strings.Join(wrapped(texts[i], max(30, helpWidth-len(indent))), "\n"+indent)
-	}
-	return strings.Join(heads, "\n")
-}
-
-// flagText lists flags: -name=VALUE, the description, and the default if it says something.
-func flagText(set *pflag.FlagSet) string {
-	heads, texts, wide := flagsOf(set)
-	for i := range heads {
-		heads[i] += strings.Repeat(" ", wide-ansi.StringWidth(heads[i])+3) + texts[i]
-	}
-	return strings.Join(heads, "\n")
-}
-
-// flagsOf returns the flags as a user writes them, their descriptions, and the width of the
-// widest flag.
-func flagsOf(set *pflag.FlagSet) (heads, texts []string, wide int) {
-	set.VisitAll(func(f *pflag.Flag) {
-		if f.Hidden {
-			return
-		}
-		value, text := pflag.UnquoteUsage(f)
-		if own := map[string]string{"help": "print this help", "version": "print the version"}[f.Name]; own != "" && f.Value.Type() == "bool" {
-			text = own
-		}
-		head := "  -" + f.Name
-		switch {
-		case f.DefValue == "true": // the flag is for turning it off
-			head, text = head+"=false", "do not "+text
-		case f.Value.Type() == "bool":
-		default:
-			head += "=" + strings.ToUpper(value)
-			if !slices.Contains([]string{"", "[]", "0", "0s"}, f.DefValue) {
-				text += " (default " + f.DefValue + ")"
-			}
-		}
-		heads, texts = append(heads, head), append(texts, text)
-		wide = max(wide, ansi.StringWidth(head))
-	})
-	return heads, texts, wide
-}
 
 // valuesAnnotation is the annotation of a flag with the list of the values that it takes.
 const valuesAnnotation = "kubewright_values"
@@ -176,38 +96,6 @@ func whatIsTaken(invalid *pflag.InvalidValueError) string {
 		return "it takes a duration with its unit, as in 90s, 5m or 2h, of at most 2562047h"
 	}
 	return invalid.Unwrap().Error()
-}
-
-// atLeastOne is the value of a flag that takes a positive integer.
-type atLeastOne int
-
-func (n *atLeastOne) String() string { return strconv.Itoa(int(*n)) }
-
-func (n *atLeastOne) Type() string { return "int" }
-
-func (n *atLeastOne) Set(s string) error {
-	v, err := strconv.Atoi(s)
-	if err != nil || v < 1 {
-		return errors.New("it takes a whole number from 1 on")
-	}
-	*n = atLeastOne(v)
-	return nil
-}
-
-// fileName is a flag that names a file to write: an empty value, from an unset shell variable,
-// would silently write nothing.
-type fileName string
-
-func (n *fileName) String() string { return string(*n) }
-
-func (n *fileName) Type() string { return "string" }
-
-func (n *fileName) Set(s string) error {
-	if s == "" {
-		return errors.New("an empty name names no file: give one, or leave the flag out")
-	}
-	*n = fileName(s)
-	return nil
 }
 
 // helpCommand prints the help of a command, as -help does.

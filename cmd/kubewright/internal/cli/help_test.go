@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/flaghelp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -209,7 +210,7 @@ func writeFlags(b *strings.Builder, set *pflag.FlagSet) {
 		return
 	}
 	b.WriteString("| flag | meaning |\n|---|---|\n")
-	for line := range strings.SplitSeq(flagText(set), "\n") {
+	for line := range strings.SplitSeq(flaghelp.Text(set), "\n") {
 		head, text, _ := strings.Cut(strings.TrimSpace(line), "   ")
 		if head != "-help" {
 			fmt.Fprintf(b, "| `%s` | %s |\n", head, markdownText(strings.TrimSpace(text)))

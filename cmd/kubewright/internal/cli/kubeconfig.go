@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/access"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/flagvalue"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/state"
 	"github.com/spf13/cobra"
@@ -44,7 +45,7 @@ func kubeconfigCommand(a *workspace.Workspace) *cobra.Command {
 	f.DurationVar(&o.Validity, "validity", access.DefaultUserValidity, "how long the user's certificate is accepted")
 	f.StringVar(&o.Server, "server", "", "the `URL` of the API (default: the cluster's endpoint)")
 	f.StringVar(&o.Context, "context", "", "what to call the context (default USER@CLUSTER)")
-	f.Var((*fileName)(&o.Out), "out", "write to this `file`")
+	f.Var((*flagvalue.FileName)(&o.Out), "out", "write to this `file`")
 	f.BoolVar(&o.Merge, "merge", false, "merge into the file that kubectl uses, or that of -out")
 	return cmd
 }

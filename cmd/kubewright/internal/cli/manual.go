@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/flaghelp"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -86,7 +87,7 @@ func manualPage(cmd *cobra.Command, version string, date time.Time) string {
 }
 
 func manualFlags(b *strings.Builder, title string, set *pflag.FlagSet) {
-	heads, texts, _ := flagsOf(set)
+	heads, texts, _ := flaghelp.Parts(set)
 	if len(heads) == 0 {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/adoption"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/apply"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/flagvalue"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/export"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/rationale"
@@ -29,11 +30,11 @@ func planning(a *workspace.Workspace, o *session.Options, cmd *cobra.Command) {
 	lockFlag(o, f)
 	o.OverrideFlag(f)
 	o.Parallelism = 10
-	f.Var((*atLeastOne)(&o.Parallelism), "parallelism", "run this `number` of steps at once")
+	f.Var((*flagvalue.AtLeastOne)(&o.Parallelism), "parallelism", "run this `number` of steps at once")
 	f.BoolVar(&o.JSON, "json", false, "print JSON, one object per line")
 	fullFlag(a, cmd)
 	f.BoolVar(&a.CompactWarnings, "compact-warnings", false, "print only the summaries of warnings, when there are no errors")
-	f.Var((*fileName)(&o.JSONInto), "json-into", "write JSON, one object per line, into this `file` beside what is printed")
+	f.Var((*flagvalue.FileName)(&o.JSONInto), "json-into", "write JSON, one object per line, into this `file` beside what is printed")
 	f.BoolVar(&a.Finer, "detailed-exitcode", false, "detailed exit codes: 2 = changes, 3 = drift only, 4 = refused, 5 = locked, 6 = a host does not answer")
 }
 
@@ -42,8 +43,8 @@ func planning(a *workspace.Workspace, o *session.Options, cmd *cobra.Command) {
 func planFlags(a *workspace.Workspace, o *session.Options, cmd *cobra.Command) {
 	f := cmd.Flags()
 	variableFlags(o, f)
-	f.StringArrayVar(&o.Targets, "target", nil, "plan only this `address`: a node, a phase, or a phase of a node (node.a/certs), with what it needs (repeatable)")
-	f.StringArrayVar(&o.SkipPhases, "skip-phase", nil, "leave out this `phase` (repeatable)")
+	f.StringArrayVar(&o.Targets, "target", nil, "plan only this `address`: a node, a phase, a part of it as kubeadm names it (certs/apiserver), or either of a node (node.a/certs), with what it needs (repeatable)")
+	f.StringArrayVar(&o.SkipPhases, "skip-phase", nil, "leave out this `phase`, or this part of it as kubeadm names it (repeatable)")
 	o.ChangeFlags(f)
 	f.BoolVar(&o.AllowUnreachable, topology.AllowUnreachableFlag, false, "leave out workers and leaving nodes (when destroying: any node) whose hosts do not answer, and workers whose marks are not this state's")
 	f.BoolVar(&o.AllowOlderState, ownership.AllowOlderStateFlag, false, "proceed with a state that is older than the last run its hosts have seen")
@@ -110,7 +111,7 @@ func planCommand(a *workspace.Workspace) *cobra.Command {
 	why.flag(cmd)
 	cmd.Flags().Lookup("lock-timeout").Usage = "a plan takes no lock and waits for none: this `duration` is taken for the sake of scripts"
 	cmd.Flags().BoolVar(&o.Destroy, "destroy", false, "plan the removal of everything")
-	cmd.Flags().Var((*fileName)(&out), "out", "save the plan to this `file`, for kubewright apply FILE")
+	cmd.Flags().Var((*flagvalue.FileName)(&out), "out", "save the plan to this `file`, for kubewright apply FILE")
 	cmd.Flags().StringVar(&generateOut, session.GenerateFlag, "", "write clusters of import blocks that have no block into this new `file` of the configuration")
 	return cmd
 }

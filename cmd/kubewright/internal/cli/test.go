@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/flagvalue"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/testrun"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/jsonlines"
@@ -41,7 +42,7 @@ func testCommand(a *workspace.Workspace) *cobra.Command {
 	f.StringArrayVar(&o.filter, "filter", nil, "carry out only this test `file` (repeatable)")
 	f.StringVar(&o.folder, "test-directory", "tests", "look for test files in this `folder` of the configuration too")
 	f.BoolVar(&o.JSON, "json", false, "print JSON, one object per line")
-	f.Var((*fileName)(&o.junit), "junit-xml", "write a report in JUnit XML into this `file` too")
+	f.Var((*flagvalue.FileName)(&o.junit), "junit-xml", "write a report in JUnit XML into this `file` too")
 	o.Parallelism = 10
 	return cmd
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // Exit codes. 2 to 6 are used only with -detailed-exitcode, and 3 also by fmt -check, as in
-// Terraform.
+// Terraform; 7 only by certificates.
 const (
 	ExitOK      = 0
 	ExitError   = 1
@@ -29,6 +29,8 @@ const (
 	exitLocked = 5
 	// ExitUnreachable: a host does not answer.
 	ExitUnreachable = 6
+	// ExitRenewal: a certificate has to be renewed.
+	ExitRenewal     = 7
 	ExitUnformatted = 3
 	ExitInterrupted = 130
 )

@@ -1,7 +1,10 @@
 package session
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -78,6 +81,35 @@ func (x addresses) nodes(flag string, addresses []string, diags *diag.Diagnostic
 	return out
 }
 
+// NodesNamed returns the nodes that arguments refer to, by address or by their name in Kubernetes, and
+// their names as far as they are known before an observation.
+func (s *Session) NodesNamed(args []string) (targets []state.Target, names []string, diags diag.Diagnostics) {
+	recorded, known := NodeNames(s.Recorded), map[string][]state.Target{}
+	for _, n := range s.Config.Nodes {
+		known[n.Target.String()] = []state.Target{n.Target}
+		if name := cmp.Or(recorded[n.Target], n.Name); name != "" {
+			known[name] = append(known[name], n.Target)
+		}
+	}
+	for _, arg := range args {
+		switch of := known[arg]; {
+		case len(of) == 0:
+			all := slices.Sorted(maps.Keys(known))
+			diags.Append(diag.Errorf("Unknown node", "The configuration has no node %q, neither by address nor by name.%s There are %s.", arg, console.DidYouMean("", arg, all), console.ListOf(all)))
+		case len(of) > 1:
+			diags.Append(diag.Errorf("Name of several nodes", "%q is the name of %s: give the address of the one that is meant.", arg, console.ListOf([]string{of[0].String(), of[1].String()})))
+		case !slices.Contains(targets, of[0]):
+			targets = append(targets, of[0])
+		}
+	}
+	for name, of := range known {
+		if len(of) == 1 && name != of[0].String() && slices.Contains(targets, of[0]) {
+			names = append(names, name)
+		}
+	}
+	return targets, names, diags
+}
+
 // rotated says which parts of a cluster that -replace names can be replaced.
 func rotated(flag string, t state.Target) string {
 	if flag != topology.ReplaceFlag || t.Type != state.TypeCluster {
@@ -98,18 +130,28 @@ func departed(flag string) string {
 func (x addresses) selectors(flag string, addresses []string, diags *diag.Diagnostics) []planner.Selector {
 	var out []planner.Selector
 	for _, a := range addresses {
-		sel, err := planner.ParseSelector(a, pipeline.Names())
+		selectors, err := pipeline.Selectors(a)
+		if _, known := errors.AsType[*pipeline.NotAloneError](err); known {
+			diags.Append(diag.Errorf("Phase cannot be done alone", "-%s=%s: %v.", flag, a, err))
+			continue
+		}
 		if err != nil {
 			diags.Append(diag.Errorf("Unknown target", "-%s=%s: %v.%s", flag, a, err, console.DidYouMean("", a, Selectable(x.known()))))
 			continue
 		}
-		if !x.exists(sel.Target) && !matchesAny(sel.Target, x.had) {
+		switch sel := selectors[0]; { // the others are of the same target
+		case flag == "exclude" && sel.Part != "":
+			diags.Append(diag.Errorf("Part of a phase cannot be excluded", "-exclude=%s: -exclude leaves out whole steps, and what needs them. To leave out only this part, give -skip-phase=%s.", a, sel.Part))
+			continue
+		case !x.exists(sel.Target) && !matchesAny(sel.Target, x.had):
 			diags.Append(diag.Errorf("Unknown target", "-%s=%s: neither configuration nor state have %s.%s There are %s.",
 				flag, a, sel.Target, console.DidYouMean("", sel.Target.String(), Selectable(x.known())), strings.Join(x.names(), ", ")))
 			continue
 		}
-		sel.Members = x.goingWith(sel.Target)
-		out = append(out, sel)
+		for _, sel := range selectors {
+			sel.Members = x.goingWith(sel.Target)
+			out = append(out, sel)
+		}
 	}
 	return out
 }
@@ -151,7 +193,7 @@ func ChosenCluster(cfg *config.Config, label, how string) (*config.Cluster, *dia
 // Selectable returns all addresses that -target takes: phases, clusters, addons, nodes, and
 // blocks of nodes.
 func Selectable(targets []state.Target) []string {
-	out := pipeline.Names()
+	out := append(pipeline.Names(), pipeline.KubeadmNames()...)
 	for _, t := range targets {
 		out = append(out, t.String())
 		if t.Type == state.TypeNode && t.Keyed {

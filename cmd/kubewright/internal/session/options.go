@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
-	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/pipeline"
 	"github.com/kubewright/kubewright/planner/rotation"
 	"github.com/kubewright/kubewright/planner/topology"
@@ -74,8 +73,8 @@ func (s *Session) passOver() diag.Diagnostics {
 	})
 	for flag, addresses := range map[string][]string{"target": s.Opts.Targets, "exclude": s.Opts.Excludes} { // only one of them is given
 		for _, a := range addresses {
-			if sel, err := planner.ParseSelector(a, pipeline.Names()); err == nil {
-				left(flag, a, sel.Target)
+			if of, err := pipeline.Selectors(a); err == nil {
+				left(flag, a, of[0].Target)
 			}
 		}
 	}

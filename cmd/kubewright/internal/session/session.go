@@ -471,14 +471,21 @@ func FirstConfigDigest(cfg *config.Config) string {
 func (s *Session) plannerOptions() (planner.Options, error) {
 	var diags diag.Diagnostics
 	o := planner.Options{
-		SkipPhases: s.Opts.SkipPhases,
-		Targets:    s.addresses().selectors("target", s.Opts.Targets, &diags), Excludes: s.addresses().selectors("exclude", s.Opts.Excludes, &diags),
+		Targets: s.addresses().selectors("target", s.Opts.Targets, &diags), Excludes: s.addresses().selectors("exclude", s.Opts.Excludes, &diags),
 	}
-	for _, p := range o.SkipPhases {
-		if !slices.Contains(pipeline.Names(), p) {
-			diags = append(diags, diag.Errorf("Unknown phase", "-skip-phase=%s: there is no such phase.%s The phases are %s.",
-				p, console.DidYouMean("", p, pipeline.Names()), strings.Join(pipeline.Names(), ", ")))
+	for _, p := range s.Opts.SkipPhases {
+		names, why := pipeline.SkippedPhase(p)
+		o.SkipPhases = append(o.SkipPhases, names...)
+		switch {
+		case why != "":
+			diags = append(diags, diag.Errorf("Phase cannot be left out", "-skip-phase=%s: kubewright has no step of its own for it. %s", p, why))
+		case len(names) == 0:
+			diags = append(diags, diag.Errorf("Unknown phase", "-skip-phase=%s: there is no such phase.%s The phases are %s, and kubeadm's names for their parts.",
+				p, console.DidYouMean("", p, append(pipeline.Names(), pipeline.KubeadmNames()...)), strings.Join(pipeline.Names(), ", ")))
 		}
+	}
+	if slices.ContainsFunc(o.Targets, func(t planner.Selector) bool { return t.Part != "" }) && s.Opts.RefreshOnly {
+		diags = append(diags, diag.Errorf("Part of a phase cannot be refreshed", "-refresh-only writes to the state what whole phases show on a host: give -target a phase, and not a part of one."))
 	}
 	return o, s.Report(append(diags, s.unknownPolicies()...))
 }

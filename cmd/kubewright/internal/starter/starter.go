@@ -32,15 +32,22 @@ const (
 	Workflow = ".github/workflows/kubewright.yml"
 )
 
-// planned are the steps of the workflow for a configuration that is complete as it is;
-// unplanned says why another one has none of them.
+// planned are the steps of the workflow for a configuration that is complete as it is, and its
+// nightly job; unplanned says why another one has none of them.
 const (
 	planned = `      - name: Validate
         run: kubewright validate
       - name: Plan on simulated hosts
         run: kubewright plan -input=false%s
+  certificates:
+    if: github.event_name == 'schedule'
+    runs-on: [self-hosted, clusters] # one that reaches the hosts over SSH
+    steps:
+      - uses: actions/checkout@v4
+      - name: What expires within 25 days
+        run: kubewright certificates -input=false -within=25d
 `
-	unplanned = "      # kubewright validate needs what is not in the repository. %s\n"
+	unplanned = "      # kubewright validate and kubewright certificates -within=25d need what is not in the repository. %s\n"
 )
 
 // File is one file to write; Name is its path in the folder, with slashes.

@@ -2,6 +2,8 @@ package listing
 
 import (
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
@@ -10,10 +12,15 @@ import (
 )
 
 // Certificates prints a table of certificates: as many columns as fit into the width, or all of
-// them without a terminal. The end of a certificate is always shown.
-func Certificates(w io.Writer, list []pki.HeldCertificate, o ui.Options) error {
+// them without a terminal. The end of a certificate is always shown. within, if not 0, is the time
+// within which those of the list expire.
+func Certificates(w io.Writer, list []pki.HeldCertificate, within time.Duration, o ui.Options) error {
 	p := ui.NewPage(o)
-	if len(list) == 0 {
+	switch {
+	case len(list) == 0 && within > 0:
+		p.Prose("No certificate has to be renewed within " + ui.DaysAndHours(within) + ".")
+		return p.Flush(w)
+	case len(list) == 0:
 		p.Line("No host holds a certificate.")
 		return p.Flush(w)
 	}
@@ -34,7 +41,47 @@ func Certificates(w io.Writer, list []pki.HeldCertificate, o ui.Options) error {
 		}
 		p.Line(text)
 	}
+	if within > 0 {
+		p.Line()
+		p.Prose(ui.Plural(len(list), "certificate") + " to renew within " + ui.DaysAndHours(within) + ". " + renewals(list))
+	}
 	return p.Flush(w)
+}
+
+// renewals says what renews the certificates of a list.
+func renewals(list []pki.HeldCertificate) string {
+	has := func(is func(pki.HeldCertificate) bool) bool { return slices.ContainsFunc(list, is) }
+	var out []string
+	for _, r := range []struct {
+		is   func(pki.HeldCertificate) bool
+		todo string
+	}{
+		{
+			func(c pki.HeldCertificate) bool { return c.RenewedBy == planner.ByApply && c.Due },
+			"kubewright apply renews those that are due.",
+		},
+		{
+			func(c pki.HeldCertificate) bool { return c.RenewedBy == planner.ByApply && !c.Due && c.Invalid == "" },
+			"Those by apply are not due yet: with a longer certificates { renew_before } they are.",
+		},
+		{
+			func(c pki.HeldCertificate) bool { return c.RenewedBy == planner.ByRotation },
+			"kubewright apply -replace=cluster.NAME/CA rotates a CA.",
+		},
+		{
+			func(c pki.HeldCertificate) bool { return c.RenewedBy == planner.ByKubelet },
+			"A kubelet has not renewed its own: its log says why.",
+		},
+		{
+			func(c pki.HeldCertificate) bool { return c.RenewedBy == planner.ByOperator },
+			"Those by you are signed by your own CA.",
+		},
+	} {
+		if has(r.is) {
+			out = append(out, r.todo)
+		}
+	}
+	return strings.Join(out, " ")
 }
 
 // certificateRow returns the cells of a certificate.

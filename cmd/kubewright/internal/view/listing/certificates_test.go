@@ -31,7 +31,7 @@ func TestCertificateTableFitsTerminal(t *testing.T) {
 		40:  {"EXPIRES", "LEFT", "2027-03-02 09:00", "29 days"},
 	} {
 		var b bytes.Buffer
-		if err := listing.Certificates(&b, list, ui.Options{Width: width, Color: width == 100}); err != nil {
+		if err := listing.Certificates(&b, list, 0, ui.Options{Width: width, Color: width == 100}); err != nil {
 			t.Fatal(err)
 		}
 		for _, w := range want {

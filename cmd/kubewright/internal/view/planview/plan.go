@@ -147,6 +147,8 @@ func (p printer) noChanges(outputs bool) {
 		end = ", except for outputs."
 	}
 	switch {
+	case p.plan.Command != "":
+		p.Line(p.BoldGreen("No changes."), " ", p.Bold("Nothing is left to do for kubewright "+ui.Clean(p.plan.Command)+"."))
 	case p.plan.Destroy && p.plan.Restricted():
 		p.Line(p.BoldGreen("No changes."), " ", p.Bold("Nothing of what was selected would be destroyed."))
 		p.Line()

@@ -37,6 +37,19 @@ func Duration(d time.Duration) string {
 	return s
 }
 
+// DaysAndHours returns whole days and hours: 45 days, 1 day 12 hours.
+func DaysAndHours(d time.Duration) string {
+	const day = 24 * time.Hour
+	var parts []string
+	if d >= day {
+		parts = append(parts, Plural(int(d/day), "day"))
+	}
+	if hours := int(d % day / time.Hour); hours > 0 || len(parts) == 0 {
+		parts = append(parts, Plural(hours, "hour"))
+	}
+	return strings.Join(parts, " ")
+}
+
 // Cleaned returns each of the words Clean.
 func Cleaned(words []string) []string {
 	out := make([]string, len(words))

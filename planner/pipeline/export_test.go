@@ -1,0 +1,4 @@
+package pipeline
+
+// PartOf is partOf, for tests.
+var PartOf = partOf
