@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
@@ -17,14 +17,14 @@ import (
 func TestApplyOnErrorModes(t *testing.T) {
 	t.Parallel()
 	from := changedFolder(t)
-	from.replace(t, `kubernetes_version     = "1.36.3"`, "kubernetes_version = \"1.36.3\"\n  kubelet { config = { maxPods = 200 } }")
+	from.replace(t, "node \"cp\" {", "node \"cp\" {\n  kubelet { config = { maxPods = 200 } }\n  labels = { \"node.example.com/pool\" = \"control\" }")
 	for _, tt := range []struct {
 		flag string
-		// done are the nodes with steps that complete after the failure: by then steps on all
-		// control planes have started, and none on the worker.
+		// done are the nodes with steps that complete after the failure on cp2: by then steps on all
+		// control planes have started, and none on the worker. The kubelet of cp3 is not restarted.
 		done string
 	}{
-		{"", "cp2 cp3 worker"}, {"-on-error=continue", "cp2 cp3 worker"}, {"-on-error=finish-node", "cp2 cp3"}, {"-on-error=stop", ""},
+		{"", "cp1 worker"}, {"-on-error=continue", "cp1 worker"}, {"-on-error=finish-node", "cp1"}, {"-on-error=stop", ""},
 	} {
 		t.Run(tt.flag, func(t *testing.T) {
 			t.Parallel()
@@ -39,10 +39,10 @@ func TestApplyOnErrorModes(t *testing.T) {
 				if err != nil {
 					return nil, err
 				}
-				var once sync.Once
+				var written atomic.Int32
 				w.OnEffect = func(e sim.Effect) (err error) {
-					if !e.Done && strings.Contains(e.Detail, "/var/lib/kubelet/config.yaml") {
-						once.Do(func() { err = errors.New("the disk is full") })
+					if !e.Done && strings.Contains(e.Detail, "/var/lib/kubelet/config.yaml") && written.Add(1) == 2 {
+						err = errors.New("the disk is full")
 					}
 					return err
 				}
@@ -51,7 +51,7 @@ func TestApplyOnErrorModes(t *testing.T) {
 			if code := cli.Main(env); code != 1 {
 				t.Fatalf("exit code %d\n%s", code, printed())
 			}
-			_, behind, found := strings.Cut(printed(), `node.cp["cp1"]/kubelet-start: failed after`)
+			_, behind, found := strings.Cut(printed(), `node.cp["cp2"]/kubelet-start: failed after`)
 			var done []string
 			for _, m := range regexp.MustCompile(`(?m)^\[.*\] node\.(?:cp\["(.*)"\]|(worker))/\S+: done after`).FindAllStringSubmatch(behind, -1) {
 				done = append(done, m[1]+m[2])
