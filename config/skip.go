@@ -18,8 +18,7 @@ type skipRule struct {
 	once bool
 	// parts are kubeadm's names for parts of the phase.
 	parts []string
-	// does has the phases that do the work of kubeadm's phase, or of a part of it, if it is not one
-	// of kubewright's own; alone says why -target and -skip-phase take none of the other names.
+	// does has the phases that do the work of another one, or of a part; alone says why no part is taken.
 	does  map[string][]string
 	alone string
 }

@@ -25,7 +25,7 @@ var completed = map[string][]string{
 	"kubewright plan -detailed":      {"-detailed-exitcode"},
 	"kubewright plan --detailed":     {"--detailed-exitcode"},
 	"kubewright -ch":                 {"-chdir"},
-	"kubewright plan -target certs":  {"certs"},
+	"kubewright plan -target certs":  {"certs", "certs/all", "certs/apiserver", "certs/apiserver-etcd-client", "certs/apiserver-kubelet-client", "certs/ca", "certs/etcd-ca", "certs/etcd-healthcheck-client", "certs/etcd-peer", "certs/etcd-server", "certs/front-proxy-ca", "certs/front-proxy-client", "certs/sa"},
 	"kubewright plan -target node.w": {`node.worker`, `node.worker["w1"]`, `node.worker["w2"]`},
 	"kubewright plan -format=mark":   {"markdown"},
 	"kubewright apply -on-error fin": {"finish-node"},

@@ -113,12 +113,13 @@ var argumentsOf = map[string][]string{
 	"state show": {"node.cp"}, "state mv": {"node.cp", "node.dp"}, "state rm": {"node.cp"}, "state push": {"-force", "-"},
 	"etcd restore": {"-auto-approve", "snapshot.db"}, "import": {"ssh://root@127.0.0.1:1"},
 	"kubeconfig": {"-user=ann"}, "fmt": {"-check"}, "sim edit": {"127.0.0.1", "power off"}, "bundle": {"-out=artifacts", "1.36.3"},
+	"cordon": {"cp"}, "drain": {"cp"}, "uncordon": {"cp"},
 }
 
 // asksTheBackend are the commands that read the state.
 var asksTheBackend = []string{
-	"apply", "certificates", "console", "destroy", "etcd defragment", "etcd snapshot", "etcd status", "force-unlock", "graph", "init", "kubeconfig", "lock status",
-	"output", "plan", "show", "state decrypt", "state list", "state mv", "state pull", "state push", "state recover", "state rm", "state show",
+	"apply", "certificates", "console", "cordon", "destroy", "doctor", "drain", "etcd defragment", "etcd snapshot", "etcd status", "force-unlock", "graph", "init", "kubeconfig", "lock status",
+	"output", "plan", "show", "state decrypt", "state list", "state mv", "state pull", "state push", "state recover", "state rm", "state show", "uncordon",
 }
 
 // TestConfiguredKubeconfigRunsNoProgram checks that no command runs the program that a kubeconfig

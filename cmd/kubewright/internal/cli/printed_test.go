@@ -134,7 +134,7 @@ var prose = []string{"kubewright will ", "kubewright and Kubernetes "}
 var (
 	commandLines  = regexp.MustCompile(`^( {2,})(kubewright .*)$`)
 	commandInText = regexp.MustCompile("(?:`|<code>)(kubewright [^`<]*)(?:`|</code>)")
-	blockHead     = regexp.MustCompile(`^( {2,})([a-z_]+)(?: "[^"]*")* \{`)
+	blockHead     = regexp.MustCompile(`^( {2,})([a-z_]+)(?: "[^"]*")* \{(?: |$)`)
 )
 
 // check returns what is wrong with what a text has to copy. Blocks of what the state has and of a
