@@ -136,12 +136,15 @@ const signalled = 129
 // exiting: the kubelet then waits 20 s before it starts a container again.
 const Repeats = 2
 
-// needed are the components that need no other one but those before them. Others exit as long as
-// these do not serve.
-var needed = []string{"etcd", "kube-apiserver"}
+// needed are the components that need no other one but those before them, dependent are those that
+// may exit as long as these do not serve. Pods of addons may exit until their network is there.
+var (
+	needed    = []string{"etcd", "kube-apiserver"}
+	dependent = []string{"kube-controller-manager", "kube-scheduler"}
+)
 
-// KeepsExiting returns a container or the kubelet that has exited at once again and again since an
-// earlier report: it will not come up by waiting. nil if there is none.
+// KeepsExiting returns a container of the control plane, or the kubelet, that has exited at once
+// again and again since an earlier report: it will not come up by waiting. nil if there is none.
 func (r Report) KeepsExiting(before Report) *Cause {
 	for _, u := range r.Units {
 		if u.Result == "exit-code" && u.Restarts-before.unit(u.Name).Restarts >= Repeats && u.refusesSettings() {
@@ -149,7 +152,7 @@ func (r Report) KeepsExiting(before Report) *Cause {
 		}
 	}
 	for _, c := range r.exited() {
-		if !slices.Contains(needed, c.Name) && !r.serves() {
+		if !slices.Contains(needed, c.Name) && !(slices.Contains(dependent, c.Name) && r.serves()) {
 			continue
 		}
 		if c.ExitCode == 0 || c.ExitCode >= signalled || c.lived() < 0 || c.lived() > atOnce {

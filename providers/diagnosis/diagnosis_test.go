@@ -92,6 +92,7 @@ func TestKeepsExiting(t *testing.T) {
 		"ended well":                     {one(container("etcd", 0)), one(container("etcd", 3, exited(0, time.Second))), false},
 		"lacks the API server":           {one(container("kube-apiserver", 0, crash)), one(container("kube-apiserver", 1, crash), container("kube-scheduler", 4, crash)), false},
 		"exits although the API is here": {one(container("kube-apiserver", 0)), one(container("kube-apiserver", 0), container("kube-scheduler", 2, crash)), true},
+		"an addon lacks its network":     {one(container("kube-flannel", 0)), one(container("kube-flannel", 5, crash)), false},
 		"kubelet refuses its settings": {
 			diagnosis.Report{Units: []diagnosis.Unit{kubelet("activating", "auto-restart", "exit-code", 1)}},
 			diagnosis.Report{Units: []diagnosis.Unit{kubelet("activating", "auto-restart", "exit-code", 3, `"command failed" err="failed to validate kubelet configuration, error: x"`)}},
