@@ -3,6 +3,7 @@ package jsonlines
 import (
 	"io"
 	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -162,7 +163,7 @@ func (j *Stream) timing(plan *planner.Plan, outcome *executor.Outcome) {
 func (j *Stream) Incomplete(plan *planner.Plan, outcome *executor.Outcome, o ui.Options) error {
 	for _, s := range outcome.Steps {
 		if s.Status == executor.StatusFailed {
-			text := strings.Join(append([]string{ui.CleanText(runreport.FailureReason(s))}, runreport.LastWords(s.Err)...), "\n")
+			text := strings.Join(slices.Concat([]string{ui.CleanText(runreport.FailureReason(s))}, runreport.LastWords(s.Err), runreport.Remedies(s.Err)), "\n")
 			j.Diagnostics(diag.Diagnostics{diag.Errorf("Step "+progress.EndWord(s.Err), "%s", text).For(s.Step)}, nil)
 		}
 	}

@@ -108,6 +108,10 @@ func (p printer) failure(s executor.StepOutcome) {
 	width := p.FramedWidth()
 	body = append(body, strings.Split(ui.Wrap(ui.CleanText(FailureReason(s)), width, ""), "\n")...)
 	body = append(body, LastWords(s.Err)...)
+	for _, text := range Remedies(s.Err) {
+		body = append(body, "")
+		body = append(body, strings.Split(ui.Wrap(ui.CleanText(text), width, ""), "\n")...)
+	}
 	if skipped := skippedBy(p.outcome, s.Step); len(skipped) > 0 {
 		body = append(body, "")
 		body = append(body, strings.Split(ui.Wrap("Not done because of it: "+ui.CommaList(skipped)+".", width, ""), "\n")...)
@@ -154,6 +158,19 @@ func LastWords(err error) []string {
 		for _, c := range found.Causes[:min(len(found.Causes), maxCauses)] {
 			if len(c.Log) > 0 {
 				out = append(out, quoted("Last lines of "+ui.Clean(c.Subject)+":", c.Log)...)
+			}
+		}
+	}
+	return out
+}
+
+// Remedies returns what to do about what does not run on the host of a failed step, each once.
+func Remedies(err error) []string {
+	var out []string
+	if found, ok := errors.AsType[*diagnosis.Error](err); ok {
+		for _, c := range found.Causes {
+			if r := c.Remedy(); r != "" && !slices.Contains(out, "To do: "+r+".") {
+				out = append(out, "To do: "+r+".")
 			}
 		}
 	}
