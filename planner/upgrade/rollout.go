@@ -138,7 +138,7 @@ func (r *rollout) order(b *topology.Builder, before []state.Address) []state.Add
 	return last
 }
 
-// orderWorkers does that for the workers.
+// orderWorkers makes the workers take their turns in batches, and returns the steps of the last batch.
 func (r *rollout) orderWorkers(b *topology.Builder, last []state.Address) []state.Address {
 	c := r.c
 	switch {
@@ -218,8 +218,9 @@ func batchBefore(batches []topology.Batch, i int) *topology.Batch {
 	return nil
 }
 
-// prove makes the step of a node prove that the node works again, and refuse to restart a worker while
-// more are unavailable than may be, unless they were already when the plan was made. If a pause follows, the node remembers when it begins.
+// prove makes the step of a node prove that the node works again. The step of a worker is refused while
+// more workers are unavailable than may be, unless they already were when the plan was made. If a pause
+// follows, the node remembers when it begins.
 func (r *rollout) prove(b *topology.Builder, n *topology.Node, paused *topology.Batch) {
 	i := slices.IndexFunc(b.Draft.Steps, func(s planner.Step) bool { return s.ID == r.step(n) })
 	s, c := &b.Draft.Steps[i], r.c

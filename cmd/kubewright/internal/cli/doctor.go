@@ -15,7 +15,7 @@ func doctorCommand(a *workspace.Workspace) *cobra.Command {
 			"containers of kube-system that have exited, with exit code, restarts and the last lines of their logs. It asks\n" +
 			"the API which nodes are not ready or cordoned. Nothing is changed. It ends with an error if something is wrong.",
 		Example:           "  kubewright doctor\n  kubewright doctor 'node.cp[\"cp1\"]' w3 -json",
-		ValidArgsFunction: recordedTargets(a),
+		ValidArgsFunction: completeNodes(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return doctor.Examine(cmd.Context(), a, o, args)
 		},

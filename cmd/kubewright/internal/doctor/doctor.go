@@ -14,11 +14,10 @@ import (
 	"github.com/kubewright/kubewright/engine/hosts"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/providers/diagnosis"
-	"github.com/kubewright/kubewright/state"
 )
 
 // Examine prints what does not run on the hosts of all nodes, or of those with these addresses or
-// keys. It returns an error if something is wrong on one of them.
+// names. It returns an error if something is wrong on one of them.
 func Examine(ctx context.Context, a *workspace.Workspace, o session.Options, names []string) error {
 	asJSON := o.JSON
 	o.JSON, a.QuietStdout = false, asJSON
@@ -27,9 +26,11 @@ func Examine(ctx context.Context, a *workspace.Workspace, o session.Options, nam
 		return err
 	}
 	defer s.Close()
-	if unknown := keepNamed(s, names); unknown != nil {
-		return console.Failure(diag.Diagnostics{unknown})
+	chosen, _, unknown := s.NodesNamed(names)
+	if unknown.HasErrors() {
+		return console.Failure(unknown)
 	}
+	s.Hosts.Keep(func(m *hosts.Member) bool { return len(chosen) == 0 || slices.Contains(chosen, m.Target) })
 	v := s.Observe(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
@@ -58,33 +59,6 @@ func targetsOf(found []listing.Examined) []string {
 		out = append(out, e.Target)
 	}
 	return out
-}
-
-// keepNamed drops the hosts of all nodes but those with these addresses or names, if there are any.
-func keepNamed(s *session.Session, names []string) *diag.Diagnostic {
-	var known []string
-	chosen := map[string]bool{}
-	for _, m := range s.Hosts.Members {
-		known = append(known, m.Target.String(), shortName(m.Target))
-	}
-	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return diag.Errorf("Unknown node", "There is no node %q.%s There are %s.", name, console.DidYouMean("", name, known), console.ListOf(known))
-		}
-		chosen[name] = true
-	}
-	s.Hosts.Keep(func(m *hosts.Member) bool {
-		return len(chosen) == 0 || chosen[m.Target.String()] || chosen[shortName(m.Target)]
-	})
-	return nil
-}
-
-// shortName returns the key of a node's target, or the name of its block if it has none.
-func shortName(t state.Target) string {
-	if t.Keyed {
-		return t.Key
-	}
-	return t.Name
 }
 
 // examine asks all hosts that answer what does not run there.

@@ -74,25 +74,14 @@ func (s *session) open() (*lab.Lab, error) {
 }
 
 func (s *session) build() *cobra.Command {
-	var version string
 	var only []string
-	cmd := &cobra.Command{
+	cmd := s.ofRelease(&cobra.Command{
 		Use:   "build",
 		Short: "Build what hosts are made of, into the cache",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cache, err := s.cache(cmd.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			release, err := build.FindRelease(version)
-			if err != nil {
-				return err
-			}
-			return buildThings(cmd, cache, release, only)
-		},
-	}
-	cmd.Flags().StringVar(&version, "kubernetes", build.DefaultKubernetes, "version of Kubernetes")
+	}, func(cmd *cobra.Command, cache *build.Cache, release build.Release, _ []string) error {
+		return buildThings(cmd, cache, release, only)
+	})
 	cmd.Flags().StringSliceVar(&only, "only", nil, "build these programs only, such as kubeadm")
 	return cmd
 }

@@ -40,19 +40,14 @@ func OpenVerdicts(name string) (*Verdicts, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v.file, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+	if v.file, err = os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(v.file.Truncate(whole), seek(v.file, whole)); err != nil {
+	if err := v.file.Truncate(whole); err != nil {
 		v.file.Close()
 		return nil, err
 	}
 	return v, nil
-}
-
-func seek(f *os.File, offset int64) error {
-	_, err := f.Seek(offset, 0)
-	return err
 }
 
 // read reads a file of verdicts, and returns the length of its whole lines.

@@ -2,8 +2,8 @@ package jsonlines
 
 import (
 	"io"
-	"strconv"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
