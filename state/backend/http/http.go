@@ -109,6 +109,7 @@ func newClient(s backend.Settings) (*retryablehttp.Client, error) {
 	}
 	transport := nethttp.DefaultTransport.(*nethttp.Transport).Clone()
 	transport.TLSClientConfig = config
+	transport.TLSHandshakeTimeout = 0 // a busy server may need longer than the default; requestTime bounds it
 	c.HTTPClient.Transport = transport
 	return c, nil
 }
