@@ -91,19 +91,19 @@ func (e *evaluation) criterion(c criterion) (holds, evaluated bool) {
 	case "canonical":
 		return e.final, true
 	case "host":
-		return inList(strings.ToLower(e.destination()), strings.ToLower(c.argument)), true
+		return InList(strings.ToLower(e.destination()), strings.ToLower(c.argument)), true
 	case "originalhost":
-		return inList(strings.ToLower(e.asked.Name), strings.ToLower(c.argument)), true
+		return InList(strings.ToLower(e.asked.Name), strings.ToLower(c.argument)), true
 	case "user":
-		return inList(e.user(), c.argument), true
+		return InList(e.user(), c.argument), true
 	case "localuser":
-		return inList(e.asked.LocalUser, c.argument), true
+		return InList(e.asked.LocalUser, c.argument), true
 	case "tagged":
 		tag := ""
 		if v := e.out.values["tag"]; len(v) > 0 {
 			tag = v[0]
 		}
-		return inList(tag, c.argument), true
+		return InList(tag, c.argument), true
 	}
 	return false, false
 }

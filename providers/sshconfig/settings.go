@@ -111,7 +111,7 @@ func both(outer, inner activity) activity {
 
 func (e *evaluation) set(l line, now activity) error {
 	if readers[l.keyword] == nil {
-		if !ignored[l.keyword] && !inList(l.keyword, strings.ToLower(e.out.Get("ignoreunknown"))) {
+		if !ignored[l.keyword] && !InList(l.keyword, strings.ToLower(e.out.Get("ignoreunknown"))) {
 			return fmt.Errorf("%s: OpenSSH has no setting %q", l.place, l.written)
 		}
 		return nil

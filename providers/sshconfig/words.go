@@ -87,9 +87,9 @@ func matches(text, pattern string) bool {
 	return strings.Trim(pattern[at:], "*") == ""
 }
 
-// inList reports whether a text matches a list of patterns, separated by commas: one of them, and
-// none of those after a !.
-func inList(text, list string) bool {
+// InList reports whether a text matches a list of patterns (ssh_config(5), PATTERNS), separated by
+// commas: one of them, and none of those after a !.
+func InList(text, list string) bool {
 	found := false
 	for pattern := range strings.SplitSeq(list, ",") {
 		pattern, negated := strings.CutPrefix(pattern, "!")
