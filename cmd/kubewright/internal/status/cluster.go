@@ -277,7 +277,7 @@ func (f facts) problems(c listing.ClusterStatus) []listing.Problem {
 		}
 	}
 	for _, reason := range f.refusals(c.Name) {
-		add(listing.ProblemPlan, "", "kubewright plan says more", "no plan can be made: %s", reason)
+		add(listing.ProblemPlan, "", "see more with: kubewright plan", "no plan can be made: %s", reason)
 	}
 	return out
 }

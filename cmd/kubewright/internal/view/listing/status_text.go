@@ -274,13 +274,13 @@ const outsideShown = 5
 // differenceLines says what differs from the configuration, and since when.
 func (p statusPage) differenceLines(d Differences) []string {
 	if !d.Known {
-		return []string{"unknown, because no plan can be made: " + ui.Clean(strings.Join(d.Reasons, "; ")) + ". kubewright plan says more."}
+		return []string{"unknown, because no plan can be made: " + ui.Clean(strings.Join(d.Reasons, "; ")), "see more with: kubewright plan"}
 	}
 	var lines []string
 	if n := len(d.Outside); n > 0 {
 		since := "; since when is not known, for no apply of everything is recorded"
 		if !d.After.IsZero() {
-			since = " after " + minute(d.After) + ", " + ago(p.now.Sub(d.After))
+			since = ", after " + minute(d.After) + ", " + ago(p.now.Sub(d.After))
 		}
 		lines = append(lines, p.Yellow(ui.Plural(n, "item")+" changed outside of kubewright")+since)
 		for _, o := range d.Outside[:min(n, outsideShown)] {
