@@ -27,7 +27,7 @@ type Entry struct {
 	Kind EntryKind `json:"event"`
 	// Format is the number of the journal's format; the journal sets it on EntryRun.
 	Format int `json:"format_version,omitempty"`
-	// Run, Token, Lineage, Serial, Plan, Resumes, Partial, Who and Steps are set by EntryRun.
+	// Run, Token, Lineage, Serial, Plan, Resumes, Partial, Who, Steps and Job are set by EntryRun.
 	Run     string `json:"run,omitempty"`
 	Token   int64  `json:"token,omitempty"`
 	Lineage string `json:"lineage,omitempty"`
@@ -41,6 +41,7 @@ type Entry struct {
 	Partial bool   `json:"partial,omitempty"`
 	Who     string `json:"who,omitempty"`
 	Steps   int    `json:"steps,omitempty"`
+	Job     Job    `json:"job,omitzero"`
 	// Step is the ID of a step.
 	Step string `json:"step,omitempty"`
 	// Op is the index of the first operation referred to; nil for the whole step.

@@ -108,9 +108,17 @@ type Apply struct {
 	Plan   string `json:"plan"`
 	Serial int64  `json:"serial,omitempty"`
 	Who    string `json:"who,omitempty"`
-	// Steps is 0 for a refresh-only apply.
+	// Job says what was carried out. Entries of older versions lack it, and Done and Ended.
+	Job Job `json:"job,omitzero"`
+	// Steps is 0 for a refresh-only apply. Done counts those that were completed.
 	Steps  int `json:"steps"`
+	Done   int `json:"done,omitempty"`
 	Failed int `json:"failed,omitempty"`
+	// Ended is when the last step ended: for an interrupted run the last moment at which it is
+	// known to have worked.
+	Ended time.Time `json:"ended,omitzero"`
+	// Partial reports whether the run left a part of its plan for a later one.
+	Partial bool `json:"partial,omitempty"`
 	// Unfinished reports whether the plan was not completed: only then does applying it again
 	// continue it. Entries of older versions lack the field, so nothing is done twice because of
 	// them.
@@ -122,6 +130,72 @@ type Apply struct {
 	// the last completed apply whose state was written: the command that continues may still name
 	// them.
 	Left []Target `json:"left,omitempty"`
+}
+
+// Job is what a run carries out, for the history.
+type Job struct {
+	// Operation is the command with what makes it special: apply, destroy, drain w1, apply
+	// -replace=cluster.prod/ca. At most MaxOperation bytes are kept.
+	Operation   string `json:"operation,omitempty"`
+	ToolVersion string `json:"tool_version,omitempty"`
+	// Commit is the git commit of the configuration, if known.
+	Commit string `json:"commit,omitempty"`
+	// Add, Change and Destroy count the resources of the plan.
+	Add     int `json:"add,omitempty"`
+	Change  int `json:"change,omitempty"`
+	Destroy int `json:"destroy,omitempty"`
+	// Restricted reports whether the plan left something of the configuration alone: by -target and
+	// the like, because hosts did not answer, or because another command than apply made it.
+	Restricted bool `json:"restricted,omitempty"`
+	// Observed is a moment before the observation that the plan rests on. A difference that no
+	// unrestricted apply since has mended arose later.
+	Observed time.Time `json:"observed,omitzero"`
+}
+
+// MaxOperation limits the length of Job.Operation in bytes.
+const MaxOperation = 200
+
+// Outcome is how an apply ended.
+type Outcome string
+
+// The outcomes of an apply.
+const (
+	// OutcomeCompleted: all steps of the plan are done.
+	OutcomeCompleted Outcome = "completed"
+	// OutcomePartial: what the run could do is done, and the rest of the plan is left for another.
+	OutcomePartial Outcome = "partial"
+	// OutcomeFailed: at least one step failed.
+	OutcomeFailed Outcome = "failed"
+	// OutcomeInterrupted: the run ended before all steps were done, and none failed.
+	OutcomeInterrupted Outcome = "interrupted"
+)
+
+// Outcome returns how the apply ended.
+func (a Apply) Outcome() Outcome {
+	switch {
+	case !a.Unfinished:
+		return OutcomeCompleted
+	case a.Failed > 0:
+		return OutcomeFailed
+	case a.Partial && a.Done >= a.Steps:
+		return OutcomePartial
+	}
+	return OutcomeInterrupted
+}
+
+// Matched returns a moment at which everything was as configured, or was made so by the apply that
+// had begun then: a difference that is observed now arose later. It is zero if no such apply is
+// recorded.
+func (s *State) Matched() time.Time {
+	if s == nil {
+		return time.Time{}
+	}
+	for _, a := range slices.Backward(s.Applies) {
+		if a.Outcome() == OutcomeCompleted && a.Steps > 0 && !a.Job.Restricted {
+			return a.Job.Observed
+		}
+	}
+	return time.Time{}
 }
 
 // Interrupted returns since when no apply was completed, if the last one has begun the step; zero

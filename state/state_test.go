@@ -33,3 +33,28 @@ func TestInterruptedApplyContinues(t *testing.T) {
 		}
 	}
 }
+
+// TestMatched checks that a difference is dated by the last apply that covered everything and was
+// completed, and by nothing else.
+func TestMatched(t *testing.T) {
+	t.Parallel()
+	at := func(hour int) time.Time { return time.Date(2026, time.March, 2, hour, 0, 0, 0, time.UTC) }
+	whole := state.Apply{Steps: 3, Job: state.Job{Observed: at(9)}}
+	for name, c := range map[string]struct {
+		then state.Apply
+		want time.Time
+	}{
+		"another one":    {state.Apply{Steps: 1, Job: state.Job{Observed: at(10)}}, at(10)},
+		"a part":         {state.Apply{Steps: 1, Job: state.Job{Observed: at(10), Restricted: true}}, at(9)},
+		"failed":         {state.Apply{Steps: 1, Failed: 1, Unfinished: true, Job: state.Job{Observed: at(10)}}, at(9)},
+		"only the state": {state.Apply{Job: state.Job{Observed: at(10), Restricted: true}}, at(9)},
+		"older version":  {state.Apply{Steps: 1}, time.Time{}},
+	} {
+		if got := (&state.State{Applies: []state.Apply{whole, c.then}}).Matched(); !got.Equal(c.want) {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
+	if got := (*state.State)(nil).Matched(); !got.IsZero() {
+		t.Errorf("without a state: %s", got)
+	}
+}

@@ -18,13 +18,26 @@ import (
 var askedHost = regexp.MustCompile(`msg="asking host" host=(\S+) for=("[^"]*"|\S+)`)
 
 // TestPlanSendsOneRequestPerHost checks that a plan that finds nothing to do connects to each host
-// once and sends it one request. API and etcd are observed through one of the hosts.
+// once and sends it one request. API and etcd are observed through one of the hosts. A status,
+// which shows more, asks for nothing else.
 func TestPlanSendsOneRequestPerHost(t *testing.T) {
 	t.Parallel()
-	env, printed := foundedFolder(t).env("plan", "-detailed-exitcode", "-parallelism=1")
+	for want, args := range map[string][]string{
+		"No changes.":              {"plan", "-detailed-exitcode", "-parallelism=1"},
+		"cluster.prod: no problem": {"status", "-detailed-exitcode"},
+		"kubewright_api_up{":       {"status", "-format=openmetrics", "-detailed-exitcode"},
+		`"last_applies": [`:        {"status", "-json", "-detailed-exitcode"},
+	} {
+		sendsOneRequestPerHost(t, want, args)
+	}
+}
+
+func sendsOneRequestPerHost(t *testing.T, want string, args []string) {
+	t.Helper()
+	env, printed := foundedFolder(t).env(args...)
 	env.Getenv = func(name string) string { return map[string]string{"KUBEWRIGHT_LOG": "trace"}[name] }
-	if code := cli.Main(env); code != 0 || !strings.Contains(printed(), "No changes.") {
-		t.Fatalf("exit code %d\n%s", code, printed())
+	if code := cli.Main(env); code != 0 || !strings.Contains(printed(), want) {
+		t.Fatalf("%v: exit code %d\n%s", args, code, printed())
 	}
 	asked := map[string][]string{}
 	for _, line := range askedHost.FindAllStringSubmatch(printed(), -1) {
@@ -32,16 +45,16 @@ func TestPlanSendsOneRequestPerHost(t *testing.T) {
 	}
 	for _, host := range crashHosts {
 		if want := []string{"connection", "observation"}; !slices.Equal(asked[host], want) {
-			t.Errorf("%s got requests for %q, want %q", host, asked[host], want)
+			t.Errorf("%v: %s got requests for %q, want %q", args, host, asked[host], want)
 		}
 		delete(asked, host)
 	}
 	if len(asked) > 0 {
-		t.Errorf("unexpected hosts got requests: %v", asked)
+		t.Errorf("%v: unexpected hosts got requests: %v", args, asked)
 	}
 	for _, what := range []string{`msg="asked API" .*for=observation`, `msg="asked etcd" .*for=members`} {
 		if lines := regexp.MustCompile(".*"+what+".*").FindAllString(printed(), -1); len(lines) != 1 {
-			t.Errorf("%s is in the log %d times, want 1:\n%s", what, len(lines), strings.Join(lines, "\n"))
+			t.Errorf("%v: %s is in the log %d times, want 1:\n%s", args, what, len(lines), strings.Join(lines, "\n"))
 		}
 	}
 }

@@ -24,7 +24,7 @@ var commands = []entry{
 	{"reset delete remove uninstall down teardown", useDestroy, Code{}},
 	{"create up deploy install bootstrap run reconcile sync", "kubewright plan shows what would be done, and kubewright apply does it.", Code{}},
 	{"scale", "Add or remove node blocks, or keys of their for_each, then kubewright plan and kubewright apply.", Code{}},
-	{"status health", "kubewright plan shows whether hosts, API and etcd are as configured; kubewright doctor says what does not run and why, kubewright etcd status shows its members, kubewright certificates what expires. kubectl get nodes shows what Kubernetes reports.", Code{}},
+	{"health", "kubewright status shows whether hosts, API and etcd work and are as configured; kubewright doctor says what does not run and why, kubewright etcd status shows its members, kubewright certificates what expires. kubectl get nodes shows what Kubernetes reports.", Code{}},
 	{"diff drift", "kubewright plan -refresh-only shows what was changed outside of kubewright, and kubewright plan what an apply would change.", Code{}},
 	{"rollback undo", "Plan the previous configuration: git revert, then kubewright plan. A downgrade of Kubernetes is refused, and kubewright etcd restore brings back a snapshot of etcd.", Code{}},
 	{"preflight check lint", "kubewright validate checks the configuration, and kubewright plan all hosts before it proposes anything.", Code{}},

@@ -27,6 +27,7 @@ func (f *Hosts) Observe(ctx context.Context, cfg *config.Config, recorded *state
 		Config: cfg, Recorded: recorded,
 		Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},
 		ClusterReports: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}, Etcds: map[state.Target]state.EtcdIdentity{},
+		EtcdAlone: map[string]topology.EtcdAlone{},
 	}
 	o := observer{Hosts: f, fleet: v, asked: map[string]bool{}}
 	for _, m := range f.Members {
@@ -237,6 +238,11 @@ func (o *observer) askThrough(ctx context.Context, m *Member, r *state.Report) (
 	}
 	both.Wait()
 	if apiErr != nil {
+		if q.Etcd && etcdErr == nil {
+			o.mu.Lock()
+			o.fleet.EtcdAlone[m.Cluster] = topology.EtcdAlone{Members: members, ClusterID: id}
+			o.mu.Unlock()
+		}
 		return nil, apiErr
 	}
 	report.Members, report.EtcdClusterID = members, id

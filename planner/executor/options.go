@@ -40,6 +40,8 @@ type Options struct {
 	PlanDigest string
 	Resumes    string
 	Partial    bool
+	// Job is written to the journal: what the run carries out.
+	Job state.Job
 	// Parallelism is how many steps run at once; DefaultParallelism when below 1.
 	Parallelism int
 	OnError     OnError

@@ -131,7 +131,7 @@ func (x *execution) run(ctx context.Context) (*Outcome, error) {
 		x.append(state.Entry{
 			Kind: state.EntryRun, Run: x.opts.ID, Token: x.opts.Token, Lineage: x.plan.Lineage,
 			Serial: x.plan.Serial, Plan: x.opts.PlanDigest, Resumes: x.opts.Resumes, Partial: x.opts.Partial,
-			Who: x.opts.Who, Steps: len(x.plan.Steps), Learned: x.opts.Learned,
+			Who: x.opts.Who, Steps: len(x.plan.Steps), Job: x.opts.Job, Learned: x.opts.Learned,
 		})
 	}
 	x.loop(ctx)

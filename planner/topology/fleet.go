@@ -25,6 +25,9 @@ type Fleet struct {
 	// Etcds has the etcd that the member on each control plane's own host reports; members that did
 	// not answer are missing.
 	Etcds map[state.Target]state.EtcdIdentity
+	// EtcdAlone has the etcds that answered although the API of their cluster did not, by the
+	// cluster's label. No plan rests on them.
+	EtcdAlone map[string]EtcdAlone
 	// ExternalEtcds has the external etcds that were observed, by the cluster's label.
 	ExternalEtcds map[string]*ExternalEtcd
 	// ObservedAt is the time of the observation; renewals are due relative to it.
@@ -185,6 +188,13 @@ type ExternalEtcd struct {
 	Err error
 	// Blind reports whether the hosts do not permit a connection: nothing is known then.
 	Blind bool
+}
+
+// EtcdAlone is what an etcd shows without the API of its cluster.
+type EtcdAlone struct {
+	Members []state.EtcdMember
+	// ClusterID is hex.
+	ClusterID string
 }
 
 // Returning returns the recorded control planes that have been removed since: an older state was

@@ -272,20 +272,51 @@ func TestHostCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
-		name, principal string
-		validUntil      time.Time
-		kind            error
+		name         string
+		edit         func(*xssh.Certificate)
+		revoked      bool
+		kind         error
+		says, remedy string
 	}{
-		{"good", "127.0.0.1", time.Now().Add(time.Hour), nil},
-		{"for another host", "example.com", time.Now().Add(time.Hour), providers.ErrHostKeyUnknown},
-		{"expired", "127.0.0.1", time.Now().Add(-time.Hour), providers.ErrHostKeyUnknown},
+		{name: "good"},
+		{
+			name: "for another host", edit: func(c *xssh.Certificate) { c.ValidPrincipals = []string{"example.com", "example.org"} }, kind: providers.ErrHostKeyUnknown,
+			says: "does not hold: it is for example.com, example.org, not for 127.0.0.1", remedy: "have the authority certify the host for 127.0.0.1, or name the host by one of these in HostKeyAlias of the OpenSSH configuration",
+		},
+		{
+			name: "expired", edit: func(c *xssh.Certificate) { c.ValidBefore = 1e9 }, kind: providers.ErrHostKeyUnknown,
+			says: "its certificate of authority ssh-rsa SHA256:", remedy: "renew the host's certificate, or correct the clock of this machine",
+		},
+		{
+			name: "expired, with its date", edit: func(c *xssh.Certificate) { c.ValidBefore = 1e9 }, kind: providers.ErrHostKeyUnknown,
+			says: "does not hold: it expired at 2001-09-09T01:46:40Z", remedy: "renew the host's certificate, or correct the clock of this machine",
+		},
+		{
+			name: "not valid yet", edit: func(c *xssh.Certificate) { c.ValidAfter, c.ValidBefore = 1e10, xssh.CertTimeInfinity }, kind: providers.ErrHostKeyUnknown,
+			says: "does not hold: it is not valid before 2286-11-20T17:46:40Z", remedy: "correct the clock of this machine, or renew the host's certificate",
+		},
+		{
+			name: "with an option", edit: func(c *xssh.Certificate) { c.CriticalOptions = map[string]string{"future": ""} }, kind: providers.ErrHostKeyUnknown,
+			says: `does not hold: ssh: unsupported critical option "future"`, remedy: "have the authority certify the host again",
+		},
+		{
+			name: "of a user", edit: func(c *xssh.Certificate) { c.CertType = xssh.UserCert }, kind: providers.ErrHostKeyUnknown,
+			says: "does not hold: it is for a user, not for a host", remedy: "have the authority certify the host again",
+		},
+		{
+			name: "of a revoked authority", revoked: true, kind: providers.ErrHostKeyChanged,
+			says: "its certificate is of authority ssh-rsa SHA256:",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			plain := newSigner(t)
 			cert := &xssh.Certificate{
 				Key: plain.PublicKey(), CertType: xssh.HostCert, KeyId: "host",
-				ValidPrincipals: []string{test.principal}, ValidBefore: uint64(test.validUntil.Unix()),
+				ValidPrincipals: []string{"127.0.0.1"}, ValidBefore: uint64(time.Now().Add(time.Hour).Unix()),
+			}
+			if test.edit != nil {
+				test.edit(cert)
 			}
 			if err := cert.SignCert(rand.Reader, ca); err != nil {
 				t.Fatal(err)
@@ -296,10 +327,18 @@ func TestHostCertificate(t *testing.T) {
 			}
 			s, target := newServer(t, func(s *server) { s.HostKey = certified })
 			target.HostKeys = nil
-			target.KnownHosts = []string{writeFile(t, "known_hosts", "@cert-authority 127.* "+keyLine(ca))}
+			known := "@cert-authority 127.* " + keyLine(ca) + "\n"
+			if test.revoked {
+				known += "@revoked * " + keyLine(ca) + "\n"
+			}
+			target.KnownHosts = []string{writeFile(t, "known_hosts", known)}
 			c, err := ssh.Dial(t.Context(), target)
 			if test.kind != nil {
 				wantKind(t, err, test.kind)
+				wantText(t, err, test.says)
+				if got := providers.RemedyOf(err); got != test.remedy {
+					t.Errorf("remedy %q, want %q", got, test.remedy)
+				}
 				if n := s.Attempts.Load(); n != 0 {
 					t.Errorf("%d attempts to log in", n)
 				}
@@ -341,6 +380,7 @@ func TestUnparsableKnownHostsLineIsSkipped(t *testing.T) {
 		"revoked beside them":  {append(slices.Clone(lines), known, "@revoked * "+s.Pin()), providers.ErrHostKeyChanged, " is revoked in FILE:9", ""},
 		"revoked is one":       {[]string{known, "\t@revoked * " + ed448}, providers.ErrHostKeyUnknown, "FILE:2, which is marked @revoked: ssh: unknown key algorithm: ssh-ed448", "correct or remove line 2 of FILE"},
 		"an authority is one":  {[]string{known, "", "@cert-authority\t* " + ed448}, providers.ErrHostKeyUnknown, "FILE:3, which is marked @cert-authority: ", "correct or remove line 3 of FILE"},
+		"an authority, no key": {[]string{known, "@cert-authority *"}, providers.ErrHostKeyUnknown, "FILE:2, which is marked @cert-authority: it has no hosts, type and key", "correct or remove line 2 of FILE"},
 		"an authority no more": {[]string{known, "#@cert-authority * " + ed448}, nil, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

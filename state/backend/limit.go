@@ -28,11 +28,29 @@ func ReadAll(r io.Reader, size int64) ([]byte, error) {
 		}
 		return data, err
 	}
-	data, err := io.ReadAll(io.LimitReader(r, MaxState+1))
-	if err == nil && len(data) > MaxState {
-		err = errLarge
+	return readDoubling(r)
+}
+
+// readDoubling reads up to MaxState bytes of unknown size. Its buffer doubles until it has room for
+// one byte more than that, so that all its buffers together take little more than twice MaxState.
+// io.ReadAll takes more under the race detector.
+func readDoubling(r io.Reader) ([]byte, error) {
+	data := make([]byte, 0, MaxState>>14+1)
+	for {
+		n, err := r.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		switch {
+		case len(data) > MaxState:
+			return nil, errLarge
+		case errors.Is(err, io.EOF):
+			return data, nil
+		case err != nil:
+			return nil, err
+		}
+		if size := cap(data); len(data) == size {
+			data = append(make([]byte, 0, 2*size-1), data...)
+		}
 	}
-	return data, err
 }
 
 // ended fails when data follows after the announced end.

@@ -89,11 +89,13 @@ func (f *folder) apply(e state.Entry) error {
 	case state.EntryDone:
 		if e.Op == nil && e.Phase != "" {
 			f.state.Durations[state.DurationKey(e.Phase, e.Action)] = e.Seconds
+			f.worked(e)
 			f.closed(e.Step)
 		}
 		f.learn(e.Learned)
 	case state.EntryFailed:
 		f.learn(e.Learned)
+		f.worked(e)
 		f.failed(e)
 	}
 	return nil
@@ -126,11 +128,21 @@ func (f *folder) closed(step string) {
 	f.begun(step)
 	f.done[step] = true
 	a := f.last()
+	if a != nil && a.Unfinished {
+		a.Done = len(f.done)
+	}
 	if a == nil || !a.Unfinished || f.partial || len(f.done) < a.Steps {
 		return
 	}
 	a.Finish()
 	f.forgetBegun()
+}
+
+// worked records that the run was at work when a step ended.
+func (f *folder) worked(e state.Entry) {
+	if a := f.last(); a != nil && !e.Time.IsZero() {
+		a.Ended = e.Time
+	}
 }
 
 // failed records a failed step. A step that was refused because of a foreign change counts as not
@@ -170,7 +182,7 @@ func (f *folder) run(e state.Entry) error {
 		}
 	}
 	f.state.RunToken = state.LaterRun(f.state.RunToken, e.Token)
-	a := state.Apply{Time: e.Time, Run: e.Run, Plan: e.Plan, Serial: e.Serial, Who: e.Who, Steps: e.Steps, Unfinished: true, Left: f.state.HaveLeft()}
+	a := state.Apply{Time: e.Time, Run: e.Run, Plan: e.Plan, Serial: e.Serial, Who: e.Who, Job: e.Job, Steps: e.Steps, Partial: e.Partial, Unfinished: true, Left: f.state.HaveLeft()}
 	if last := f.last(); last != nil {
 		last.Left = nil
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -32,21 +33,23 @@ func fileItem(text, sha string) state.Item {
 func TestFoldRecordsRun(t *testing.T) {
 	t.Parallel()
 	cp1, worker := state.NodeKeyTarget("cp", "cp1"), state.NodeTarget("w")
+	job := state.Job{Operation: "apply", ToolVersion: "1.0.0", Add: 2}
+	at := func(second int) time.Time { return time.Date(2026, time.March, 2, 9, 0, second, 0, time.UTC) }
 	got, err := Fold(nil, []state.Entry{
-		{Kind: state.EntryRun, Run: "r1", Token: 8, Lineage: "l1", Plan: "sha256:77ab", Who: "me", Steps: 3},
+		{Time: at(0), Kind: state.EntryRun, Run: "r1", Token: 8, Lineage: "l1", Plan: "sha256:77ab", Who: "me", Steps: 3, Partial: true, Job: job},
 		{Kind: state.EntryBegin, Step: `node.cp["cp1"]/certs`, Op: new(0)},
 		{
 			Kind: state.EntryDone, Step: `node.cp["cp1"]/certs`, Op: new(0),
 			Learned: state.Learned{Nodes: map[state.Target]*state.RecordedNode{cp1: {Name: "cp1"}, worker: {Name: "w"}}},
 		},
-		{Kind: state.EntryDone, Step: `node.cp["cp1"]/certs`, Phase: "certs", Action: "create", Seconds: 2, Learned: state.Learned{
+		{Time: at(2), Kind: state.EntryDone, Step: `node.cp["cp1"]/certs`, Phase: "certs", Action: "create", Seconds: 2, Learned: state.Learned{
 			Items:    []state.Item{fileItem(`node.cp["cp1"]/certs/file:/b`, "1"), fileItem(`node.cp["cp1"]/certs/file:/a`, "1"), fileItem("node.w/prepare/file:/w", "1")},
 			Clusters: map[string]*state.RecordedCluster{"prod": {CA: "9f2c"}, "old": {}},
 		}},
 		{Kind: state.EntryFailed, Step: "cluster.prod/addon", Error: "timed out", Learned: state.Learned{
 			Items: []state.Item{fileItem(`cluster.old.addon["cni"]/addon/object:x`, "1"), fileItem(`node.cp["cp1"]/certs/file:/b`, "2")},
 		}},
-		{Kind: state.EntryDone, Step: "node.w/reset", Phase: "reset", Action: "delete", Seconds: 1, Learned: state.Learned{
+		{Time: at(3), Kind: state.EntryDone, Step: "node.w/reset", Phase: "reset", Action: "delete", Seconds: 1, Learned: state.Learned{
 			Left: []state.Target{worker, state.ClusterTarget("old")}, Gone: []state.Address{address(`node.cp["cp1"]/certs/file:/a`)},
 		}},
 	})
@@ -62,7 +65,7 @@ func TestFoldRecordsRun(t *testing.T) {
 		Items:     []state.Item{b},
 		Durations: map[string]float64{"certs/create": 2, "reset/delete": 1},
 		Applies: []state.Apply{{
-			Run: "r1", Plan: "sha256:77ab", Who: "me", Steps: 3, Failed: 1,
+			Time: at(0), Run: "r1", Plan: "sha256:77ab", Who: "me", Job: job, Steps: 3, Done: 2, Failed: 1, Ended: at(3), Partial: true,
 			Unfinished: true, Begun: []string{`node.cp["cp1"]/certs`, "node.w/reset"}, Left: []state.Target{worker, state.ClusterTarget("old")},
 		}},
 		Unseen: []string{`node.cp["cp1"]/certs`},

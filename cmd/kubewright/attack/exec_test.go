@@ -39,7 +39,7 @@ var tabbed = []string{"__complete plan -target=", "__complete state show ", "__c
 // readers are commands that change nothing.
 var readers = []string{
 	"plan -input=false", "show", "state list", "state pull", "output", "lock status", "init", "graph",
-	"certificates", "kubeconfig", "validate", "fmt -check", "version",
+	"certificates", "kubeconfig", "validate", "fmt -check", "version", "status -input=false", "history",
 }
 
 func execAttacks() []attack {

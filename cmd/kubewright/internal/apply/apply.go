@@ -151,7 +151,7 @@ func (s *Apply) settle(ctx context.Context, by Approval) error {
 	}
 	if p := s.Result.Plan; s.Opts.RefreshOnly && len(p.Drift) > 0 {
 		// After it is taken over, the fleet is no longer as an interrupted saved plan left it.
-		st.Applies = append(st.Applies, state.Apply{Time: s.Now(), Run: s.RunID, Plan: by.digestOf(p), Serial: p.Serial, Who: s.Who})
+		st.Applies = append(st.Applies, state.Apply{Time: s.Now(), Run: s.RunID, Plan: by.digestOf(p), Serial: p.Serial, Who: s.Who, Job: s.job(), Ended: s.Now()})
 	}
 	journal, err := s.Store.OpenJournal()
 	if err != nil {
@@ -259,7 +259,7 @@ func (s *Apply) execute(ctx context.Context, by Approval) error {
 	plan.Lineage = st.Lineage
 	still := run.Fences.Beat(ctx)
 	outcome, runErr := executor.Execute(ctx, &plan, run, engine.Journal{Journal: journal}, executor.Options{
-		ID: s.RunID, Token: ownership.NextRun(s.Observed), Who: s.Who, PlanDigest: by.digestOf(s.Result.Plan), Resumes: s.resumes(), Partial: s.leaves(by), Learned: ownership.Settled(s.Observed, s.Result.Plan),
+		ID: s.RunID, Token: ownership.NextRun(s.Observed), Who: s.Who, PlanDigest: by.digestOf(s.Result.Plan), Resumes: s.resumes(), Partial: s.leaves(by), Job: s.job(), Learned: ownership.Settled(s.Observed, s.Result.Plan),
 		Parallelism: s.Opts.Parallelism, OnError: s.Opts.OnError.Meaning(),
 		Stop: stop, Hold: s.holdBack(), Durations: st.Durations, Sink: s.events(progress.Event), Now: s.Now, Busy: s.Hosts.World.Clock().Busy,
 	})

@@ -94,9 +94,9 @@ func root(a *workspace.Workspace) *cobra.Command {
 	addGroup(cmd, "Main commands:", validateCommand(a), planCommand(a), applyCommand(a), destroyCommand(a))
 	addGroup(cmd, otherCommands, bundleCommand(a), certificatesCommand(a), completionCommand(a), consoleCommand(a), cordonCommand(a), doctorCommand(a),
 		drainCommand(a),
-		etcdCommand(a), fmtCommand(a), forceUnlockCommand(a), graphCommand(a), importCommand(a), initCommand(a),
+		etcdCommand(a), fmtCommand(a), forceUnlockCommand(a), graphCommand(a), historyCommand(a), importCommand(a), initCommand(a),
 		kubeconfigCommand(a), lockCommand(a), outputCommand(a), schemaCommand(a), showCommand(a), simCommand(a),
-		stateCommand(a), testCommand(a), uncordonCommand(a), versionCommand(a))
+		stateCommand(a), statusCommand(a), testCommand(a), uncordonCommand(a), versionCommand(a))
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.SetHelpCommand(helpCommand())
 	cmd.SetHelpCommandGroupID(otherCommands)

@@ -118,8 +118,8 @@ var argumentsOf = map[string][]string{
 
 // asksTheBackend are the commands that read the state.
 var asksTheBackend = []string{
-	"apply", "certificates", "console", "cordon", "destroy", "doctor", "drain", "etcd defragment", "etcd snapshot", "etcd status", "force-unlock", "graph", "init", "kubeconfig", "lock status",
-	"output", "plan", "show", "state decrypt", "state list", "state mv", "state pull", "state push", "state recover", "state rm", "state show", "uncordon",
+	"apply", "certificates", "console", "cordon", "destroy", "doctor", "drain", "etcd defragment", "etcd snapshot", "etcd status", "force-unlock", "graph", "history", "init", "kubeconfig", "lock status",
+	"output", "plan", "show", "state decrypt", "state list", "state mv", "state pull", "state push", "state recover", "state rm", "state show", "status", "uncordon",
 }
 
 // TestConfiguredKubeconfigRunsNoProgram checks that no command runs the program that a kubeconfig

@@ -15,7 +15,7 @@ import (
 )
 
 // Exit codes. 2 to 6 are used only with -detailed-exitcode, and 3 also by fmt -check, as in
-// Terraform; 7 only by certificates.
+// Terraform; 7 only by certificates, 8 only by status.
 const (
 	ExitOK      = 0
 	ExitError   = 1
@@ -30,7 +30,9 @@ const (
 	// ExitUnreachable: a host does not answer.
 	ExitUnreachable = 6
 	// ExitRenewal: a certificate has to be renewed.
-	ExitRenewal     = 7
+	ExitRenewal = 7
+	// ExitProblem: a status shows something that does not work.
+	ExitProblem     = 8
 	ExitUnformatted = 3
 	ExitInterrupted = 130
 )

@@ -88,7 +88,9 @@ type Session struct {
 	Leftover bool
 	Hosts    *hosts.Hosts
 	Observed *topology.Fleet
-	Result   topology.Result
+	// ObservedAfter is a moment before the last observation for a plan.
+	ObservedAfter time.Time
+	Result        topology.Result
 	// warnings are those shown about the configuration and the plan, which the plan keeps.
 	// Warnings about this run alone, such as about its lock, are not among them.
 	warnings []diag.JSON
@@ -352,6 +354,7 @@ func (s *Session) planBy(ctx context.Context, make PlanFunc) (diag.Diagnostics, 
 	if err != nil {
 		return nil, err
 	}
+	s.ObservedAfter = s.Now()
 	v := s.Observe(ctx)
 	if err := ctx.Err(); err != nil {
 		return nil, err // an incomplete observation proves nothing
