@@ -358,11 +358,13 @@ type Cluster struct {
 	ProxyEnv              map[string]string
 	IgnorePreflightErrors []string
 	SkipPhases            []string
-	// KernelModules are loaded on every node, immediately and at each boot.
+	// KernelModules are loaded on every node, immediately and at each boot; Sysctls are set there.
 	KernelModules   []string
+	Sysctls         map[string]string
 	ImagePullPolicy string
 	ImagePullSerial bool
 	Patches         []Patch
+	Units           []Unit    `json:",omitempty"`
 	Lifecycle       Lifecycle `json:",omitzero"`
 	Origins         Origins
 	// Sensitive are the values that must not be shown, by keys as in Origins.
@@ -415,8 +417,12 @@ type Node struct {
 	// ImagePullPolicy and ImagePullSerial default to the cluster's if empty.
 	ImagePullPolicy string
 	ImagePullSerial *bool
-	Lifecycle       Lifecycle `json:",omitzero"`
-	Origins         Origins
+	// KernelModules and Sysctls are added to the cluster's.
+	KernelModules []string
+	Sysctls       map[string]string
+	Units         []Unit    `json:",omitempty"`
+	Lifecycle     Lifecycle `json:",omitzero"`
+	Origins       Origins
 	// Sensitive are the values that must not be shown, by keys as in Origins.
 	Sensitive map[string]bool
 	Source    state.Source

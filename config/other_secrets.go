@@ -67,7 +67,7 @@ func (t *substitution) cluster(c *Cluster) *Cluster {
 	out.KubeProxy.Config = t.tree("kube_proxy.config", c.KubeProxy.Config)
 	out.Kubelet = t.kubelet(c.Kubelet)
 	out.ProxyEnv = t.texts("proxy_env", c.ProxyEnv)
-	out.Patches = t.patches(c.Patches)
+	out.Patches, out.Units = t.patches(c.Patches), t.units(c.Units)
 	out.Addons = nil
 	for _, a := range c.Addons {
 		out.Addons = append(out.Addons, t.addon(a))
@@ -91,7 +91,7 @@ func (t *substitution) node(n *Node) *Node {
 	out := *n
 	out.Labels, out.Annotations = t.texts("labels", n.Labels), t.texts("annotations", n.Annotations)
 	out.Kubelet = t.kubelet(n.Kubelet)
-	out.Patches = t.patches(n.Patches)
+	out.Patches, out.Units = t.patches(n.Patches), t.units(n.Units)
 	return &out
 }
 
@@ -103,6 +103,7 @@ var replacedSecrets = regexp.MustCompile(`^(` + strings.Join([]string{
 	`(kubelet|kube_proxy)\.config(\W.*)?`,
 	`(proxy_env|labels|annotations)(\W.*)?`,
 	`patch\[\d+\]\.content`,
+	`unit\[.*\]\.content`,
 	`addon\[.*\]\.manifest(\W.*)?`,
 	`bootstrap_token\[\d+\]\.token`,
 	`certificate_key`,

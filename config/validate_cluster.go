@@ -42,6 +42,8 @@ func (c checker) cluster(cl *Cluster) {
 	c.preflight(cl.IgnorePreflightErrors)
 	c.phases(cl.SkipPhases, nil)
 	c.kernelModules(cl.KernelModules)
+	checkSysctls(c, cl.Sysctls, cl)
+	checkUnits(c, cl.Units)
 	c.proxy(cl.ProxyEnv)
 	c.addons(cl.Addons)
 }

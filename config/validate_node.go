@@ -34,6 +34,9 @@ func (c checker) node(n *Node, cl *Cluster) {
 	c.preflight(n.IgnorePreflightErrors)
 	c.phases(n.SkipPhases, n)
 	c.pullPolicy(n.ImagePullPolicy)
+	c.kernelModules(n.KernelModules)
+	checkSysctls(c, n.Sysctls, cl)
+	checkUnits(c, n.Units)
 	c.connection("connection", n.Connection)
 }
 

@@ -106,12 +106,14 @@ type (
 		Policy string `json:"policy,omitempty"`
 	}
 
-	// Unit acts on a systemd unit: start, stop, restart, enable, disable. With Reload it runs
-	// daemon-reload first.
+	// Unit acts on a systemd unit: start, stop, restart, enable, disable, or DaemonReload. With
+	// Reload it runs daemon-reload first. With Verify a unit that starts and does not stay active is
+	// an error.
 	Unit struct {
 		Unit   string `json:"unit"`
 		Action string `json:"action"`
 		Reload bool   `json:"reload,omitempty"`
+		Verify bool   `json:"verify,omitempty"`
 	}
 
 	// SetSysctl sets a kernel parameter now; a separate file makes it persistent over reboots.
@@ -173,6 +175,9 @@ type (
 		Remove bool        `json:"remove,omitempty"`
 	}
 )
+
+// DaemonReload is the action of Unit that only has systemd read the unit files again.
+const DaemonReload = "daemon-reload"
 
 // The modes of kube-proxy that do not clean up after each other.
 const (

@@ -271,6 +271,8 @@ func unitDone(o Unit) string {
 		done = "the unit is not enabled"
 	case "restart":
 		return DoneNever
+	case DaemonReload:
+		return DoneNever + whereSo
 	}
 	if o.Reload {
 		done += "; the daemon-reload before is done again each time"

@@ -60,7 +60,12 @@ func (o LoadImage) Summary() string {
 func (Unit) Op() string { return "unit" }
 
 // Summary returns one line for the progress display.
-func (o Unit) Summary() string { return o.Action + " " + o.Unit }
+func (o Unit) Summary() string {
+	if o.Action == DaemonReload {
+		return o.Action
+	}
+	return o.Action + " " + o.Unit
+}
 
 // Op returns the name in JSON.
 func (RestartProcess) Op() string { return "restart_process" }

@@ -6,8 +6,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Restarts reports whether the step starts, stops or restarts a unit of its node: a kubelet or a
-// container runtime.
+// Restarts reports whether the step starts, stops or restarts a unit of its node: a kubelet, a
+// container runtime, or a unit of the configuration.
 func (s *Step) Restarts() bool {
 	return slices.ContainsFunc(s.Operations, func(op Operation) bool {
 		u, ok := op.(Unit)

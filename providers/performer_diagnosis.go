@@ -3,6 +3,7 @@ package providers
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/kubewright/kubewright/planner"
@@ -67,10 +68,34 @@ func (w *work) diagnosis(ctx context.Context) (*diagnosis.Report, error) {
 	return host.Diagnose(ctx)
 }
 
+// settingsOfHost reports whether operations set up a host before anything of Kubernetes runs there:
+// what does not run yet is not why they fail. A unit's own messages are in its error.
+func settingsOfHost(ops []planner.Operation) bool {
+	settings := false
+	for _, op := range ops {
+		switch op := op.(type) {
+		case planner.SetSysctl, planner.LoadModule, planner.Swap:
+			settings = true
+		case planner.Unit:
+			if slices.Contains(diagnosis.Units(), op.Unit) {
+				return false
+			}
+			settings = true
+		case planner.Mark, planner.WriteFile, planner.RemovePath, planner.Preserve, planner.Restore:
+		default:
+			return false
+		}
+	}
+	return settings
+}
+
 // diagnosed adds to an error what the step's host says of its cause, if a wait was in vain or a
 // command failed.
 func (w *work) diagnosed(ctx context.Context, g group, err error) error {
 	if _, done := errors.AsType[*diagnosis.Error](err); done || ctx.Err() != nil {
+		return err
+	}
+	if settingsOfHost(g.operations) {
 		return err
 	}
 	wait, waits := g.operations[0].(planner.Wait)

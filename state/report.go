@@ -260,6 +260,9 @@ type Marks struct {
 	// setting, as far as it has to be restored ("" if there was none).
 	Owned  []string          `json:"owned,omitempty"`
 	Before map[string]string `json:"before,omitempty"`
+	// Settings is the previous value of each setting that the configuration has of its own, such as
+	// a sysctl: it is put back when the setting is taken out, and when the host is given back.
+	Settings map[string]string `json:"settings,omitempty"`
 	// Unreadable says which of the files could not be read, and why; the other fields are then
 	// empty.
 	Unreadable string `json:"-"`

@@ -73,6 +73,7 @@ func (l *loader) node(n *nodeInstance, cluster string) *config.Node {
 		AdvertiseAddresses: e.strings(b, "advertise_addresses"), Labels: e.stringMap(b, "labels"), Annotations: e.stringMap(b, "annotations"),
 		Taints: e.taints(b), Kubelet: e.kubelet(e.one(b, "kubelet")), CRISocket: e.str(b, "cri_socket"), Patches: e.patches(b),
 		IgnorePreflightErrors: e.strings(b, "ignore_preflight_errors"), SkipPhases: e.strings(b, "skip_phases"),
+		KernelModules: e.strings(b, "kernel_modules"), Sysctls: e.stringMap(b, "sysctls"), Units: units(e, b),
 		ImagePullPolicy: e.str(b, "image_pull_policy"), Lifecycle: e.lifecycle(b, n.target),
 	}
 	if _, ok := e.get(b, "image_pull_serial"); ok {

@@ -16,7 +16,7 @@ var clusterBlock = &Block{
 		{Name: "proxy_env", Type: typeStringMap, Cost: CostRestart, Doc: "HTTP_PROXY, HTTPS_PROXY and NO_PROXY (or in lower case) for the control plane components and kube-proxy."},
 		{Name: "ignore_preflight_errors", Type: typeStrings, Cost: CostNone, Doc: "Preflight checks whose errors are only warnings, by kubeadm's names, or `all`. A host that holds another cluster's files (`FileAvailable-`) is refused all the same."},
 		{Name: "skip_phases", Type: typeStrings, Cost: CostNone, Doc: "Phases that plans leave out: `preflight`, `images`, `mark-control-plane`, `mark-worker`, and `addon` (CoreDNS and kube-proxy) or `addon/coredns`, `addon/kube-proxy`. What they made before stays. Others are needed, and refused with what to write instead."},
-		{Name: "kernel_modules", Type: typeStrings, Cost: CostObject, Doc: "Kernel modules that every node is to have, loaded now and at each boot, such as `br_netfilter` for flannel and other networks of bridges. kubeadm asks for none. One that is not listed any more stays loaded until the next boot; a host that is given back has those loaded that were before."},
+		kernelModules("that every node is to have"), sysctls("of every node"),
 		{Name: "image_pull_policy", Type: typeString, Default: config.DefaultImagePullPolicy, Cost: CostNone, Doc: "When images are pulled: `Always`, `IfNotPresent` or `Never`. `Always` pulls what is there too, before a node joins or is upgraded."},
 		{Name: "image_pull_serial", Type: typeBool, Default: true, Cost: CostNone, Doc: "Pull the images of a node one after the other, instead of all at once."},
 	},
@@ -24,7 +24,7 @@ var clusterBlock = &Block{
 		networkBlock, apiServerBlock,
 		componentBlock("controller_manager", "kube-controller-manager"), componentBlock("scheduler", "kube-scheduler"),
 		etcdBlock, dnsBlock, kubeProxyBlock, kubeletBlock("All kubelets of the cluster."), certificatesBlock, upgradeBlock, installBlock,
-		timeoutsBlock, bootstrapTokenBlock, resetBlock, patchBlock("All nodes of the cluster."), addonBlock, clusterLifecycle,
+		timeoutsBlock, bootstrapTokenBlock, resetBlock, unitBlock("on every node"), patchBlock("All nodes of the cluster."), addonBlock, clusterLifecycle,
 	},
 }
 

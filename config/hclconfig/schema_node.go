@@ -17,11 +17,12 @@ var nodeBlock = &Block{
 		{Name: "cri_socket", Type: typeString, Derived: "detected", Cost: CostRestart, Doc: "Socket of the container runtime, as in `unix:///run/containerd/containerd.sock`."},
 		{Name: "ignore_preflight_errors", Type: typeStrings, Cost: CostNone, Doc: "Preflight checks whose errors are only warnings on this node, besides the cluster's."},
 		{Name: "skip_phases", Type: typeStrings, Cost: CostNone, Doc: "Phases that plans leave out for this node, besides the cluster's: `preflight`, `images`, `mark-control-plane`, `mark-worker`."},
+		kernelModules("of this node, besides the cluster's"), sysctls("of this node, over the cluster's"),
 		{Name: "image_pull_policy", Type: typeString, Derived: "the cluster's", Cost: CostNone, Doc: "When images are pulled on this node: `Always`, `IfNotPresent` or `Never`."},
 		{Name: "image_pull_serial", Type: typeBool, Derived: "the cluster's", Cost: CostNone, Doc: "Pull the images of this node one after the other, instead of all at once."},
 	},
 	Blocks: []*Block{
-		taintBlock, kubeletBlock("This node's kubelet, over the cluster's."), connectionBlock, patchBlock("This node only, after the cluster's."), nodeLifecycle,
+		taintBlock, kubeletBlock("This node's kubelet, over the cluster's."), connectionBlock, patchBlock("This node only, after the cluster's."), unitBlock("on this node, in place of the cluster's of the same name"), nodeLifecycle,
 	},
 }
 

@@ -172,6 +172,9 @@ func addItems(q *state.Query, items []state.Item) {
 		default:
 			if read, ok := reads[it.Kind]; ok {
 				q.Files = append(q.Files, state.FileQuery{Path: id, Read: read})
+				if dir := host.DropInFolder(id); dir != "" {
+					q.Files = append(q.Files, state.FileQuery{Path: dir})
+				}
 			}
 		}
 	}

@@ -33,8 +33,9 @@ func Observed(v *topology.Fleet, desired, recorded *state.Snapshot) *state.Snaps
 	for _, s := range []*state.Snapshot{desired, recorded} {
 		for i := range s.Items {
 			it := &s.Items[i]
-			// Retained items are not observed: they are forgotten, not removed.
-			if seen[it.Address] || s == recorded && IsRetained(it.Address) {
+			// Retained items are not observed: they are forgotten, not removed. So are settings
+			// that were put back.
+			if seen[it.Address] || s == recorded && (IsRetained(it.Address) || host.IsPutBack(v.Reports[it.Address.Target], it)) {
 				continue
 			}
 			seen[it.Address] = true
@@ -150,8 +151,7 @@ func observeOnHost(v *topology.Fleet, it *state.Item, r *state.Report) (state.Va
 		f := r.Files[id]
 		return topology.Attributes("sha256", f.SHA256, "mode", f.Mode, "owner", f.Owner), f.Exists
 	case state.KindUnit:
-		u := r.Units[id]
-		return kubelet.ObserveUnit(v, it, u), u.Exists
+		return observeUnit(v, it, r.Units[id])
 	case state.KindPackage:
 		return host.ObservePackage(it, r.Packages.Installed[id])
 	case state.KindImage:
@@ -170,6 +170,13 @@ func observeOnHost(v *topology.Fleet, it *state.Item, r *state.Report) (state.Va
 		return topology.Attributes("cluster", r.Marks.Cluster, "node", r.Marks.Node.String()), true
 	}
 	panic(fmt.Sprintf("internal error: items of kind %s are not observed", it.Kind))
+}
+
+func observeUnit(v *topology.Fleet, it *state.Item, u state.UnitReport) (state.Value, bool) {
+	if it.Address.Phase == topology.PreparePhase {
+		return host.ObserveOwnUnit(it, u), u.Exists
+	}
+	return kubelet.ObserveUnit(v, it, u), u.Exists
 }
 
 // withStale adds to a file that a kubelet reads at its start that the running one has not read it, if

@@ -41,7 +41,7 @@ func missed(n *topology.Node, items []state.Item) []state.Item {
 		return items
 	}
 	return slices.DeleteFunc(items, func(it state.Item) bool {
-		return it.Kind == state.KindMark && pki.Unmarked(n) || OptionalWhenAdopted(&it) && slices.Contains(a.Without, ItemName(&it))
+		return it.Kind == state.KindMark && pki.Unmarked(n) || OptionalWhenAdopted(&it) && slices.Contains(a.Without, ItemName(&it)) && !(it.Address.ID() == host.SysctlFile && host.HasSysctls(n))
 	})
 }
 

@@ -100,6 +100,15 @@ var spoiltHosts = []spoilt{
 	{edits: "condition no-module ip_vs", check: "KernelModules", text: "of kernel_modules: ip_vs", ever: true, config: func(c *config.Config) {
 		c.Clusters[0].KernelModules = []string{"br_netfilter", "ip_vs"}
 	}},
+	{check: "Sysctls", text: "parameters of sysctls: vm.max_maps.", ever: true, config: func(c *config.Config) {
+		c.Nodes[0].Sysctls = map[string]string{"vm.swappiness": "10", "vm.max_maps": "1"}
+	}},
+	{check: "Sysctls", text: "parameters of sysctls: net.bridge.bridge-nf-filter-vlan-tagged.", ever: true, config: func(c *config.Config) {
+		c.Nodes[0].Sysctls = map[string]string{"net.bridge.bridge-nf-filter-vlan-tagged": "1"}
+	}},
+	{check: "Units", text: "systemd has no unit none.service.", ever: true, config: func(c *config.Config) {
+		c.Nodes[0].Units = []config.Unit{{Name: "none.service", Running: new(bool)}}
+	}},
 	{edits: "condition cgroup-v1 on", check: "SystemVerification", text: "refuses from 1.35 on"},
 	{edits: "condition cgroup-v1 on", check: "SystemVerification", text: "about to drop", warning: true, config: kubelet("failCgroupV1", false)},
 	{edits: "condition cgroup-v1 on\npreflight kernel_missing=CGROUP_DEVICE", check: "SystemVerification", text: "CONFIG_CGROUP_DEVICE.", config: kubelet("failCgroupV1", false)},

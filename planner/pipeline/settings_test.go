@@ -55,6 +55,7 @@ func settings() map[string]setting {
 	args := []config.Arg{{Name: "v", Value: "3"}}
 	envs := []config.EnvVar{{Name: "A", Value: "b"}}
 	volumes := []config.Volume{{Name: "own", HostPath: "/srv", MountPath: "/srv"}}
+	units := []config.Unit{{Name: "chrony.service", DropIns: []config.DropIn{{Name: "own", Content: "[Service]\nNice=1\n"}}}}
 	out := map[string]setting{}
 	for path, value := range map[string]any{
 		"Name": "other", "ControlPlaneEndpoint": "other.example.com:6443", "BindPort": 7443, "ImageRepository": "mirror.example.com",
@@ -74,7 +75,7 @@ func settings() map[string]setting {
 		"Timeouts.KubernetesAPICall": 7 * time.Minute, "Timeouts.EtcdAPICall": 7 * time.Minute, "Timeouts.TLSBootstrap": 7 * time.Minute,
 		"Timeouts.Discovery": 7 * time.Minute,
 		"UploadCerts":        true, "ProxyEnv": map[string]string{"HTTPS_PROXY": "http://proxy.example.com:3128"},
-		"SkipPhases": []string{"mark-control-plane"}, "KernelModules": []string{"br_netfilter"}, "ImagePullPolicy": "Always",
+		"SkipPhases": []string{"mark-control-plane"}, "KernelModules": []string{"br_netfilter"}, "Sysctls": map[string]string{"vm.swappiness": "10"}, "Units": units, "ImagePullPolicy": "Always",
 		"Patches":         []config.Patch{{Target: "kube-apiserver", Type: "merge", Content: "metadata:\n  labels:\n    a: b\n"}},
 		"BootstrapTokens": []config.BootstrapToken{{Description: "own", Usages: []string{"signing"}}},
 		"Addons": []*config.Addon{{Name: "own", Objects: documents(state.FromGo(map[string]any{
@@ -88,6 +89,7 @@ func settings() map[string]setting {
 		"Labels": map[string]string{"a": "b"}, "Annotations": map[string]string{"a": "b"}, "Taints": []state.Taint{},
 		"Kubelet.Config": state.FromGo(map[string]any{"maxPods": 200}), "Kubelet.Args": args,
 		"CRISocket": "unix:///run/crio/crio.sock", "SkipPhases": []string{"mark-control-plane"}, "ImagePullPolicy": "Always",
+		"KernelModules": []string{"br_netfilter"}, "Sysctls": map[string]string{"vm.swappiness": "10"}, "Units": units,
 		"Patches": []config.Patch{{Target: "kube-apiserver", Type: "merge", Content: "metadata:\n  labels:\n    a: b\n"}},
 	} {
 		out["node."+path] = onNode(path, value)

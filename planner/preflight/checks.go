@@ -111,6 +111,9 @@ var preflightChecks = []preflightCheck{
 		"Otherwise the images phase pulls or loads what is missing before anything is disrupted; a pull is a change, and preflight makes none", find: imagesAtHand},
 	{name: "Firewalld", on: onAll, by: byKubeadm, treatment: checked, note: "a warning", find: firewalld},
 	{name: "KernelModules", on: onAll, by: ours, treatment: checked, always: true, note: "the running kernel has the modules of kernel_modules", find: kernelModules},
+	{name: "Sysctls", on: onAll, by: ours, treatment: checked, always: true, note: "the running kernel has the parameters of sysctls. " +
+		"While modules of kernel_modules are not loaded yet, those of modules are not checked", find: kernelSysctls},
+	{name: "Units", on: onAll, by: ours, treatment: checked, always: true, note: "units of unit blocks without content exist, and can be enabled where that is asked for", find: hostUnits},
 	{name: "HTTPProxy", on: onControlPlanes, by: byKubeadm, treatment: checked, note: "a warning. kubeadm checks the environment that it runs in; " +
 		"here it is proxy_env, which becomes the components'", find: proxiedHost},
 	{name: "HTTPProxyCIDR", on: onControlPlanes, by: byKubeadm, treatment: checked, note: "a warning, as HTTPProxy, for the first address of each subnet", find: proxiedSubnets},

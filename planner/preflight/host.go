@@ -192,7 +192,7 @@ func kernelDefaults(n *topology.Node) []finding {
 	}
 	var wrong []string
 	for _, name := range host.SortedNames(KernelDefault) {
-		if have, asked := n.Report.Sysctls[name]; asked && have != KernelDefault[name] {
+		if have, asked := n.Report.Sysctls[name]; asked && have != KernelDefault[name] && !host.SetsSysctl(n, name) {
 			wrong = append(wrong, name+"="+KernelDefault[name])
 		}
 	}
@@ -201,7 +201,7 @@ func kernelDefaults(n *topology.Node) []finding {
 	}
 	return []finding{{
 		text:   "protectKernelDefaults is on and sysctls differ from what the kubelet requires, so that it does not start",
-		remedy: "set " + strings.Join(wrong, ", ") + " in /etc/sysctl.d and run sysctl --system, or remove protectKernelDefaults from the kubelet's config",
+		remedy: "set " + strings.Join(wrong, ", ") + " in sysctls of the cluster or the node, or remove protectKernelDefaults from the kubelet's config",
 	}}
 }
 

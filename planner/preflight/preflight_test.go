@@ -55,6 +55,35 @@ func answers(t state.Target, pairs ...string) tt.Change {
 	})
 }
 
+// sysctls sets a kernel parameter of the first worker.
+func sysctls(name, value string) tt.Change {
+	return func(v *topology.Fleet) {
+		for _, n := range v.Config.Nodes {
+			if n.Target == tt.W(1) {
+				n.Sysctls = map[string]string{name: value}
+			}
+		}
+	}
+}
+
+// running enables a unit of the first worker, whose host reports it.
+func running(name string, u state.UnitReport) tt.Change {
+	return func(v *topology.Fleet) {
+		enabled := true
+		for _, n := range v.Config.Nodes {
+			if n.Target == tt.W(1) {
+				n.Units = []config.Unit{{Name: name, Enabled: &enabled}}
+			}
+		}
+		tt.Host(tt.W(1), func(r *state.Report) {
+			if r.Units == nil {
+				r.Units = map[string]state.UnitReport{}
+			}
+			r.Units[name] = u
+		})(v)
+	}
+}
+
 func path(t state.Target, path string, f state.FileReport) tt.Change {
 	return tt.File(t, path, func(r *state.FileReport) { *r = f })
 }
@@ -120,7 +149,31 @@ func TestPreflightChecksMachines(t *testing.T) {
 		{"sysctls that the kubelet does not set", []tt.Change{tt.Cluster(func(c *config.Cluster) {
 			c.Kubelet.Config = state.FromGo(map[string]any{"protectKernelDefaults": true})
 		}), tt.Host(tt.W(1), func(r *state.Report) { r.Sysctls = map[string]string{"vm.panic_on_oom": "1", "kernel.panic": "10"} })}, [][]string{
-			refused("KernelDefaults", "set vm.panic_on_oom=0 in /etc/sysctl.d"),
+			refused("KernelDefaults", "set vm.panic_on_oom=0 in sysctls of the cluster or the node"),
+		}},
+		{"sysctls that the configuration sets for the kubelet", []tt.Change{tt.Cluster(func(c *config.Cluster) {
+			c.Kubelet.Config = state.FromGo(map[string]any{"protectKernelDefaults": true})
+		}), sysctls("vm/panic_on_oom", "0"), tt.Host(tt.W(1), func(r *state.Report) {
+			r.Sysctls = map[string]string{"vm.panic_on_oom": "1", "kernel.panic": "10"}
+		})}, nil},
+		{"a sysctl that the kernel has", []tt.Change{sysctls("vm.max_map_count", "1"), tt.Host(tt.W(1), func(r *state.Report) {
+			r.Sysctls = map[string]string{"vm.max_map_count": "65530"}
+		})}, nil},
+		{"a sysctl that the kernel lacks", []tt.Change{sysctls("vm.max_map_count", "1")}, [][]string{refused("Sysctls", w1, "sysctls: vm.max_map_count.", "correct the name")}},
+		{"a unit that the host lacks", []tt.Change{running("none.service", state.UnitReport{})}, [][]string{refused("Units", w1, "systemd has no unit none.service.")}},
+		{"a unit that the host has", []tt.Change{running("chrony.service", state.UnitReport{Exists: true, Enabled: "disabled"})}, nil},
+		{"a unit that cannot be enabled", []tt.Change{running("chrony.service", state.UnitReport{Exists: true, Enabled: "static"})}, [][]string{
+			refused("Units", w1, "the unit chrony.service cannot be enabled: its file has no section [Install]",
+				"leave enabled out, and enable what starts it, such as its timer; or add a drop_in with [Install] and WantedBy=multi-user.target"),
+		}},
+		{"a unit that was only there by another configuration", []tt.Change{running("chrony.service", state.UnitReport{Exists: true, Enabled: "disabled"}), tt.Host(tt.W(1), func(r *state.Report) {
+			r.Marks = &state.Marks{Settings: map[string]string{"unit:chrony.service": ""}}
+		})}, [][]string{refused("Units", w1, "systemd has no unit chrony.service.")}},
+		{"a sysctl of a module that is loaded first", []tt.Change{sysctls("net.bridge.bridge-nf-filter-vlan-tagged", "1"), tt.Cluster(func(c *config.Cluster) {
+			c.KernelModules = []string{"br_netfilter"}
+		})}, nil},
+		{"a sysctl of a module that is not listed", []tt.Change{sysctls("net.bridge.bridge-nf-filter-vlan-tagged", "1")}, [][]string{
+			refused("Sysctls", w1, "add br_netfilter to kernel_modules"),
 		}},
 	})
 }

@@ -74,7 +74,7 @@ func kernelConfig(n *topology.Node) []finding {
 
 func kernelModules(n *topology.Node) []finding {
 	var missing []string
-	for _, name := range n.Cluster.KernelModules {
+	for _, name := range host.Modules(n) {
 		if n.Report.NoModules[name] {
 			missing = append(missing, name)
 		}

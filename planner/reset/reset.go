@@ -140,7 +140,7 @@ func cleanOperations(l topology.Departure) []planner.Operation {
 	if l.Replaced {
 		return append(ops, planner.Mark{Marks: *l.KeptMarks()})
 	}
-	ops = append(ops, restoreOperations(l, before)...)
+	ops = append(append(ops, host.SettingOperations(l)...), restoreOperations(l, before)...)
 	return append(ops, planner.Mark{Remove: true})
 }
 

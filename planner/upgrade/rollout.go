@@ -17,7 +17,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Whatever restarts the kubelet or the container runtime of a running node is rolled out: control
+// Whatever restarts the kubelet, the container runtime or a unit of a running node is rolled out: control
 // planes one at a time, then the workers in the batches of their pools, each proved before the next.
 // One phase is finished on all nodes before the next one begins, so that a failure stops the rest.
 

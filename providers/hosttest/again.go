@@ -59,7 +59,10 @@ func testMissingSysctl(t *testing.T, s *subject) {
 	op := planner.SetSysctl{Name: "no.such.sysctl", Value: "1", Restore: true}
 	wantChanged(t, s.do(t, op), false)
 	op.Restore = false
-	if _, err := s.Host.Perform(t.Context(), s.batch(op)); err == nil {
-		t.Error("a sysctl that does not exist was set")
+	for _, name := range []string{"no.such.sysctl", "kernel././/.sysctl"} {
+		op.Name = name
+		if _, err := s.Host.Perform(t.Context(), s.batch(op)); err == nil {
+			t.Errorf("the sysctl %q, which does not exist, was set", name)
+		}
 	}
 }

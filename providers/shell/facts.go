@@ -273,7 +273,7 @@ func (r *reading) simple() error {
 		if i < 0 {
 			return unexpected("sysctls", line)
 		}
-		r.report.Sysctls[r.query.Sysctls[i]] = providers.Sanitize(value, 4096)
+		r.report.Sysctls[r.query.Sysctls[i]] = strings.Join(strings.Fields(providers.Sanitize(value, 4096)), " ")
 	}
 	if r.report.Modules, err = r.present("modules", r.query.Modules); err != nil {
 		return err

@@ -291,7 +291,7 @@ func (c *compiler) operation(op planner.Operation) (string, error) {
 	case planner.RestartProcess:
 		return c.restart(op)
 	case planner.SetSysctl:
-		err := errors.Join(checkWord("sysctl", op.Name), state.CheckText("value", op.Value))
+		err := errors.Join(checkSysctl(op.Name), state.CheckText("value", op.Value))
 		return call("kw_sysctl", op.Name, sysctlPath(op.Name), op.Value, yesNo(op.Restore)), err
 	case planner.LoadModule:
 		function := "kw_module"
@@ -333,7 +333,16 @@ func (c *compiler) operation(op planner.Operation) (string, error) {
 // characters before any wildcard.
 var linkPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{2}[A-Za-z0-9_.*-]{0,13}$`)
 
-func sysctlPath(name string) string { return "/proc/sys/" + strings.ReplaceAll(name, ".", "/") }
+// sysctlPath returns the file of a kernel parameter, in whose name a slash stands for a dot in the
+// name of a link.
+func sysctlPath(name string) string {
+	return "/proc/sys/" + strings.NewReplacer(".", "/", "/", ".").Replace(name)
+}
+
+// checkSysctl refuses a name whose file is not below /proc/sys.
+func checkSysctl(name string) error {
+	return errors.Join(checkWord("sysctl", name), state.CheckPath(sysctlPath(name)))
+}
 
 // modeForm is an octal mode of up to four digits.
 var modeForm = regexp.MustCompile(`^0*([0-7]{1,4})$`)
@@ -459,10 +468,10 @@ func (c *compiler) removePath(op planner.RemovePath) (string, error) {
 }
 
 func unit(op planner.Unit) (string, error) {
-	if !slices.Contains([]string{"start", "stop", "restart", "enable", "disable"}, op.Action) {
+	if !slices.Contains([]string{"start", "stop", "restart", "enable", "disable", planner.DaemonReload}, op.Action) {
 		return "", fmt.Errorf("internal error: no unit action %q", op.Action)
 	}
-	return call("kw_unit", op.Unit, op.Action, yesNo(op.Reload)), checkWord("unit", op.Unit)
+	return call("kw_unit", op.Unit, op.Action, yesNo(op.Reload), yesNo(op.Verify)), checkWord("unit", op.Unit)
 }
 
 // unmountOptions are umount's options for flags of umount(2).

@@ -148,12 +148,17 @@ func (q *query) checkNames() error {
 		return err
 	}
 	for what, names := range map[string][]string{
-		"unit": q.Units, "sysctl": q.Sysctls, "module": q.Modules, "command": q.Commands,
+		"unit": q.Units, "module": q.Modules, "command": q.Commands,
 	} {
 		for _, n := range names {
 			if err := checkWord(what, n); err != nil {
 				return err
 			}
+		}
+	}
+	for _, n := range q.Sysctls {
+		if err := checkSysctl(n); err != nil {
+			return err
 		}
 	}
 	return nil

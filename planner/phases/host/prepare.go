@@ -1,7 +1,6 @@
 package host
 
 import (
-	"fmt"
 	"maps"
 	"net"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/pki"
-	"github.com/kubewright/kubewright/planner/provenance"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -25,11 +23,9 @@ var Prepare = topology.Phase{
 	Retains: func(class string) bool { return class == "module" || class == "swap" },
 	NodeItems: func(n *topology.Node) []state.Item {
 		items := []state.Item{MarkItem(n)}
-		for _, name := range forwarding(n) {
-			items = append(items, state.Item{Address: topology.ItemAddress(n.Target, topology.PreparePhase, "sysctl", name), Kind: state.KindSysctl, Attributes: topology.Attributes("value", "1")})
-		}
-		items = append(items, FileItem(n, topology.PreparePhase, state.KindFile, SysctlFile, "0644", sysctlContent))
+		items = append(items, sysctlItems(n)...)
 		items = append(items, moduleItems(n)...)
+		items = append(items, unitItems(n)...)
 		if !swapAllowed(n) {
 			items = append(items, state.Item{Address: topology.ItemAddress(n.Target, topology.PreparePhase, "swap", "all"), Kind: state.KindSwap, Attributes: topology.Attributes("on", false, "at_boot", false)})
 		}
@@ -39,18 +35,31 @@ var Prepare = topology.Phase{
 		if w.Empty() {
 			return planner.Step{}
 		}
-		ops := []planner.Operation{mark(n)}
+		marker := mark(n)
+		ops := []planner.Operation{marker}
 		for _, c := range w.Changes {
 			switch c.Kind {
 			case state.KindSysctl:
-				ops = append(ops, planner.SetSysctl{Name: c.Address.ID(), Value: "1"})
+				ops = append(ops, sysctlOperation(marker.Marks, w, c)...)
 			case state.KindModule:
 				ops = append(ops, planner.LoadModule{Module: c.Address.ID()})
 			case state.KindSwap:
 				ops = append(ops, swapOff(n))
 			}
 		}
-		return planner.Step{Operations: append(ops, FileOperations(w)...)}
+		own := w
+		own.Changes = slices.DeleteFunc(slices.Clone(w.Changes), func(c planner.Change) bool { return unitOfPath(c.Address.ID()) != "" })
+		ops = append(ops, FileOperations(own)...)
+		units, restarts := unitOperations(n, marker.Marks, w)
+		ops = append(ops, units...)
+		if last, some := withdrawn(marker, w); some {
+			ops = append(ops, last)
+		}
+		s := planner.Step{Operations: ops}
+		if len(restarts) > 0 {
+			s.Impact = "restarts " + strings.Join(restarts, ", ") + " here"
+		}
+		return s
 	},
 }
 
@@ -99,57 +108,6 @@ func families(n *topology.Node) (v4, v6 bool) {
 		}
 	}
 	return v4, v6
-}
-
-func sysctlContent(n *topology.Node) []byte {
-	var b strings.Builder
-	b.WriteString("# written by kubewright: Kubernetes forwards packets between pods\n")
-	for _, name := range forwarding(n) {
-		fmt.Fprintf(&b, "%s = 1\n", name)
-	}
-	return []byte(b.String())
-}
-
-// ModulesFile has systemd load modules at each boot: modules-load.d(5).
-const ModulesFile = "/etc/modules-load.d/kubewright.conf"
-
-// moduleItems returns the kernel modules of the configuration.
-func moduleItems(n *topology.Node) []state.Item {
-	if len(n.Cluster.KernelModules) == 0 {
-		return nil
-	}
-	from := map[string]state.Source{"": provenance.ClusterOrigin(n.Cluster, "kernel_modules")}
-	list := FileItem(n, topology.PreparePhase, state.KindFile, ModulesFile, "0644", modulesContent)
-	list.Origin = from
-	items := []state.Item{list}
-	for _, name := range n.Cluster.KernelModules {
-		items = append(items, state.Item{Address: topology.ItemAddress(n.Target, topology.PreparePhase, "module", name), Kind: state.KindModule, Attributes: topology.Attributes("loaded", true), Origin: from})
-	}
-	return items
-}
-
-func modulesContent(n *topology.Node) []byte {
-	return []byte("# written by kubewright: kernel_modules of the cluster\n" + strings.Join(n.Cluster.KernelModules, "\n") + "\n")
-}
-
-// BeforeModule is the prefix in Marks.Before of whether a module was loaded.
-const BeforeModule = "module:"
-
-// markModules records in the marker which modules were loaded before. It may extend an earlier
-// marker, for a module that the configuration lists later.
-func markModules(n *topology.Node, m *state.Marks) {
-	if m.Before == nil {
-		return
-	}
-	for _, name := range n.Cluster.KernelModules {
-		if _, known := m.Before[BeforeModule+name]; known {
-			continue
-		}
-		m.Before[BeforeModule+name] = ""
-		if n.Report.Modules[name] {
-			m.Before[BeforeModule+name] = "loaded"
-		}
-	}
 }
 
 // markFoldersOfRole records in the marker folders that only the node's role needs: a first marker
@@ -270,7 +228,8 @@ func marks(n *topology.Node) state.Marks {
 	// An interrupted run may have written only its token.
 	if old := n.Report.Marks; old != nil && old.Format > 0 {
 		m.Before, m.Owned, m.Founder = maps.Clone(old.Before), slices.Clone(old.Owned), old.Founder || m.Founder
-		m.ClusterCA, m.FormerCAs = old.ClusterCA, slices.Clone(old.FormerCAs)
+		m.ClusterCA, m.FormerCAs, m.Settings = old.ClusterCA, slices.Clone(old.FormerCAs), maps.Clone(old.Settings)
+		markSettings(n, &m)
 		markSwapAtBoot(n, &m)
 		markModules(n, &m)
 		markFoldersOfRole(n, &m)
@@ -290,8 +249,11 @@ func marks(n *topology.Node) state.Marks {
 		m.Before[BeforeFolder+p] = folderBefore(n, p)
 	}
 	m.Before[BeforeEntries+topology.CNIConfigs] = strings.Join(CNIEntries(n.Report), "/")
+	markSettings(n, &m)
 	for name, value := range n.Report.Sysctls {
-		m.Before["sysctl:"+name] = value
+		if _, own := m.Settings[settingSysctl+name]; !own || slices.Contains(SysctlsOfOthers, name) {
+			m.Before["sysctl:"+name] = value
+		}
 	}
 	if n.Report.Facts.Swap {
 		m.Before[BeforeSwap] = "on"

@@ -2,9 +2,15 @@
 # runtime.sh and perform.sh and follow the latter's rules; every command has /dev/null as
 # its input, and slow ones go through kw_long.
 
-# kw_unit UNIT ACTION RELOAD
+# kw_unit UNIT ACTION RELOAD VERIFY
 kw_unit() {
 	kw_u=$1
+	kw_verify=$4
+	if [ "$2" = daemon-reload ]; then
+		systemctl daemon-reload </dev/null || kw_fail
+		kw_done changed
+		return
+	fi
 	if [ "$3" = yes ]; then systemctl daemon-reload </dev/null || kw_fail; fi
 	case $2 in
 	start)
@@ -25,7 +31,19 @@ kw_unit() {
 		esac ;;
 	esac
 	kw_long systemctl --quiet "$2" -- "$1" || kw_why
+	[ "$kw_verify" != yes ] || kw_stays || kw_why
 	kw_done changed
+}
+
+# kw_stays: whether the unit is still active after two seconds: the start of a service does
+# not wait for its program, which may end at once.
+kw_stays() {
+	for kw_i in 1 2; do
+		sleep 1
+		case $(systemctl show --property ActiveState,SubState --value -- "$kw_u" </dev/null) in
+		*auto-restart* | failed* | inactive*) return 1 ;;
+		esac
+	done
 }
 
 # kw_why: fails with the unit's own messages.
@@ -132,10 +150,20 @@ kw_sysctl() {
 		kw_done same
 		return
 	fi
-	kw_v=$(cat "$2") # read would get the first digit of a number only
-	if [ "$kw_v" = "$3" ]; then kw_done same; return; fi
-	printf '%s\n' "$3" >"$2" || kw_fail
+	if [ "$(kw_flat "$2")" = "$3" ]; then kw_done same; return; fi
+	printf '%s\n' "$3" >"$2" || kw_fail "the kernel does not accept $3 as $1"
+	kw_v=$(kw_flat "$2")
+	[ "$kw_v" = "$3" ] || [ "$4" = yes ] || kw_fail "the kernel shows $1 as \"$kw_v\" after it was set to \"$3\": write the value as the kernel shows it"
 	kw_done changed
+}
+
+# kw_flat FILE: a kernel parameter with one space between its numbers, where the kernel has
+# tabs. Not with read, which would get the first digit of a number only.
+kw_flat() {
+	set -f
+	# shellcheck disable=SC2046 # numbers are words
+	set -- $(cat -- "$1")
+	printf '%s' "$*"
 }
 
 # kw_module MODULE: loads it.

@@ -3,6 +3,7 @@ package machine
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kubewright/kubewright/planner"
@@ -24,8 +25,16 @@ func (k Kernel) SetSysctl(name, value string) (bool, error) {
 	if present == value {
 		return false, nil
 	}
+	if isNumber(present) && !isNumber(value) {
+		return false, k.m.CommandError("set "+name, 1, fmt.Sprintf("the kernel does not accept %s as %s", value, name))
+	}
 	SetText(&k.m.Sysctls, name, value, k.m.Baseline().Sysctls[name])
 	return true, nil
+}
+
+func isNumber(s string) bool {
+	_, err := strconv.Atoi(s)
+	return err == nil
 }
 
 // LoadModule loads a module, or unloads it. It reports whether that changed anything.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers/sim/file"
 )
 
@@ -18,6 +19,9 @@ func (m *Machine) Systemd() Systemd { return Systemd{m} }
 // Act starts, stops, restarts, enables or disables a unit. It reports whether that changed
 // anything.
 func (s Systemd) Act(name, action string) (bool, error) {
+	if action == planner.DaemonReload {
+		return true, nil
+	}
 	u, ok := s.Unit(name)
 	what := action + " unit " + UnitFile(name)
 	if !ok && (action == "stop" || action == "disable") {
@@ -29,6 +33,11 @@ func (s Systemd) Act(name, action string) (bool, error) {
 	before := u
 	if name == "containerd" && (action == "start" || action == "restart") && !s.m.HasProgram(name) {
 		return false, s.m.CommandError(what, 1, "Failed at step EXEC: No such file or directory")
+	}
+	if program := s.missingProgram(name); program != "" && (action == "restart" || action == "start" && !u.Active) {
+		u.Active = false
+		s.setUnit(name, u)
+		return false, s.m.CommandError(what, 1, fmt.Sprintf("%s: Unable to locate executable '%s': No such file or directory\n%[1]s: Failed at step EXEC spawning %[2]s: No such file or directory", UnitFile(name), program))
 	}
 	switch action {
 	case "start", "restart":
@@ -54,6 +63,26 @@ func (s Systemd) Act(name, action string) (bool, error) {
 		s.m.fleet.Advance(timeUnit)
 	}
 	return changed, nil
+}
+
+// missingProgram returns the program of a unit file in /etc that the machine lacks; "" if it has it.
+// Programs of the distribution are there.
+func (s Systemd) missingProgram(name string) string {
+	content := string(s.m.fleet.Content(s.m.File("/etc/systemd/system/" + UnitFile(name))))
+	for line := range strings.Lines(content) {
+		command, ok := strings.CutPrefix(strings.TrimSpace(line), "ExecStart=")
+		if !ok {
+			continue
+		}
+		words := strings.Fields(strings.TrimLeft(command, "-@:+!"))
+		if len(words) == 0 || strings.HasPrefix(words[0], "/usr/bin/") || strings.HasPrefix(words[0], "/bin/") || strings.HasPrefix(words[0], "/usr/sbin/") || strings.HasPrefix(words[0], "/sbin/") {
+			continue
+		}
+		if strings.HasPrefix(words[0], "/") && s.m.Resolve(words[0]) == nil {
+			return words[0]
+		}
+	}
+	return ""
 }
 
 // RuntimeStore is containerd's folder of images.

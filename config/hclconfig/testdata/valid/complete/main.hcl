@@ -59,6 +59,7 @@ cluster "prod" {
   ignore_preflight_errors = ["Swap", "Port-7443"]
   skip_phases             = ["addon/kube-proxy"]
   kernel_modules          = ["overlay", "br_netfilter"]
+  sysctls                 = { "vm.max_map_count" = "262144", "net/ipv4/tcp_rmem" = "4096 131072 6291456" }
   image_pull_policy       = "Always"
   image_pull_serial       = true
 
@@ -229,6 +230,18 @@ cluster "prod" {
     content = yamlencode({ metadata = { labels = { x = "y" } } })
   }
 
+  unit "node-tuning.service" {
+    content = "[Service]\nExecStart=/usr/bin/true\nRemainAfterExit=yes\n[Install]\nWantedBy=multi-user.target\n"
+    enabled = true
+    running = true
+  }
+
+  unit "chrony.service" {
+    drop_in "10-cpu" {
+      content = "[Service]\nCPUWeight=50\n"
+    }
+  }
+
   addon "cni" {
     manifest = [
       <<-EOT
@@ -339,6 +352,12 @@ node "worker" {
   skip_phases             = ["preflight"]
   image_pull_policy       = "Never"
   image_pull_serial       = false
+  kernel_modules          = ["nf_conntrack"]
+  sysctls                 = { "vm.max_map_count" = "524288" }
+
+  unit "chrony.service" {
+    running = false
+  }
 
   taint "dedicated" {
     value  = "batch"
