@@ -83,12 +83,16 @@ type (
 	}
 
 	// Preserve keeps the current file at a path before kubewright replaces it, so that Restore can
-	// put it back. Done when something is already kept, or when the path does not exist.
+	// put it back. Done when something is already kept, or when the path does not exist. With Any it
+	// also keeps that the path, and which folders around it, do not exist, or mode and owner of a
+	// folder.
 	Preserve struct {
 		Path string `json:"path"`
+		Any  bool   `json:"any,omitempty"`
 	}
 
-	// Restore puts back what Preserve kept. Done when nothing is kept; the path is unchanged then.
+	// Restore puts back what Preserve kept. Done when nothing is kept; the path is unchanged then. A
+	// folder that did not exist is removed if it is empty; otherwise it stays.
 	Restore struct {
 		Path string `json:"path"`
 	}

@@ -21,7 +21,7 @@ var nodeBlock = &Block{
 		{Name: "image_pull_serial", Type: typeBool, Derived: "the cluster's", Cost: CostNone, Doc: "Pull the images of this node one after the other, instead of all at once."},
 	},
 	Blocks: []*Block{
-		taintBlock, kubeletBlock("This node's kubelet, over the cluster's."), connectionBlock, patchBlock("This node only, after the cluster's."), nodeLifecycle,
+		taintBlock, kubeletBlock("This node's kubelet, over the cluster's."), connectionBlock, patchBlock("This node only, after the cluster's."), fileBlock(true), directoryBlock(true), nodeLifecycle,
 	},
 }
 
