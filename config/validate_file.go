@@ -193,11 +193,13 @@ func checkPathArg(c checker, cl *Cluster, planes []*Node, p podBlock, a Arg, pat
 	for _, n := range planes {
 		file := slices.ContainsFunc(cl.FilesOn(n), func(f File) bool { return f.Path == a.Value })
 		dir := slices.ContainsFunc(cl.DirectoriesOn(n), func(d Directory) bool { return d.Path == v.MountPath })
-		if !file && !dir || v.PathType == "Directory" && !dir {
+		switch {
+		case !file && !dir || v.PathType == "Directory" && !dir:
 			c.errorAt(a.Source, "File of an argument is missing", "%s runs on every control plane with --%s=%s, and no block provides that path on %s, so that it would not start there. Let the block of %q select all control planes.", p.name, a.Name, a.Value, n.Target, v.MountPath)
-		}
-		if v.PathType == "Directory" && dir && !file && slices.Contains(pathArgsOf[p.name].reads, a.Name) {
+			return
+		case !file && slices.Contains(pathArgsOf[p.name].reads, a.Name):
 			c.errorAt(a.Source, "File of an argument is missing", "%s runs with --%s=%s, and no file block provides it in the directory %q on %s, so that it would not start. Write file %q { source = \"…\" } in the cluster block.", p.name, a.Name, a.Value, v.MountPath, n.Target, a.Value)
+			return
 		}
 	}
 }
