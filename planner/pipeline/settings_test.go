@@ -74,6 +74,7 @@ func settings() map[string]setting {
 		"Timeouts.KubernetesAPICall": 7 * time.Minute, "Timeouts.EtcdAPICall": 7 * time.Minute, "Timeouts.TLSBootstrap": 7 * time.Minute,
 		"Timeouts.Discovery": 7 * time.Minute,
 		"UploadCerts":        true, "ProxyEnv": map[string]string{"HTTPS_PROXY": "http://proxy.example.com:3128"},
+		"Files": []config.File{{Path: "/etc/example/notice", Content: "x", Mode: "0644", Owner: "root:root"}}, "Directories": []config.Directory{{Path: "/srv/cache", Mode: "0755", Owner: "root:root"}},
 		"SkipPhases": []string{"mark-control-plane"}, "KernelModules": []string{"br_netfilter"}, "ImagePullPolicy": "Always",
 		"Patches":         []config.Patch{{Target: "kube-apiserver", Type: "merge", Content: "metadata:\n  labels:\n    a: b\n"}},
 		"BootstrapTokens": []config.BootstrapToken{{Description: "own", Usages: []string{"signing"}}},
@@ -87,6 +88,7 @@ func settings() map[string]setting {
 		"Name": "other", "AdvertiseAddresses": []string{"10.0.0.99"},
 		"Labels": map[string]string{"a": "b"}, "Annotations": map[string]string{"a": "b"}, "Taints": []state.Taint{},
 		"Kubelet.Config": state.FromGo(map[string]any{"maxPods": 200}), "Kubelet.Args": args,
+		"Files": []config.File{{Path: "/etc/example/notice", Content: "x", Mode: "0644", Owner: "root:root"}}, "Directories": []config.Directory{{Path: "/srv/cache", Mode: "0755", Owner: "root:root"}},
 		"CRISocket": "unix:///run/crio/crio.sock", "SkipPhases": []string{"mark-control-plane"}, "ImagePullPolicy": "Always",
 		"Patches": []config.Patch{{Target: "kube-apiserver", Type: "merge", Content: "metadata:\n  labels:\n    a: b\n"}},
 	} {
