@@ -120,13 +120,18 @@ conformance: build ## Kubernetes' own conformance suite on a new cluster (Linux,
 	$(GO) run $(LINK) ./cmd/lab tools
 	KUBEWRIGHT_CONFORMANCE=1 $(TEST) -tags e2e -count=1 -v -run '^TestConformance$$' -timeout 12h ./cmd/lab/e2e
 
-# Hours: RESUME=1 skips what has passed on this machine with exactly this code.
+# Hours, or with SHARD=n/m one of m parts of about the same time. What has passed on this machine
+# does not run again until something changes that can affect it; with REPEAT=1 it does.
+SHARD ?= 1/1
 e2e-all: ## e2e, the long matrices, conftest, the lab's own tests, and the long form of random sequences and disturbed rotations
+	$(GO) build $(LINK) -cover -coverpkg=./... -o bin/covered/kubewright ./cmd/kubewright
 	@failed=; \
-	KUBEWRIGHT_E2E_ALL=1 KUBEWRIGHT_E2E_RESUME=$(RESUME) $(MAKE) e2e E2E_TIMEOUT=240m || failed=yes; \
-	KUBEWRIGHT_E2E_ALL=1 $(TEST) -tags e2e -count=1 -v -run '^TestConftest$$' ./cmd/kubewright || failed=yes; \
-	KUBEWRIGHT_LAB_TEST=1 $(TEST) -count=1 -v ./cmd/lab/internal/lab || failed=yes; \
-	KUBEWRIGHT_LONG=1 $(GARBAGE) $(TEST) -count=1 -timeout 60m -run '^TestSequences$$|WhileRotating$$' ./planner/pipeline || failed=yes; \
+	KUBEWRIGHT_E2E_ALL=1 KUBEWRIGHT_E2E_SHARD=$(SHARD) KUBEWRIGHT_E2E_REPEAT=$(REPEAT) $(MAKE) e2e E2E_TIMEOUT=240m || failed=yes; \
+	if [ "$(firstword $(subst /, ,$(SHARD)))" = 1 ]; then \
+		KUBEWRIGHT_E2E_ALL=1 $(TEST) -tags e2e -count=1 -v -run '^TestConftest$$' ./cmd/kubewright || failed=yes; \
+		KUBEWRIGHT_LAB_TEST=1 $(TEST) -count=1 -v ./cmd/lab/internal/lab || failed=yes; \
+		KUBEWRIGHT_LONG=1 $(GARBAGE) $(TEST) -timeout 60m -run '^TestSequences$$|WhileRotating$$' ./planner/pipeline || failed=yes; \
+	fi; \
 	test -z "$$failed" # all of them run, even if e2e has failed
 
 bench: ## time, memory and growth of plans and observations

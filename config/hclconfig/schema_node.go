@@ -57,5 +57,5 @@ var connectionAttributes = []Attribute{
 	{Name: "host_key", Type: typeOneOrMore, Cost: CostNone, Doc: "Public key that the host must show, as in `ssh-ed25519 AAAA…`, or several. Excludes `known_hosts`."},
 	{Name: "known_hosts", Type: typeOneOrMore, Derived: "OpenSSH's", Cost: CostNone, Doc: "Path of a known_hosts file, or several."},
 	{Name: "accept_new_host_keys", Type: typeBool, Default: false, Cost: CostNone, Doc: "Accept the key of a host that was never seen, and keep to it from then on. A changed key is refused all the same."},
-	{Name: "ssh_config", Type: typeString, Derived: "`~/.ssh/config`", Cost: CostNone, Doc: "Path of an OpenSSH configuration; `none` reads none. A file with `Match` by other than `all` or `host` is refused."},
+	{Name: "ssh_config", Type: typeString, Derived: "`~/.ssh/config`", Cost: CostNone, Doc: "Path of an OpenSSH configuration, which is read as OpenSSH reads it; `none` reads none. Without it, `~/.ssh/config` and `/etc/ssh/ssh_config` count. A host is refused where `ProxyCommand`, `CanonicalizeHostname`, `RevokedHostKeys` or a `Match` by `exec`, `localnetwork`, `version`, `sessiontype` or `command` decides how to reach it."},
 }

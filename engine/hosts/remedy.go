@@ -18,7 +18,7 @@ func (m *Member) remedy(err error) string {
 	switch {
 	case m.Leaves && errors.Is(err, providers.ErrSudo) && providers.RemedyOf(err) == "":
 		return "let the connection's user run sudo without a password (NOPASSWD), or give sudo_password in the connection block at the top: the state keeps no password"
-	case !ok || own.Kind != providers.ErrHostKeyChanged || !m.keyRecorded:
+	case !ok || own.Kind != providers.ErrHostKeyChanged || !m.keyRecorded || providers.RemedyOf(err) != "":
 		return Remedy(err)
 	case m.Leaves:
 		return otherKey + "The state knows it by its old key. If it is the machine that joined, put its block back, with the new key in host_key"

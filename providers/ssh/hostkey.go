@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
-	"github.com/skeema/knownhosts"
 	"golang.org/x/crypto/ssh"
 	xknownhosts "golang.org/x/crypto/ssh/knownhosts"
 
@@ -20,14 +21,16 @@ import (
 // decides: the target's pins, known_hosts, the keys that were accepted there before, and
 // accept_new_host_keys for an unknown host.
 type hostKeyCheck struct {
-	name   string // for errors: the host's address
-	known  string // name:port in known_hosts
-	plain  string // the name without its port, which matches any port; or ""
-	way    string // the host's way, by which accepted keys are remembered
-	pins   []ssh.PublicKey
-	db     *knownHosts // nil with pins, or without any file
-	accept bool
-	before *acceptedKeys
+	name  string // for errors: the host's address
+	known string // name:port in known_hosts
+	plain string // the name without its port, which matches any port; or ""
+	way   string // the host's way, by which accepted keys are remembered
+	pins  []ssh.PublicKey
+	files bool // known_hosts files were read: there are no pins, and at least one file
+	// entries are the lines of known_hosts for known, and plainEntries those for plain.
+	entries, plainEntries []knownKey
+	accept                bool
+	before                *acceptedKeys
 
 	accepted ssh.PublicKey // nil until the host has shown an acceptable key
 	isNew    bool          // accepted although unknown
@@ -50,28 +53,31 @@ func newHostKeyCheck(t Target, way string, files *knownHostsCache, before *accep
 	if len(c.pins) > 0 {
 		return c, nil
 	}
-	var err error
-	c.db, err = files.load(t.KnownHosts)
-	return c, err
+	known, err := files.load(t.KnownHosts)
+	if err != nil || known == nil {
+		return c, err
+	}
+	c.files, c.entries, c.plainEntries = true, known.of(c.known), known.of(c.plain)
+	return c, nil
 }
 
 // algorithms returns the host key algorithms to request. For a known host these are those
 // of its known keys and no others: otherwise a host known by its ed25519 key might show its
 // RSA key, which looks like a changed one. A CA may sign keys of any type, so a CA for the
-// host admits all certificates.
+// host admits all certificates; a host without one is as unknown as without the CA.
 func (c *hostKeyCheck) algorithms() []string {
 	var wanted []string
 	for _, key := range c.pins {
 		wanted = append(wanted, algorithmsOf(key)...)
 	}
-	for _, key := range c.knownKeys(c.known) {
-		if key.Cert {
-			wanted = append(wanted, hostCertAlgorithms...)
-		} else {
-			wanted = append(wanted, algorithmsOf(key)...)
-		}
+	certified := slices.ContainsFunc(c.entries, func(k knownKey) bool { return k.marker == markAuthority })
+	for _, key := range trustedOf(c.entries) {
+		wanted = append(wanted, algorithmsOf(key.key)...)
 	}
-	if len(wanted) == 0 {
+	if len(wanted) > 0 && certified {
+		wanted = append(wanted, hostCertAlgorithms...)
+	}
+	if len(wanted) == 0 && !certified {
 		for _, key := range c.acceptedBefore() {
 			wanted = append(wanted, algorithmsOf(key)...)
 		}
@@ -80,14 +86,13 @@ func (c *hostKeyCheck) algorithms() []string {
 		return algos
 	}
 	// No key is known, or only ones of types such as ssh-dss. Keys known without the port
-	// are requested first, but not alone: they may belong to another host.
-	var maybe []string
-	for _, key := range c.knownKeys(c.plain) {
-		if !key.Cert {
-			maybe = append(maybe, algorithmsOf(key)...)
-		}
+	// are requested first, but not alone: they may belong to another host. A certificate may be
+	// of a revoked authority.
+	first := slices.Clone(hostCertAlgorithms)
+	for _, key := range trustedOf(c.plainEntries) {
+		first = append(first, algorithmsOf(key.key)...)
 	}
-	algos := inOrder(maybe)
+	algos := inOrder(first)
 	for _, algo := range hostKeyAlgorithms {
 		if !slices.Contains(algos, algo) {
 			algos = append(algos, algo)
@@ -105,14 +110,6 @@ func inOrder(wanted []string) []string {
 		}
 	}
 	return algos
-}
-
-// knownKeys returns the keys that known_hosts has for a name.
-func (c *hostKeyCheck) knownKeys(name string) []knownhosts.PublicKey {
-	if c.db == nil || name == "" {
-		return nil
-	}
-	return c.db.HostKeys(name)
 }
 
 // acceptedBefore returns the keys of which a new key has to be one.
@@ -151,25 +148,109 @@ func (c *hostKeyCheck) judge(key ssh.PublicKey) error {
 		}
 		return c.changed(fmt.Errorf("its key is %s, pinned is %s", describe(key), describe(c.pins[0])))
 	}
-	if c.db == nil {
+	if !c.files {
 		return c.unknown(key)
 	}
-	err := c.db.HostKeyCallback()(c.known, anyAddress, key)
-	if err == nil || c.plain != "" && len(c.knownKeys(c.known)) == 0 && c.db.HostKeyCallback()(c.plain, anyAddress, key) == nil {
+	cert, ok := key.(*ssh.Certificate)
+	if !ok {
+		return c.judgeKey(key)
+	}
+	return c.judgeCertificate(cert)
+}
+
+// judgeCertificate decides about a certificate, and as OpenSSH does about the key in it if the
+// certificate does not hold. Where its authority is known for the host, that key is not accepted
+// as a new one.
+func (c *hostKeyCheck) judgeCertificate(cert *ssh.Certificate) error {
+	if line := c.find(markRevoked, cert.SignatureKey); line != nil {
+		return c.changed(fmt.Errorf("its certificate is of authority %s, which is revoked in %s", describe(cert.SignatureKey), line.place()))
+	}
+	if line := c.find(markAuthority, cert.SignatureKey); line == nil || c.trusted(cert.Key) {
+		return c.judgeKey(cert.Key)
+	}
+	if line := c.find(markRevoked, cert.Key); line != nil {
+		return c.judgeKey(cert.Key)
+	}
+	name := c.alias()
+	if err := certificates.CheckCert(name, cert); err != nil || cert.CertType != ssh.HostCert {
+		return c.invalid(cert, name, err)
+	}
+	return nil
+}
+
+// certificates checks host certificates; OpenSSH knows no critical options for them either.
+var certificates = ssh.CertChecker{}
+
+// alias is the name that a certificate has to be for.
+func (c *hostKeyCheck) alias() string {
+	name, _, err := net.SplitHostPort(c.known)
+	if err != nil {
+		return c.known
+	}
+	return name
+}
+
+// judgeKey decides about a key without a certificate.
+func (c *hostKeyCheck) judgeKey(key ssh.PublicKey) error {
+	if line := c.find(markRevoked, key); line != nil {
+		return c.changed(fmt.Errorf("its key %s is revoked in %s", describe(key), line.place()))
+	}
+	if c.trusted(key) {
 		return nil
 	}
-	var keyErr *xknownhosts.KeyError
-	var revoked *xknownhosts.RevokedError
-	switch {
-	case errors.As(err, &revoked):
-		return c.changed(fmt.Errorf("its key %s is revoked in %s", describe(key), c.db.place(revoked.Revoked)))
-	case errors.As(err, &keyErr) && len(keyErr.Want) == 0:
-		return c.unknown(key)
-	case errors.As(err, &keyErr):
-		want := keyErr.Want[0]
-		return c.changed(fmt.Errorf("its key is %s, known in %s is %s", describe(key), c.db.place(want), describe(want.Key)))
+	if known := trustedOf(c.entries); len(known) > 0 {
+		return c.changed(fmt.Errorf("its key is %s, known in %s is %s", describe(key), known[0].place(), describe(known[0].key)))
 	}
-	return c.changed(err) // an invalid certificate
+	return c.unknown(key)
+}
+
+// find returns the line of known_hosts that has a key with a marker for the host, or nil.
+func (c *hostKeyCheck) find(marker string, key ssh.PublicKey) *knownKey {
+	for _, k := range slices.Concat(c.entries, c.plainEntries) {
+		if k.marker == marker && bytes.Equal(k.key.Marshal(), key.Marshal()) {
+			return &k
+		}
+	}
+	return nil
+}
+
+// trusted reports whether known_hosts has a key for the host, or for its name on any port if it has
+// none for this port.
+func (c *hostKeyCheck) trusted(key ssh.PublicKey) bool {
+	known := trustedOf(c.entries)
+	if len(known) == 0 {
+		known = trustedOf(c.plainEntries)
+	}
+	return slices.ContainsFunc(known, func(k knownKey) bool { return bytes.Equal(k.key.Marshal(), key.Marshal()) })
+}
+
+// trustedOf returns the lines that are neither of an authority nor of a revoked key.
+func trustedOf(entries []knownKey) []knownKey {
+	return slices.DeleteFunc(slices.Clone(entries), func(k knownKey) bool { return k.marker != "" })
+}
+
+// invalid is the error for a certificate of a known authority that does not hold for a name.
+func (c *hostKeyCheck) invalid(cert *ssh.Certificate, name string, err error) error {
+	at := func(unix uint64) string {
+		return time.Unix(int64(min(unix, math.MaxInt32<<8)), 0).UTC().Format(time.RFC3339)
+	}
+	now := uint64(time.Now().Unix())
+	cause, remedy := fmt.Sprint(err), "have the authority certify the host again"
+	switch {
+	case cert.CertType != ssh.HostCert:
+		cause = "it is for a user, not for a host"
+	case now >= cert.ValidBefore:
+		cause, remedy = "it expired at "+at(cert.ValidBefore), "renew the host's certificate, or correct the clock of this machine"
+	case now < cert.ValidAfter:
+		cause, remedy = "it is not valid before "+at(cert.ValidAfter), "correct the clock of this machine, or renew the host's certificate"
+	case len(cert.ValidPrincipals) > 0 && !slices.Contains(cert.ValidPrincipals, name):
+		cause = fmt.Sprintf("it is for %s, not for %s", providers.Sanitize(strings.Join(cert.ValidPrincipals, ", "), 200), name)
+		remedy = "have the authority certify the host for " + name + ", or name the host by one of these in HostKeyAlias of the OpenSSH configuration"
+	}
+	return &providers.Error{
+		Kind: providers.ErrHostKeyUnknown, Do: "verify host " + c.name,
+		Cause: providers.WithRemedy(fmt.Errorf("its certificate of authority %s does not hold: %s", describe(cert.SignatureKey), cause), remedy),
+	}
 }
 
 func contains(keys []ssh.PublicKey, key ssh.PublicKey) bool {
@@ -201,7 +282,7 @@ func (c *hostKeyCheck) changed(cause error) error {
 // has any of its known keys.
 func (c *hostKeyCheck) explain(err error) error {
 	var neg *ssh.AlgorithmNegotiationError
-	known := len(c.pins)+len(c.knownKeys(c.known))+len(c.acceptedBefore()) > 0
+	known := len(c.pins)+len(trustedOf(c.entries))+len(c.acceptedBefore()) > 0
 	if !errors.As(err, &neg) || neg.What != "host key" || !known {
 		return err
 	}

@@ -277,8 +277,8 @@ func TestHostCertificate(t *testing.T) {
 		kind            error
 	}{
 		{"good", "127.0.0.1", time.Now().Add(time.Hour), nil},
-		{"for another host", "example.com", time.Now().Add(time.Hour), providers.ErrHostKeyChanged},
-		{"expired", "127.0.0.1", time.Now().Add(-time.Hour), providers.ErrHostKeyChanged},
+		{"for another host", "example.com", time.Now().Add(time.Hour), providers.ErrHostKeyUnknown},
+		{"expired", "127.0.0.1", time.Now().Add(-time.Hour), providers.ErrHostKeyUnknown},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

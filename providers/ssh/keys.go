@@ -68,7 +68,7 @@ func (r *keyring) load(path string, ask func(string) ([]byte, error)) (*keyFile,
 	return k, nil
 }
 
-// maxFile bounds the size of a key, a certificate or an ssh configuration, in bytes.
+// maxFile bounds the size of a key or a certificate, in bytes.
 const maxFile = 1 << 20
 
 func readPrivate(path string) ([]byte, error) {

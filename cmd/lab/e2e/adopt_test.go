@@ -39,7 +39,7 @@ type adoption struct {
 
 // TestAdopt adopts a small cluster and changes it.
 func TestAdopt(t *testing.T) {
-	beside(t, 2*time.Minute)
+	begin(t)
 	s := adopted(t, adoption{
 		name: "default", lab: lab.Options{ControlPlanes: 1, Workers: 1},
 		kubeadm: lab.KubeadmOptions{Cluster: "apiServer: {extraArgs: [{name: audit-log-maxage, value: \"30\"}]}"},
@@ -59,15 +59,13 @@ func TestAdopt(t *testing.T) {
 // TestAdoptAll adopts clusters that differ in what users configure, and upgrades each to the next
 // minor version.
 func TestAdoptAll(t *testing.T) {
-	long(t)
-	beside(t, 25*time.Minute)
+	begin(t)
 	adoptAll(t, "e2eaa", true)
 }
 
 // TestAdoptOthers is TestAdoptAll for clusters of other releases than the default one.
 func TestAdoptOthers(t *testing.T) {
-	long(t)
-	beside(t, 20*time.Minute)
+	begin(t)
 	adoptAll(t, "e2eao", false)
 }
 

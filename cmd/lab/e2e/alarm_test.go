@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,8 +20,7 @@ const quota, filling = 16 << 20, 900 << 10
 // nothing is changed, until the objects that filled it are deleted and etcd is defragmented as in
 // the guide.
 func TestAlarm(t *testing.T) {
-	long(t)
-	beside(t, 4*time.Minute)
+	begin(t)
 	s := newSite(t, "e2eal", 3, 0)
 	args := fmt.Sprintf("  etcd {\n    arg \"quota-backend-bytes\" { value = \"%d\" }\n  }\n", quota)
 	s.extra = args

@@ -34,9 +34,7 @@ func TestMain(m *testing.M) {
 var others = newQueue()
 
 // beside lets a test run in parallel with others: it measures nothing and mostly waits. usual is
-// its duration on two cores, in parallel with other tests. Tests of durations, and of effects on
-// the users of a cluster, run alone: when several clusters share the cores, etcd and the API
-// server drop requests for reasons unrelated to the test.
+// its duration.
 func beside(t *testing.T, usual time.Duration) {
 	t.Helper()
 	t.Cleanup(func() { sayFailures(os.Stdout, t.Name()) })

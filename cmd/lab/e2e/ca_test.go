@@ -19,8 +19,7 @@ import (
 // on the hosts, the second signs with keys that stay here, and for the third everything is
 // supplied. The proof is that API servers, etcd, kubelets and kubectl trust each other.
 func TestExternalCA(t *testing.T) {
-	long(t)
-	beside(t, 15*time.Minute)
+	begin(t)
 	t.Run("the key lies on the hosts", func(t *testing.T) {
 		s := newSite(t, "e2eca", 1, 1)
 		s.writeCAs("ECDSA")

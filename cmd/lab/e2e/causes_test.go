@@ -13,8 +13,7 @@ import (
 // TestCauses breaks components of a small cluster in several ways, and checks that the failed
 // apply, or doctor, says why on the first screen.
 func TestCauses(t *testing.T) {
-	long(t)
-	beside(t, 10*time.Minute)
+	begin(t)
 	s := newSiteOf(t, lab.Options{Name: "e2ecau", ControlPlanes: 1, Workers: 1})
 	s.must("apply", "-auto-approve", "-no-color")
 	s.wantCluster()

@@ -19,7 +19,7 @@ import (
 // that should have keys of another algorithm, and that have expired on all control planes, so
 // that no component answers any more. Real kubeadm agrees with the result.
 func TestCertificates(t *testing.T) {
-	long(t)
+	begin(t)
 	s := newSite(t, "e2ec", 3, 1)
 	s.logIn()
 	before := s.listings()

@@ -30,6 +30,7 @@ import (
 // TestFirstLight creates a cluster of three control planes and two workers, checks that nothing
 // changes, and restores the hosts. It runs alone, because it measures durations.
 func TestFirstLight(t *testing.T) {
+	begin(t)
 	s := newSite(t, "e2e", 3, 2)
 	s.logIn()
 	before := s.listings()
@@ -51,7 +52,7 @@ func TestFirstLight(t *testing.T) {
 // TestChanges takes such a cluster through drift and repair, addons, changes, the removal of a
 // worker, and destroy.
 func TestChanges(t *testing.T) {
-	beside(t, 5*time.Minute)
+	begin(t)
 	s := newSite(t, "e2ec", 3, 2)
 	s.logIn()
 	before := s.listings()

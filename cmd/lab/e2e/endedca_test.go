@@ -12,8 +12,7 @@ import (
 // TestEndedCAs lets every CA of a cluster expire, so that no component trusts another, and
 // replaces all of them at once with the command from the plan: over SSH alone, kubelets included.
 func TestEndedCAs(t *testing.T) {
-	long(t)
-	beside(t, 14*time.Minute)
+	begin(t)
 	s := newSite(t, "e2eend", 3, 1)
 	s.logIn()
 	before := s.listings()

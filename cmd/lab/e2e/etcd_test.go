@@ -21,8 +21,7 @@ import (
 // checks that a real PodDisruptionBudget blocks a drain, tests each drain option, and restores
 // the cluster after two of three members have lost their data.
 func TestEtcdCare(t *testing.T) {
-	long(t)
-	beside(t, 5*time.Minute)
+	begin(t)
 	s := newSite(t, "e2es", 3, 1)
 	s.extra = "  upgrade {\n    drain {\n      timeout       = \"20s\"\n      stay_cordoned = false\n    }\n  }\n"
 	s.configure()

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
@@ -125,6 +124,7 @@ var examples = []struct {
 
 // TestExamplesAreListed checks that each example is applied here or has a reason why not.
 func TestExamplesAreListed(t *testing.T) {
+	begin(t)
 	folders, err := os.ReadDir("../../../examples")
 	if err != nil {
 		t.Fatal(err)
@@ -153,8 +153,7 @@ func TestExamplesAreListed(t *testing.T) {
 // TestExamples applies the examples to real hosts, unchanged except for addresses and settings
 // that the lab's kernel lacks.
 func TestExamples(t *testing.T) {
-	long(t)
-	beside(t, 40*time.Minute)
+	begin(t)
 	for _, e := range examples {
 		if e.apply != nil {
 			t.Run(e.name, e.apply)

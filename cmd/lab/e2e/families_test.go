@@ -5,15 +5,13 @@ package e2e
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
 // TestIPv6 runs a cluster's whole life in a network without IPv4, including etcd members.
 func TestIPv6(t *testing.T) {
-	long(t)
-	beside(t, 8*time.Minute)
+	begin(t)
 	s := newSiteOf(t, lab.Options{Name: "e2e6", Families: lab.IPv6, ControlPlanes: 3, Workers: 1})
 	s.life(s.drift)
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
@@ -16,8 +15,7 @@ import (
 // TestGone powers a worker and a control plane off for good. Silence alone removes neither from
 // the cluster; a declaration by the operator does, once by a flag and once in the configuration.
 func TestGone(t *testing.T) {
-	long(t)
-	beside(t, 6*time.Minute)
+	begin(t)
 	s := newSite(t, "e2egone", 3, 2)
 	s.logIn()
 	s.founded()

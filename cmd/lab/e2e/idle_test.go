@@ -18,8 +18,7 @@ const idle = 10 * time.Minute
 // each minute after the apply. It logs in to the worker as a user whose sudo needs a password,
 // and to the control planes as a user whose sudo needs none; the whole test runs this way.
 func TestIdle(t *testing.T) {
-	long(t)
-	beside(t, idle+2*time.Minute)
+	begin(t)
 	s := newSite(t, "e2eid", 3, 1)
 	s.user = "ubuntu"
 	s.top = "\nvariable \"sudo_password\" {\n  sensitive = true\n}\n"

@@ -20,8 +20,7 @@ import (
 // artifacts that kubewright bundle has created, changes one artifact, and checks that destroy
 // restores the hosts.
 func TestInstall(t *testing.T) {
-	long(t)
-	beside(t, 8*time.Minute)
+	begin(t)
 	s := newBareSite(t, lab.Options{Name: "e2ei", ControlPlanes: 1, Workers: 1})
 	s.extra = "  image_pull_policy = \"Never\"\n  install { artifacts = \"./artifacts\" }\n"
 	s.configure()

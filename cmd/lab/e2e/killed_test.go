@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
@@ -16,8 +15,7 @@ import (
 // TestKilledUpgrade upgrades a small cluster with commands that are killed with SIGKILL in the
 // middle of steps; running the same command again converges.
 func TestKilledUpgrade(t *testing.T) {
-	long(t)
-	beside(t, 7*time.Minute)
+	begin(t)
 	s := newSiteOf(t, lab.Options{Name: "e2eku", Kubernetes: upgradeFrom, MoreImages: []string{upgradeTo}, ControlPlanes: 1, Workers: 1})
 	s.logIn()
 	s.must("apply", "-auto-approve", "-no-color")
@@ -49,8 +47,7 @@ func TestKilledUpgrade(t *testing.T) {
 // TestKilledCare kills the rotation of a CA and the restore of etcd, each in several steps.
 // During the rotation the API accepts writes at all times.
 func TestKilledCare(t *testing.T) {
-	long(t)
-	beside(t, 9*time.Minute)
+	begin(t)
 	s := newSite(t, "e2ekc", 3, 1)
 	s.logIn()
 	before := s.listings()

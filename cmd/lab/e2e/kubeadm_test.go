@@ -20,7 +20,7 @@ import (
 // Before that, kubeadm creates a cluster of the same configuration on fresh copies of the same
 // hosts: the objects in both APIs must be equal.
 func TestKubeadmKnowsTheCluster(t *testing.T) {
-	beside(t, time.Minute)
+	begin(t)
 	theirs := kubeadmObjects(t)
 	s := newSite(t, "e2ek", 1, 2)
 	guest := s.workers[1]
@@ -74,7 +74,7 @@ func kubeadmObjects(t *testing.T) map[string]tree {
 // three times each on fresh prepared hosts, and prints the medians. KUBEWRIGHT_E2E_RUNS sets
 // another number of runs.
 func TestTimeBesideKubeadm(t *testing.T) {
-	long(t)
+	begin(t)
 	runs := 3
 	if text := os.Getenv("KUBEWRIGHT_E2E_RUNS"); text != "" {
 		var err error

@@ -21,8 +21,7 @@ import (
 // again, the endpoint moves, a host is gone for good. After each of them the plan has no changes.
 // The operator has no host keys: keys are pinned at first contact.
 func TestChangesOfNodes(t *testing.T) {
-	long(t)
-	beside(t, 6*time.Minute)
+	begin(t)
 	s := newSiteOf(t, lab.Options{Name: "e2en", ControlPlanes: 3, Workers: 2})
 	s.logIn()
 	s.unseen = true
@@ -198,7 +197,7 @@ func (s *site) goneForGood() {
 // TestHops upgrades three control planes and two workers over two minor versions in one plan,
 // without disturbing users.
 func TestHops(t *testing.T) {
-	long(t)
+	begin(t)
 	const from, through, to = "v1.34.9", "v1.35.8", "v1.36.3"
 	s := newSiteOf(t, lab.Options{Name: "e2eho", Kubernetes: from, MoreImages: []string{through, to}, ControlPlanes: 3, Workers: 2})
 	s.logIn()

@@ -18,7 +18,7 @@ import (
 // is replaced, then all others leave, and join again. After each of them the plan has no changes
 // and pods answer. While the cluster is created, no output contains any of its keys.
 func TestMembership(t *testing.T) {
-	beside(t, 4*time.Minute)
+	begin(t)
 	s := newSite(t, "members", 3, 1)
 	s.logIn()
 	before := s.listings()
@@ -83,7 +83,7 @@ func (s *site) wantServing() {
 // to one that did not found it. With three or more, the API accepts writes at all times. One of
 // the plans also adds a worker and removes another.
 func TestFiveControlPlanes(t *testing.T) {
-	long(t)
+	begin(t)
 	s := newSite(t, "e2efive", 5, 2)
 	s.logIn()
 	before := s.listings()

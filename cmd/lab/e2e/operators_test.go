@@ -33,7 +33,7 @@ import (
 // lock are objects of a real API. It checks that they never change it at the same time: not when
 // they start together, and not when one is paused while the other takes over.
 func TestTwoOperators(t *testing.T) {
-	beside(t, 3*time.Minute)
+	begin(t)
 	s := newSite(t, "e2eto", 1, 3)
 	desks := s.workers[1:]
 	s.workers = s.workers[:1]

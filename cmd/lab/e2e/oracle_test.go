@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/build"
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
@@ -18,7 +17,7 @@ import (
 // TestOracle runs real kubeadm over all configurations of package kubeadmtest, and checks that
 // kubeadm still writes the goldens, with which make test compares what kubewright renders.
 func TestOracle(t *testing.T) {
-	beside(t, 3*time.Minute)
+	begin(t)
 	oracle := filepath.Join(t.TempDir(), "oracle")
 	compile := exec.Command("go", "build", "-trimpath", "-o", oracle, "../oracle")
 	compile.Env = append(os.Environ(), "CGO_ENABLED=0") // it acts as systemctl in an empty root

@@ -8,15 +8,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestOutside changes a label, a kubelet and an API server by hand, on a running cluster. It
 // checks that the changes are shown, can be accepted with the offered HCL, and can be ignored;
 // changes that concern only users are neither shown nor touched.
 func TestOutside(t *testing.T) {
-	long(t)
-	beside(t, 5*time.Minute)
+	begin(t)
 	s := newSite(t, "e2eout", 1, 1)
 	s.workerExtra = poolLabel("batch")
 	s.configure()

@@ -23,8 +23,7 @@ import (
 // and packages that the lab builds from real programs, upgrades it to the next minor version from
 // that version's repository, and checks that destroy restores the hosts.
 func TestPackages(t *testing.T) {
-	long(t)
-	beside(t, 4*time.Minute)
+	begin(t)
 	s := newBareSite(t, lab.Options{Name: "e2ep", Kubernetes: upgradeFrom, ControlPlanes: 1, Workers: 1})
 	next := artifactsOf(t, upgradeTo)
 	repository := s.servePackages(next)

@@ -45,8 +45,7 @@ spec: {cidrs: [10.250.0.0/24]}
 // TestPools upgrades three workers in batches, with a canary and a pause. It checks that the plan
 // names the users of an API that the upgrade removes.
 func TestPools(t *testing.T) {
-	long(t)
-	beside(t, 6*time.Minute)
+	begin(t)
 	const from, to = "v1.36.3", "v1.37.1"
 	s := newSiteOf(t, lab.Options{Name: "e2epl", Kubernetes: from, MoreImages: []string{to}, ControlPlanes: 1, Workers: 3})
 	s.workerExtra = "  labels = { \"node.example.com/tier\" = each.key == \"w3\" ? \"edge\" : \"general\" }\n"

@@ -28,8 +28,7 @@ import (
 // them, at creation and when one is missing later. An image that the registry does not have is
 // reported before anything is disrupted.
 func TestPull(t *testing.T) {
-	long(t)
-	beside(t, 3*time.Minute)
+	begin(t)
 	s := newSite(t, "e2epull", 1, 1)
 	m := s.mirror()
 	s.extra = fmt.Sprintf("  image_repository = %q\n", m.repository)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestReboot creates a cluster on hosts whose fstab has swap, and reboots them: the cluster comes
@@ -14,8 +13,7 @@ import (
 // swap on again. (Turning swap itself off and on is tested on simulated hosts: here it would be
 // this machine's swap.)
 func TestReboot(t *testing.T) {
-	long(t)
-	beside(t, 3*time.Minute)
+	begin(t)
 	s := newSite(t, "e2erb", 1, 1)
 	s.logIn()
 	for _, h := range s.hosts() {

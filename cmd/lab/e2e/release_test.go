@@ -10,16 +10,15 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestRelease installs the Debian package of a release on a host, creates a cluster from there, and
 // runs the images of the release with the host's containerd.
 func TestRelease(t *testing.T) {
+	begin(t)
 	if os.Getenv("KUBEWRIGHT_DIST") == "" {
 		long(t) // it builds the release first
 	}
-	beside(t, 5*time.Minute)
 	dist := released(t)
 	s := newSite(t, "e2erl", 1, 2)
 	desk := s.workers[1]

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
@@ -22,8 +21,7 @@ import (
 // SIGKILL in the middle of steps; running the same command again converges. Then its state file
 // is lost and recovered.
 func TestKilled(t *testing.T) {
-	long(t)
-	beside(t, 10*time.Minute)
+	begin(t)
 	s := newSiteOf(t, lab.Options{Name: "e2ekl", ControlPlanes: 1, Workers: 1})
 	s.logIn()
 	before := s.listings()
@@ -115,8 +113,7 @@ func (s *site) loseState() {
 // kubewright accesses the cluster. It checks that the plan uses another one and repairs only the
 // stopped one.
 func TestSeatIsDown(t *testing.T) {
-	long(t)
-	beside(t, 4*time.Minute)
+	begin(t)
 	s := newSiteOf(t, lab.Options{Name: "e2esd", ControlPlanes: 3})
 	s.logIn()
 	s.must("apply", "-auto-approve", "-no-color")

@@ -13,13 +13,13 @@ import (
 
 // TestRotation rotates the cluster's CA and the front proxy CA.
 func TestRotation(t *testing.T) {
-	long(t)
+	begin(t)
 	testRotation(t, "e2er", 1, "ca", "front-proxy-ca")
 }
 
 // TestEtcdRotation rotates etcd's CA.
 func TestEtcdRotation(t *testing.T) {
-	long(t)
+	begin(t)
 	testRotation(t, "e2ere", 1, "etcd-ca")
 }
 

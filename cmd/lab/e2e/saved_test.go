@@ -7,14 +7,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestSaved applies a saved plan, and a plan that is approved by its digest, on a running
 // cluster; if what the plan depends on has changed, neither changes anything.
 func TestSaved(t *testing.T) {
-	long(t)
-	beside(t, 3*time.Minute)
+	begin(t)
 	s := newSite(t, "e2esv", 1, 1)
 	s.workerExtra = poolLabel("batch")
 	s.configure()

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestKubeadmJoinsAControlPlane creates a cluster with uploaded certificates and a token from the
@@ -15,8 +14,7 @@ import (
 // keys and token it exists only on the host. The key of the uploaded certificates is printed,
 // only this once.
 func TestKubeadmJoinsAControlPlane(t *testing.T) {
-	long(t)
-	beside(t, 3*time.Minute)
+	begin(t)
 	s := newSite(t, "e2ej", 2, 0)
 	guest := s.planes[1]
 	s.planes = s.planes[:1]

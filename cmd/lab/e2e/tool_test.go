@@ -103,15 +103,6 @@ func downWith(t *testing.T, l *lab.Lab) {
 	})
 }
 
-// long skips a test of the long matrices unless they are requested.
-func long(t *testing.T) {
-	t.Helper()
-	if os.Getenv("KUBEWRIGHT_E2E_ALL") == "" {
-		t.Skip("one of the long matrices: runs with make e2e-all")
-	}
-	resumes(t)
-}
-
 // configure writes the configuration for the hosts of the site.
 func (s *site) configure() {
 	s.t.Helper()
@@ -214,9 +205,10 @@ const operatorFolder = "/root/kubewright-e2e"
 
 // command returns a kubewright command in the operator's folder, here or on a host.
 func (s *site) command(args ...string) *exec.Cmd {
+	program, env := covered(s.t)
 	if s.on == "" {
-		cmd := exec.Command(binary(s.t), args...)
-		cmd.Dir, cmd.Env = s.dir, append(os.Environ(), s.env...)
+		cmd := exec.Command(program, args...)
+		cmd.Dir, cmd.Env = s.dir, append(append(os.Environ(), env...), s.env...)
 		return cmd
 	}
 	argv := append([]string{"env", "-C", operatorFolder}, s.env...)
@@ -256,7 +248,8 @@ func (s *site) wantNoChanges() result {
 	return r
 }
 
-const toolPath = "../../../bin/kubewright"
+// toolPath is the program, and coveredPath is the one that writes its coverage.
+const toolPath, coveredPath = "../../../bin/kubewright", "../../../bin/covered/kubewright"
 
 // binary returns the built tool.
 func binary(t testing.TB) string {

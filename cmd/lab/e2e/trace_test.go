@@ -18,8 +18,7 @@ import (
 // TestTrace runs the same life as the tests on simulated hosts, and checks that its plans equal
 // the recorded ones. UPDATE=1 records them.
 func TestTrace(t *testing.T) {
-	long(t)
-	beside(t, 5*time.Minute)
+	begin(t)
 	s := newSite(t, "e2etr", 3, 2)
 	s.logIn()
 	life, err := trace.Lead(s.place(), operator{s})

@@ -23,6 +23,7 @@ const upgradeFrom, upgradeTo = "v1.35.8", "v1.36.3"
 // version. It continuously checks a Deployment behind a Service, the API through the load
 // balancer, and etcd's quorum. It runs alone, because it measures the effect on users.
 func TestUpgrade(t *testing.T) {
+	begin(t)
 	s := newSiteOf(t, lab.Options{Name: "e2eu", Kubernetes: upgradeFrom, MoreImages: []string{upgradeTo}, ControlPlanes: 3, Workers: 2})
 	s.logIn()
 	s.must("apply", "-auto-approve", "-no-color")

@@ -13,8 +13,7 @@ import (
 // TestVersions runs the life of a small cluster for every release that the short tests do not
 // run.
 func TestVersions(t *testing.T) {
-	long(t)
-	beside(t, 45*time.Minute)
+	begin(t)
 	for _, release := range build.Releases() {
 		if release.Kubernetes == lab.DefaultKubernetes {
 			continue

@@ -153,7 +153,7 @@ func (w *witness) wantSeen() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if !w.sees(own, "cmdline", binary(w.t)+"\x00apply\x00") || !w.sees(own, "environ", "\x00KUBEWRIGHT_LOG=trace\x00") {
+	if !w.sees(own, "cmdline", program(w.t)+"\x00apply\x00") || !w.sees(own, "environ", "\x00KUBEWRIGHT_LOG=trace\x00") {
 		w.t.Error("the operator's process was not seen")
 	}
 	for _, h := range w.hosts() {

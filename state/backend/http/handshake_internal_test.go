@@ -3,6 +3,7 @@ package http
 import (
 	"context"
 	"crypto/tls"
+	"io"
 	"net"
 	nethttp "net/http"
 	"net/http/httptest"
@@ -35,11 +36,13 @@ func TestSlowHandshakeIsNoError(t *testing.T) {
 			if _, err := conn.Read(make([]byte, 4096)); err != nil {
 				t.Errorf("the server reads: %v", err)
 			}
-			if _, err := conn.Write([]byte("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")); err != nil {
+			if _, err := conn.Write([]byte("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")); err != nil {
 				t.Errorf("the server writes: %v", err)
 			}
-			_ = conn.Close()
+			_, _ = io.Copy(io.Discard, conn) // until the client closes
+			_ = there.Close()
 		}()
+		defer transport.CloseIdleConnections()
 		answer, err := client.Get("https://states.example.com/prod")
 		if err != nil {
 			t.Fatal(err)
