@@ -108,6 +108,9 @@ type Volume struct {
 	// PathType is "", DirectoryOrCreate, Directory, FileOrCreate, File, Socket, CharDevice or BlockDevice.
 	PathType string
 	Source   state.Source
+	// Derived reports whether no block asks for it: an argument names a path that a file or
+	// directory block provides.
+	Derived bool `json:",omitempty"`
 }
 
 // Component has the settings that every control plane component has.
@@ -364,9 +367,12 @@ type Cluster struct {
 	ImagePullPolicy string
 	ImagePullSerial bool
 	Patches         []Patch
-	Units           []Unit    `json:",omitempty"`
-	Lifecycle       Lifecycle `json:",omitzero"`
-	Origins         Origins
+	Units           []Unit `json:",omitempty"`
+	// Files and Directories are the user's, on the nodes that they select.
+	Files       []File      `json:",omitempty"`
+	Directories []Directory `json:",omitempty"`
+	Lifecycle   Lifecycle   `json:",omitzero"`
+	Origins     Origins
 	// Sensitive are the values that must not be shown, by keys as in Origins.
 	Sensitive map[string]bool
 	Source    state.Source
@@ -420,9 +426,12 @@ type Node struct {
 	// KernelModules and Sysctls are added to the cluster's.
 	KernelModules []string
 	Sysctls       map[string]string
-	Units         []Unit    `json:",omitempty"`
-	Lifecycle     Lifecycle `json:",omitzero"`
-	Origins       Origins
+	Units         []Unit `json:",omitempty"`
+	// Files and Directories are the user's, in place of the cluster's with the same path.
+	Files       []File      `json:",omitempty"`
+	Directories []Directory `json:",omitempty"`
+	Lifecycle   Lifecycle   `json:",omitzero"`
+	Origins     Origins
 	// Sensitive are the values that must not be shown, by keys as in Origins.
 	Sensitive map[string]bool
 	Source    state.Source

@@ -68,6 +68,7 @@ func (t *substitution) cluster(c *Cluster) *Cluster {
 	out.Kubelet = t.kubelet(c.Kubelet)
 	out.ProxyEnv = t.texts("proxy_env", c.ProxyEnv)
 	out.Patches, out.Units = t.patches(c.Patches), t.units(c.Units)
+	out.Files = t.files(c.Files)
 	out.Addons = nil
 	for _, a := range c.Addons {
 		out.Addons = append(out.Addons, t.addon(a))
@@ -92,6 +93,7 @@ func (t *substitution) node(n *Node) *Node {
 	out.Labels, out.Annotations = t.texts("labels", n.Labels), t.texts("annotations", n.Annotations)
 	out.Kubelet = t.kubelet(n.Kubelet)
 	out.Patches, out.Units = t.patches(n.Patches), t.units(n.Units)
+	out.Files = t.files(n.Files)
 	return &out
 }
 
@@ -104,6 +106,7 @@ var replacedSecrets = regexp.MustCompile(`^(` + strings.Join([]string{
 	`(proxy_env|labels|annotations)(\W.*)?`,
 	`patch\[\d+\]\.content`,
 	`unit\[.*\]\.content`,
+	`file\[.*\]\.(content|source)`,
 	`addon\[.*\]\.manifest(\W.*)?`,
 	`bootstrap_token\[\d+\]\.token`,
 	`certificate_key`,
@@ -171,6 +174,14 @@ func (t *substitution) component(path string, c Component) Component {
 
 func (t *substitution) kubelet(k Kubelet) Kubelet {
 	return Kubelet{Config: t.tree("kubelet.config", k.Config), Args: t.args("kubelet", k.Args)}
+}
+
+func (t *substitution) files(files []File) []File {
+	out := slices.Clone(files)
+	for i, f := range out {
+		out[i].Content = t.text(fmt.Sprintf("file[%q].content", f.Path), f.Content)
+	}
+	return out
 }
 
 func (t *substitution) args(block string, args []Arg) []Arg {

@@ -18,6 +18,8 @@ func (c *Config) Validate() diag.Diagnostics {
 		ch := checker{out: &out, origins: cl.Origins, hidden: cl.Sensitive, block: cl.Source, about: state.ClusterTarget(cl.Label), minor: MinorOf(cl.KubernetesVersion)}
 		ch.cluster(cl)
 		ch.topology(c, cl)
+		checkFiles(ch, cl, nil, cl.Files, cl.Directories)
+		checkPathArgs(ch, c, cl)
 		ch.lifecycle(cl.Lifecycle, clusterIgnorable)
 		ch.secrets()
 	}
@@ -28,6 +30,7 @@ func (c *Config) Validate() diag.Diagnostics {
 			ch.minor = MinorOf(cl.KubernetesVersion)
 		}
 		ch.node(n, cl)
+		checkFiles(ch, cl, n, n.Files, n.Directories)
 		ch.lifecycle(n.Lifecycle, nodeIgnorable)
 		ch.secrets()
 	}

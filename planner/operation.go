@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"slices"
 	"time"
 
 	"github.com/kubewright/kubewright/state"
@@ -83,12 +82,16 @@ type (
 	}
 
 	// Preserve keeps the current file at a path before kubewright replaces it, so that Restore can
-	// put it back. Done when something is already kept, or when the path does not exist.
+	// put it back. Done when something is already kept, or when the path does not exist. With Any it
+	// also keeps that the path, and which folders around it, do not exist, or mode and owner of a
+	// folder.
 	Preserve struct {
 		Path string `json:"path"`
+		Any  bool   `json:"any,omitempty"`
 	}
 
-	// Restore puts back what Preserve kept. Done when nothing is kept; the path is unchanged then.
+	// Restore puts back what Preserve kept. Done when nothing is kept; the path is unchanged then. A
+	// folder that did not exist is removed if it is empty; otherwise it stays.
 	Restore struct {
 		Path string `json:"path"`
 	}
@@ -543,57 +546,4 @@ var operations = []Operation{
 	DeleteToken{},
 	DeleteJoinTokens{},
 	Wait{},
-}
-
-// HostOperations returns one zero value of each operation that the host alone performs, for tests of
-// what performs them.
-func HostOperations() []Operation {
-	return slices.DeleteFunc(slices.Clone(operations), func(op Operation) bool { return !IsHostOperation(op) })
-}
-
-// IsHostOperation reports whether the host alone performs the operation, so that it can share a
-// round trip with its neighbours.
-func IsHostOperation(op Operation) bool {
-	switch op.(type) {
-	case WriteFile, RemovePath, EnsureDirectory, SetAccess, UploadArtifact, Preserve, Restore, Packages, LoadImage, Unit,
-		RestartProcess, SetSysctl, LoadModule, Swap, RemovePods, Unmount, RemoveNetwork, RemoveProxyRules, Mark, SetAsideEtcd, RestoreEtcd:
-		return true
-	}
-	return false
-}
-
-// IsKeyOperation reports whether the operation creates keys, certificates or kubeconfigs, or copies
-// them between hosts, and writes them to the step's host.
-func IsKeyOperation(op Operation) bool {
-	switch op.(type) {
-	case IssueCA, IssueKeyPair, IssueCertificate, WriteKubeconfig, SetKubeconfig, CopySecrets, BundleTrust, ImportSecrets:
-		return true
-	}
-	return false
-}
-
-// Tells reports whether the output of the operation's commands may be shown while they run. The
-// commands of most operations take no time, or handle secrets.
-func Tells(op Operation) bool {
-	switch op.(type) {
-	case Packages, LoadImage, RemovePods:
-		return true
-	}
-	return false
-}
-
-// WritesHost reports whether the operation writes to the host of its step. The run's token is
-// written before the first such operation.
-func WritesHost(op Operation) bool {
-	_, manifest := op.(RenderEtcdManifest)
-	return manifest || IsHostOperation(op) || IsKeyOperation(op)
-}
-
-// IsAPIOperation reports whether the operation writes to the API.
-func IsAPIOperation(op Operation) bool {
-	switch op.(type) {
-	case ApplyObject, DeleteObject, PatchNode, RestartPods, Cordon, Drain, CreateToken, DeleteToken, DeleteJoinTokens:
-		return true
-	}
-	return false
 }

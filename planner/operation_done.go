@@ -31,7 +31,10 @@ func (UploadArtifact) DoneWhen() string {
 }
 
 // DoneWhen returns the condition under which the operation is already done.
-func (Preserve) DoneWhen() string {
+func (o Preserve) DoneWhen() string {
+	if o.Any {
+		return "what the path was is preserved already"
+	}
 	return "the path was preserved already, or does not exist"
 }
 

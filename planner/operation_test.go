@@ -339,6 +339,7 @@ var doneWhen = map[string][]Operation{
 	"the file has this mode and owner":                                            {SetAccess{}},
 	"each of the files has this content and mode, and is root's":                  {UploadArtifact{}},
 	"the path was preserved already, or does not exist":                           {Preserve{}},
+	"what the path was is preserved already":                                      {Preserve{Any: true}},
 	"nothing is preserved of the path":                                            {Restore{}},
 	"each package is installed, in the version listed if any, and held as listed": {Packages{Manager: "apt"}},
 	"each package is installed, in the version listed if any":                     {Packages{Manager: "dnf"}},

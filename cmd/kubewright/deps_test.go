@@ -40,7 +40,8 @@ var allowed = map[string][]string{
 	"config/elsewhere":                        {},
 	"examples":                                {},
 	"config/hostrules":                        {},
-	"config":                                  {"state", "config/diag", "config/hostrules", "state/encryption"},
+	"config":                                  {"state", "config/diag", "config/hostfile", "config/hostrules", "state/encryption"},
+	"config/hostfile":                         {"state"},
 	"config/artifacts":                        {"state", "config", "config/diag", "state/safefile"},
 	"config/manifest":                         {"state"},
 	// Test helpers.
@@ -63,7 +64,7 @@ var allowed = map[string][]string{
 	"planner/sensitive":        {"planner", "planner/topology", "state"},
 	"planner/resolve":          {"config", "planner/kubeadm", "planner/provenance", "planner/topology", "state"},
 	"planner/phases/pki":       {"config", "config/diag", "planner", "planner/kubeadm", "planner/provenance", "planner/resolve", "planner/topology", "state"},
-	"planner/phases/host":      {"config", "config/hostrules", "planner", "planner/kubeadm", "planner/phases/pki", "planner/provenance", "planner/sensitive", "planner/topology", "state"},
+	"planner/phases/host":      {"config", "config/diag", "config/hostrules", "planner", "planner/kubeadm", "planner/phases/pki", "planner/provenance", "planner/sensitive", "planner/topology", "state"},
 	"planner/phases/staticpod": {"config", "config/diag", "planner", "planner/kubeadm", "planner/phases/host", "planner/phases/pki", "planner/provenance", "planner/quorum", "planner/sensitive", "planner/skew", "planner/topology", "state"},
 	"planner/phases/kubelet":   {"config", "planner", "planner/drain", "planner/kubeadm", "planner/phases/host", "planner/phases/pki", "planner/phases/staticpod", "planner/provenance", "planner/skew", "planner/topology", "state"},
 	"planner/phases/objects":   {"config", "config/diag", "planner", "planner/diff", "planner/kubeadm", "planner/phases/kubelet", "planner/phases/pki", "planner/phases/staticpod", "planner/provenance", "planner/sensitive", "planner/topology", "state"},
@@ -104,7 +105,7 @@ var allowed = map[string][]string{
 	"providers/sim/workload":      {"planner", "providers", "providers/sim/apiserver", "providers/sim/etcd", "providers/sim/file", "providers/sim/machine", "providers/sim/staticpod", "providers/sim/store", "state"},
 	"providers/sim/kubelet":       {"planner/skew", "planner", "providers/diagnosis", "providers/sim/apiserver", "providers/sim/etcd", "providers/sim/file", "providers/sim/machine", "providers/sim/staticpod", "providers/sim/store", "state"},
 	"providers/sim/operation":     {"planner", "providers", "providers/sim/apiserver", "providers/sim/etcd", "providers/sim/file", "providers/sim/kubelet", "providers/sim/machine", "providers/sim/staticpod", "state"},
-	"providers/sim/observation":   {"providers/sim/apiserver", "providers/sim/file", "providers/sim/kubelet", "providers/sim/machine", "providers/sim/store", "state"},
+	"providers/sim/observation":   {"planner", "providers/sim/apiserver", "providers/sim/file", "providers/sim/kubelet", "providers/sim/machine", "providers/sim/store", "state"},
 	"providers/sim/edit":          {"providers/sim/apiserver", "providers/sim/etcd", "providers/sim/file", "providers/sim/machine", "providers/sim/observation", "providers/sim/store", "state"},
 	"providers/sim":               {"planner/skew", "planner", "providers", "providers/diagnosis", "providers/sim/apiserver", "providers/sim/edit", "providers/sim/etcd", "providers/sim/file", "providers/sim/kubelet", "providers/sim/machine", "providers/sim/observation", "providers/sim/operation", "providers/sim/staticpod", "providers/sim/store", "providers/sim/workload", "state", "state/kubeconfig", "state/safefile"},
 	"providers/kube":              {"state", "state/kubeconfig", "planner", "providers", "providers/budget", "providers/pki"},
@@ -182,7 +183,7 @@ var forbidden = []struct {
 
 // pure packages use no clock, randomness, files, network or goroutines.
 var pure = []string{
-	"state", "config", "config/manifest", "planner", "planner/dag", "planner/skew", "planner/diff", "planner/quorum", "planner/policy", "planner/kubeadm", "planner/adopt",
+	"state", "config", "config/hostfile", "config/manifest", "planner", "planner/dag", "planner/skew", "planner/diff", "planner/quorum", "planner/policy", "planner/kubeadm", "planner/adopt",
 	"planner/topology", "planner/provenance", "planner/sensitive", "planner/resolve", "planner/phases/pki", "planner/phases/host", "planner/phases/staticpod", "planner/phases/kubelet", "planner/phases/objects", "planner/drain", "planner/phases", "planner/preflight", "planner/observe", "planner/etcd", "planner/immutable", "planner/ownership", "planner/upgrade", "planner/drift", "planner/rotation", "planner/reset", "planner/pipeline", "planner/maintenance", "planner/record",
 	"cmd/kubewright/internal/view/ui", "cmd/kubewright/internal/view/diffview", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/blocks", "cmd/kubewright/internal/view/planview", "cmd/kubewright/internal/view/planjson", "cmd/kubewright/internal/view/graph", "cmd/kubewright/internal/view/export", "cmd/kubewright/internal/view/rationale", "cmd/kubewright/internal/view/runreport", "cmd/kubewright/internal/view/stateview", "cmd/kubewright/internal/view/listing",
 }

@@ -16,10 +16,12 @@ func (l *loader) build() *config.Config {
 	for _, b := range l.clusters {
 		cl := l.eval.cluster(b)
 		cl.Certificates.SuppliedFiles = l.supplied(l.eval.one(b, "certificates"))
+		cl.Files, cl.Directories = hostFiles(l, b, false, cl.Sensitive)
 		c.Clusters = append(c.Clusters, cl)
 	}
 	slices.SortFunc(c.Clusters, func(a, b *config.Cluster) int { return cmp.Compare(a.Label, b.Label) })
 	c.Nodes = l.buildNodes()
+	c.DeriveVolumes()
 	if l.defaults != nil {
 		c.Connection = l.connection(l.defaults)
 	}

@@ -90,6 +90,7 @@ func (l *loader) node(n *nodeInstance, cluster string) *config.Node {
 	l.connectionDefaults(node)
 	e.origins(b, node.Origins)
 	e.sensitivePaths(b, node.Sensitive)
+	node.Files, node.Directories = hostFiles(l, b, true, node.Sensitive)
 	return node
 }
 

@@ -34,6 +34,7 @@ func (l *loader) addFileFunctions(f map[string]function.Function, m *meter) {
 		return string(b), nil
 	})
 	f["filebase64"] = l.ofFile(func(_ string, b []byte) (string, error) { return base64.StdEncoding.EncodeToString(b), nil })
+	f["file_age"] = fileAge(l)
 	f["filemd5"] = l.ofFile(func(_ string, b []byte) (string, error) { s := md5.Sum(b); return hex.EncodeToString(s[:]), nil })
 	f["filesha1"] = l.ofFile(func(_ string, b []byte) (string, error) { s := sha1.Sum(b); return hex.EncodeToString(s[:]), nil })
 	f["filesha256"] = l.ofFile(func(_ string, b []byte) (string, error) { s := sha256.Sum256(b); return hex.EncodeToString(s[:]), nil })
@@ -43,6 +44,40 @@ func (l *loader) addFileFunctions(f map[string]function.Function, m *meter) {
 	maps.Copy(plain, f)
 	f["templatefile"] = l.templateFile(plain, m)
 	f["templatestring"] = m.templateString(plain)
+}
+
+// fileAge reads a file that is encrypted with age. Its content is sensitive.
+func fileAge(l *loader) function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{{Name: "path", Type: cty.String}},
+		Type:   function.StaticReturnType(cty.String),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			b, err := l.readLocal(args[0].AsString())
+			if err != nil {
+				return cty.NilVal, function.NewArgError(0, err)
+			}
+			plain, err := decrypted(l.options.Decrypt, args[0].AsString(), b)
+			if err != nil {
+				return cty.NilVal, function.NewArgError(0, err)
+			}
+			return cty.StringVal(plain).Mark(sensitive), nil
+		},
+	})
+}
+
+// decrypted returns the content of a file that is encrypted with age.
+func decrypted(decrypt func([]byte) ([]byte, error), name string, b []byte) (string, error) {
+	if decrypt == nil {
+		return "", fmt.Errorf("%q is not decrypted here, because this command has no use for secrets", name)
+	}
+	plain, err := decrypt(b)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("cannot decrypt %q: %w", name, err)
+	case !utf8.Valid(plain):
+		return "", fmt.Errorf("%q holds no text in UTF-8", name)
+	}
+	return string(plain), nil
 }
 
 // localPath makes a path relative to the folder and refuses one that leaves it.

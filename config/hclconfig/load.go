@@ -39,6 +39,8 @@ type Options struct {
 	Generate bool
 	// Test is the run of a test file that gives values to variables; nil outside of tests.
 	Test *TestRun
+	// Decrypt decrypts the files of file_age in memory; nil where the command cannot.
+	Decrypt func(b []byte) ([]byte, error)
 	// ReadFile reads a file of -var-file; nil stands for os.ReadFile.
 	ReadFile func(name string) ([]byte, error)
 }

@@ -48,7 +48,7 @@ func TestFunctionErrorsWithholdSecrets(t *testing.T) {
 	}
 	failing := map[string][]string{
 		"tonumber": {`tonumber(%s)`}, "tobool": {`tobool(%s)`}, "base64decode": {`base64decode("%%${%s}")`}, "file": {`file(%s)`},
-		"filebase64": {`filebase64(%s)`}, "templatefile": {`templatefile(%s, {})`, `templatefile("t.tpl", { (%s) = 1 })`},
+		"filebase64": {`filebase64(%s)`}, "file_age": {`file_age(%s)`}, "templatefile": {`templatefile(%s, {})`, `templatefile("t.tpl", { (%s) = 1 })`},
 		"templatestring": {`templatestring("%%%%{ if ${%s}", {})`}, "yamldecode": {`yamldecode("*${%s}")`}, "jsondecode": {`jsondecode("[${%s}")`},
 		"timeadd": {`timeadd(%s, "1h")`, `timeadd("2006-01-02T15:04:05Z", %s)`}, "timecmp": {`timecmp(%s, "2006-01-02T15:04:05Z")`},
 		"formatdate": {`formatdate("YYYY", %s)`}, "uuidv5": {`uuidv5(%s, "x")`}, "cidrhost": {`cidrhost(%s, 1)`}, "parseint": {`parseint(%s, 3)`},

@@ -76,6 +76,7 @@ func query(n *topology.Node) state.Query {
 	c.Founding = false
 	addItems(&q, phases.Desired(n))
 	host.PackagesQuery(n, &q)
+	host.HostFilesQuery(n, &q)
 	recorded := c.Fleet.Recorded
 	if q.Preflight = !c.Fleet.RecordedNode(n.Target); !q.Preflight {
 		q.Programs = recorded.Nodes[n.Target].Programs
@@ -85,6 +86,7 @@ func query(n *topology.Node) state.Query {
 	}
 	if recorded != nil {
 		addItems(&q, topology.RecordedItems(recorded, n.Target))
+		host.PreservedQuery(topology.RecordedItems(recorded, n.Target), &q)
 	}
 	pki.CertificatesQuery(n, &q)
 	return NormalQuery(q)

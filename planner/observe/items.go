@@ -39,7 +39,7 @@ func Observed(v *topology.Fleet, desired, recorded *state.Snapshot) *state.Snaps
 				continue
 			}
 			seen[it.Address] = true
-			if attrs, ok := Observe(v, it); ok {
+			if attrs, ok := observeAs(v, it, s == recorded); ok {
 				like := []state.Value{it.Attributes}
 				if was := recorded.Find(it.Address); was != nil {
 					like = append(like, was.Attributes)
@@ -66,6 +66,16 @@ func Observed(v *topology.Fleet, desired, recorded *state.Snapshot) *state.Snaps
 	})
 	out.Sort()
 	return out
+}
+
+// observeAs observes an item. A file of the user that is no longer desired is there until what was
+// before it is back.
+func observeAs(v *topology.Fleet, it *state.Item, leaving bool) (state.Value, bool) {
+	attrs, ok := Observe(v, it)
+	if r := v.Reports[it.Address.Target]; leaving && r != nil && it.Address.Phase == topology.HostFilesPhase {
+		return host.ObserveLeaving(r, it, attrs)
+	}
+	return attrs, ok
 }
 
 // DarkTargets returns the cluster, its addons and the API's view of its nodes as unobserved, when
@@ -184,6 +194,7 @@ func observeUnit(v *topology.Fleet, it *state.Item, u state.UnitReport) (state.V
 // anyway, and the kubelet restarted. The stages of a CA rotation restart kubelets as well.
 func withStale(v *topology.Fleet, it *state.Item, attrs state.Value) state.Value {
 	id, n := it.Address.ID(), v.Find(it.Address.Target)
+	attrs = host.WithStaleUnits(n, it, attrs)
 	reads := it.Address.Phase == topology.KubeletStartPhase && (id == topology.KubeletConfig || id == topology.KubeletFlags)
 	if !reads || v.RefreshOnly || n == nil || n.Joins() || n.Cluster.Rotates() || !attrs.Equal(it.Attributes) || !n.Report.Outdated(KubeletProcess.Name, id) {
 		return attrs

@@ -29,7 +29,7 @@ const restsOn = "depends on %s"
 // bearing are the phases that later steps depend on. Steps of the other phases may be left out: they
 // wait, observe, save or mark something, or an operator can do their work by other means.
 var bearing = []string{
-	topology.InstallPhase, topology.CertsPhase, topology.KubeconfigPhase, topology.EtcdPhase, topology.ControlPlanePhase, topology.KubeletStartPhase, topology.WaitBootstrapPhase, topology.TokenPhase, topology.AddonPhase, topology.ResetPhase,
+	topology.InstallPhase, topology.HostFilesPhase, topology.CertsPhase, topology.KubeconfigPhase, topology.EtcdPhase, topology.ControlPlanePhase, topology.KubeletStartPhase, topology.WaitBootstrapPhase, topology.TokenPhase, topology.AddonPhase, topology.ResetPhase,
 }
 
 // refusePartialPlan refuses a plan that -target, -exclude or -skip-phase would interrupt halfway. Three

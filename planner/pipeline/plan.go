@@ -103,7 +103,7 @@ func Plan(v *topology.Fleet, header planner.Plan, options planner.Options) (topo
 // findings returns what prevents the desired changes on hosts and clusters, and warnings about them.
 func findings(v *topology.Fleet) diag.Diagnostics {
 	return slices.Concat(
-		unchangeable(v), etcd.EtcdVersion(v), checkPods(v), pki.CheckAuthorities(v), rotation.CheckRotations(v), preflight.Preflight(v),
+		unchangeable(v), etcd.EtcdVersion(v), checkPods(v), host.CheckHostFiles(v), pki.CheckAuthorities(v), rotation.CheckRotations(v), preflight.Preflight(v),
 		endpointLeaves(v), ownership.TakenNames(v), staticpod.AbsentNames(v), etcd.CheckMembership(v),
 	)
 }

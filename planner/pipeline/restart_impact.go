@@ -36,6 +36,10 @@ func restartsFor(n *topology.Node, c planner.Change) bool {
 		return true // the kubelet reads all of it at its start
 	case topology.InstallPhase:
 		return restartsForSoftware(n, c)
+	case topology.HostFilesPhase:
+		if host.RestartsUnits(n, c) {
+			return true
+		}
 	case topology.EtcdPhase, topology.ControlPlanePhase:
 		return c.Kind == state.KindStaticPod
 	}

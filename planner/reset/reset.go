@@ -131,6 +131,7 @@ func cleanOperations(l topology.Departure) []planner.Operation {
 	}
 	ops = append(ops, networkOperations(l, before)...)
 	if !l.Replaced {
+		ops = append(ops, host.RestoreHostFiles(l)...)
 		ops = append(ops, host.UninstallOperations(l)...)
 	}
 	// kubewright managed the modes of folders that existed before.

@@ -30,6 +30,7 @@ const (
 	PreflightPhase        = "preflight"
 	PreparePhase          = "prepare"
 	InstallPhase          = "install"
+	HostFilesPhase        = "host-files"
 	ImagesPhase           = "images"
 	CertsPhase            = "certs"
 	KubeconfigPhase       = "kubeconfig"

@@ -22,7 +22,7 @@ import (
 // One phase is finished on all nodes before the next one begins, so that a failure stops the rest.
 
 // restartingPhases are the phases whose steps restart a kubelet or a container runtime, in their order.
-var restartingPhases = []string{topology.InstallPhase, topology.KubeconfigPhase, topology.KubeletStartPhase, topology.WaitBootstrapPhase, topology.FinalizePhase}
+var restartingPhases = []string{topology.InstallPhase, topology.HostFilesPhase, topology.KubeconfigPhase, topology.KubeletStartPhase, topology.WaitBootstrapPhase, topology.FinalizePhase}
 
 // rollout is the work of one phase, or of one phase in a stage of a rotation, on the nodes of a cluster.
 // Nodes whose kubelets get another version are not among its nodes: OrderUpgrade orders them.
@@ -36,6 +36,12 @@ func (r *rollout) step(n *topology.Node) state.Address {
 	id := topology.StepAddress(n.Target, r.phase)
 	id.Waypoint = r.waypoint
 	return id
+}
+
+// beforePods reports whether the phase comes before those of the static pods, which then restart after
+// the workers' runtimes, not beside them.
+func (r *rollout) beforePods() bool {
+	return (r.phase == topology.InstallPhase || r.phase == topology.HostFilesPhase) && r.waypoint == ""
 }
 
 // pause returns the address of the step before the batch at an index. It may have no work.
@@ -126,8 +132,8 @@ func (r *rollout) order(b *topology.Builder, before []state.Address) []state.Add
 	if len(r.workers) > 0 {
 		last = r.orderWorkers(b, last)
 	}
-	if r.phase == topology.InstallPhase && r.waypoint == "" {
-		for _, n := range c.ControlPlanes() { // their static pods restart after the workers' runtimes, not beside them
+	if r.beforePods() {
+		for _, n := range c.ControlPlanes() {
 			for _, phase := range []string{topology.EtcdPhase, topology.ControlPlanePhase} {
 				if !n.Joins() {
 					after(b, topology.StepAddress(n.Target, phase), last...)
@@ -144,7 +150,7 @@ func (r *rollout) orderWorkers(b *topology.Builder, last []state.Address) []stat
 	switch {
 	case c.Report == nil: // the API is down anyway, and certificates of workers may have expired as well
 		last = nil
-	case r.phase != topology.InstallPhase && r.waypoint == "":
+	case !r.beforePods() && r.waypoint == "":
 		for _, n := range c.ControlPlanes() {
 			if !n.Joins() {
 				last = append(slices.Clone(last), topology.StepAddress(n.Target, topology.EtcdPhase), topology.StepAddress(n.Target, topology.ControlPlanePhase))

@@ -169,4 +169,35 @@ func testPreserve(t *testing.T, s *subject) {
 	if _, err := s.Host.Perform(t.Context(), s.batch(planner.Preserve{Path: folder})); err == nil {
 		t.Error("a folder was kept")
 	}
+	testPreserveAny(t, s)
+}
+
+// testPreserveAny checks that a path where nothing was, and a folder, are restored as well: folders that
+// were made go with what is in them, and one with something else in it stays.
+func testPreserveAny(t *testing.T, s *subject) {
+	outer, inner, file := folder+"/any", folder+"/any/inner", folder+"/any/inner/notice"
+	any := func(p string) planner.Preserve { return planner.Preserve{Path: p, Any: true} }
+	back := func(p string) planner.Restore { return planner.Restore{Path: p} }
+	wantChanged(t, s.do(t, any(file), any(file), s.write(file, "mine\n"), any(file)), true, false, true, false)
+	wantChanged(t, s.do(t, back(file), back(file)), true, false)
+	if s.look(t, file).Exists || s.look(t, outer).Exists {
+		t.Error("what was not there before is still there")
+	}
+	// A file that was there: its copy is restored, and its folder stays.
+	first := s.write(file, "the site's\n")
+	s.do(t, first, any(file), s.write(file, "mine\n"), back(file))
+	wantFile(t, s.look(t, file), "the site's\n", first.Mode, s.Owner)
+	s.do(t, planner.RemovePath{Path: outer})
+	// A folder that was not there goes only when it is empty.
+	s.do(t, any(outer), planner.EnsureDirectory{Path: outer, Mode: "0750", Owner: s.Owner}, s.write(outer+"/data", "data\n"), back(outer))
+	if !s.look(t, outer+"/data").Exists {
+		t.Error("a folder was removed with what was in it")
+	}
+	// One that was there gets its mode back, also after a file in it.
+	s.do(t, planner.RemovePath{Path: outer + "/data"}, planner.EnsureDirectory{Path: inner, Mode: "0700", Owner: s.Owner})
+	s.do(t, any(inner), planner.EnsureDirectory{Path: inner, Mode: "0755", Owner: s.Owner}, any(file), s.write(file, "mine\n"))
+	wantChanged(t, s.do(t, back(file), back(inner), back(inner)), true, true, false)
+	if got := s.look(t, inner); got.Mode != "0700" || s.look(t, file).Exists {
+		t.Errorf("the folder has mode %s", got.Mode)
+	}
 }

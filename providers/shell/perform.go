@@ -238,7 +238,7 @@ func (c *compiler) script() (string, error) {
 	}
 	fmt.Fprintf(&b, "kw_void=%s\n", void)
 	fmt.Fprintf(&b, "kw_wait=%s\nkw_idle=%s\n", seconds(c.lockWait), seconds(c.idle))
-	b.WriteString(performScript + runtimeScript + machineScript + processScript + etcdScript + packagesPart(c.batch.Operations) + "kw_guard\n")
+	b.WriteString(performScript + preserveScript + runtimeScript + machineScript + processScript + etcdScript + packagesPart(c.batch.Operations) + "kw_guard\n")
 	for i, p := range expectedPaths(c.batch) {
 		if err := state.CheckPath(p); err != nil {
 			return "", err
@@ -279,9 +279,12 @@ func (c *compiler) operation(op planner.Operation) (string, error) {
 	case planner.UploadArtifact:
 		return c.upload(op)
 	case planner.Preserve:
+		if op.Any {
+			return call("kw_preserve_any", c.preserved(op.Path)...), state.CheckPath(op.Path)
+		}
 		return call("kw_preserve", c.root+op.Path, op.Path), state.CheckPath(op.Path)
 	case planner.Restore:
-		return call("kw_restore", c.root+op.Path, op.Path), state.CheckPath(op.Path)
+		return call("kw_restore", c.preserved(op.Path)...), state.CheckPath(op.Path)
 	case planner.Packages:
 		return c.packages(op)
 	case planner.LoadImage:

@@ -120,6 +120,26 @@ func (c *Codec) Open(kept []byte) ([]byte, error) {
 	return plain, nil
 }
 
+// Decrypt decrypts a file of the user that was encrypted with age, as text or in binary form.
+func (c *Codec) Decrypt(b []byte) ([]byte, error) {
+	var from io.Reader = bytes.NewReader(b)
+	switch {
+	case Sealed(b):
+		from = armor.NewReader(from)
+	case !bytes.HasPrefix(b, []byte("age-encryption.org/")):
+		return nil, errors.New("it is not encrypted with age; encrypt it, as in age -e -a -r RECIPIENT, so that no secret is beside the configuration")
+	}
+	identities, err := c.known()
+	if err != nil {
+		return nil, err
+	}
+	r, err := age.Decrypt(from, identities...)
+	if err != nil {
+		return nil, c.refused(err)
+	}
+	return io.ReadAll(r)
+}
+
 // known returns the identities; they are read once.
 func (c *Codec) known() ([]age.Identity, error) {
 	c.mu.Lock()

@@ -58,7 +58,11 @@ var Images = topology.Phase{
 		if pki.KubeletChanges(n) {
 			return []state.Address{topology.StepAddress(n.Target, topology.PreparePhase)}
 		}
-		return []state.Address{topology.StepAddress(n.Target, topology.PreparePhase), topology.StepAddress(n.Target, topology.InstallPhase)}
+		needs := []state.Address{topology.StepAddress(n.Target, topology.PreparePhase), topology.StepAddress(n.Target, topology.InstallPhase)}
+		if n.Joins() { // files may configure registries
+			needs = append(needs, topology.StepAddress(n.Target, topology.HostFilesPhase))
+		}
+		return needs
 	},
 }
 

@@ -233,6 +233,7 @@ func marks(n *topology.Node) state.Marks {
 		markSwapAtBoot(n, &m)
 		markModules(n, &m)
 		markFoldersOfRole(n, &m)
+		markHostFiles(n, &m)
 		markSoftware(n, &m)
 		return m
 	}
@@ -260,6 +261,7 @@ func marks(n *topology.Node) state.Marks {
 	}
 	markSwapAtBoot(n, &m)
 	markModules(n, &m)
+	markHostFiles(n, &m)
 	m.Before["unit:"+topology.KubeletUnit] = n.Report.Units[topology.KubeletUnit].Enabled + " " + KubeletActive(n.Report)
 	markSoftware(n, &m)
 	return m

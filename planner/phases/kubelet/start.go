@@ -33,7 +33,7 @@ var KubeletStart = topology.Phase{
 	},
 	NodeStep: kubeletStep,
 	NodeNeeds: func(n *topology.Node) []state.Address {
-		needs := []state.Address{topology.StepAddress(n.Target, topology.ImagesPhase), topology.StepAddress(n.Target, topology.CertsPhase), topology.StepAddress(n.Target, topology.KubeconfigPhase)}
+		needs := []state.Address{topology.StepAddress(n.Target, topology.HostFilesPhase), topology.StepAddress(n.Target, topology.ImagesPhase), topology.StepAddress(n.Target, topology.CertsPhase), topology.StepAddress(n.Target, topology.KubeconfigPhase)}
 		if n.Joining() {
 			return append(append(needs, topology.StepAddress(n.Cluster.Target, topology.TokenPhase)), StepsBeforeJoins(n.Cluster)...)
 		}

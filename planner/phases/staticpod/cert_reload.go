@@ -9,6 +9,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -98,13 +99,16 @@ func configured(r topology.CertConsumer, n *topology.Node, uses []topology.CertU
 	})
 }
 
-// FilesRead returns the files that the component reads at its start, each once.
+// FilesRead returns the files that the component reads at its start, each once, with those of the user.
 func FilesRead(r topology.CertConsumer, n *topology.Node) []string {
 	var out []string
 	for _, u := range held(r, n) {
 		if !slices.Contains(out, u.Path) {
 			out = append(out, u.Path)
 		}
+	}
+	for _, p := range topology.FilesFor(n, r.Component) {
+		out = pki.AppendNew(out, p)
 	}
 	return out
 }
@@ -164,9 +168,15 @@ func WithStale(n *topology.Node, path string, attrs state.Value) state.Value {
 	return attrs
 }
 
-// renewed returns the files with certificates, keys and kubeconfigs that a plan writes on a node.
+// renewed returns the files with certificates, keys and kubeconfigs, and those of the user, that a plan
+// writes on a node.
 func renewed(w topology.PhaseWork) map[string]bool {
 	out := map[string]bool{}
+	for _, c := range w.Peer(topology.HostFilesPhase) {
+		if c.Kind == state.KindFile && w.Find(c) != nil && !c.OnlyRereads() && !host.OnlyHostAccess(c) {
+			out[c.Address.ID()] = true
+		}
+	}
 	for _, phase := range []string{topology.CertsPhase, topology.KubeconfigPhase} {
 		for _, c := range w.Peer(phase) {
 			out[FileOf(c)] = true

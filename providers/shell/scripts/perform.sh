@@ -269,6 +269,9 @@ kw_guard() {
 	if [ -d "$kw_d/before" ]; then
 		kw_planted "$kw_d/before" -type d \( -perm -020 -o -perm -002 -o ! -user 0 ! -user "$kw_me" \)
 	fi
+	if [ -d "$kw_d/was" ]; then
+		kw_planted "$kw_d/was" \( ! -type f ! -type d -o -type f -links +1 -o -perm -020 -o -perm -002 -o ! -user 0 ! -user "$kw_me" \)
+	fi
 	kw_token
 	if kw_more "$kw_seen" "$kw_token"; then kw_say superseded "$kw_seen"; kw_say end; exit 0; fi
 	if [ "$kw_seen" = "$kw_token" ] && [ -n "$kw_by" ] && [ -n "$kw_run" ] && [ "$kw_by" != "$kw_run" ]; then
@@ -576,17 +579,6 @@ kw_preserve() {
 	kw_enter "$kw_d/before$2"
 	kw_beside
 	cp -a -- "$1" "$kw_t" && sync -f . && mv -fT -- "$kw_t" "./$kw_name" && sync . || kw_drop "$kw_t"
-	kw_done changed
-}
-
-# kw_restore PATH NAME: restores a copy of kw_preserve. The file, with its name, is on disk
-# before the copy is removed.
-kw_restore() {
-	if ! kw_there "$kw_d/before$2"; then kw_done same; return; fi
-	kw_enter "$1"
-	kw_beside
-	cp -a -- "$kw_d/before$2" "$kw_t" && sync -f . && mv -fT -- "$kw_t" "./$kw_name" && sync . || kw_drop "$kw_t"
-	rm -f -- "$kw_d/before$2" || kw_fail
 	kw_done changed
 }
 

@@ -56,6 +56,9 @@ func (kl Kubelet) Started(list []state.Process) map[string]time.Time {
 		if running := kl.m.Processes().Process(p); running != nil && running.Exited == "" {
 			out[p.Name] = running.Started
 		}
+		if at, known := kl.m.RuntimeStarted[p.Name]; known && kl.m.Systemd().Active(p.Name) {
+			out[p.Name] = at
+		}
 		if p.Name == "kubelet" && kl.m.Processes().KubeletRuns() {
 			out[p.Name] = kl.m.Kubelet.Started
 		}
@@ -165,6 +168,9 @@ func (kl Kubelet) readTrust(p *machine.StaticPod) {
 		if kl.m.Resolve(file.Clean(need)) == nil {
 			p.Exited = "open " + need + ": no such file or directory"
 		}
+	}
+	if at := manifest.NotMounted(); at != "" {
+		p.Exited = "open " + at + ": no such file or directory"
 	}
 	read(startTrust, func(m *machine.Machine, path string) []string { return m.Certificates().KeyDigests(path) })
 	read([]string{apiserver.FlagVerify, apiserver.FlagSign, apiserver.FlagSignLegacy}, func(m *machine.Machine, path string) []string { return m.Certificates().PublicKeys(path) })

@@ -54,7 +54,8 @@ func (m *Machine) Put(p string, f *file.File) {
 	m.set(p, f)
 }
 
-// readAtStart are files without a record whose reader reads them only at its start.
+// readAtStart are files without a record whose reader reads them only at its start. Files of the user,
+// of which it is preserved what was there, have such readers as well.
 var readAtStart = []string{"/var/lib/kubelet/config.yaml", "/var/lib/kubelet/kubeadm-flags.env"}
 
 func (m *Machine) set(p string, f *file.File) {
@@ -65,7 +66,7 @@ func (m *Machine) set(p string, f *file.File) {
 	if m.Files == nil {
 		m.Files = map[string]*file.File{}
 	}
-	if f.Record != nil || f.Type == file.Link || slices.Contains(readAtStart, p) {
+	if f.Record != nil || f.Type == file.Link || slices.Contains(readAtStart, p) || m.Was[p] != "" || m.Before[p] != nil {
 		stamped := *f
 		if was := m.Files[p]; was == nil || was.SHA256 != f.SHA256 || was.Link != f.Link {
 			stamped.Modified = m.fleet.Now

@@ -41,11 +41,17 @@ type Machine struct {
 	Files    map[string]*file.File `json:"files,omitempty"`
 	Versions map[string]string     `json:"versions,omitempty"` // of installed binaries, by path
 	Before   map[string]*file.File `json:"before,omitempty"`   // preserved files, by path
-	Units    map[string]Unit       `json:"units,omitempty"`
-	Images   map[string]bool       `json:"images,omitempty"` // false: removed
-	Packages map[string]*Package   `json:"packages,omitempty"`
-	Sysctls  map[string]string     `json:"sysctls,omitempty"`
-	Modules  map[string]bool       `json:"modules,omitempty"`
+	// Was has what else was preserved, by path: absent, or mode and owner of a folder. Around are the
+	// folders that were made around such paths.
+	Was map[string]string `json:"was,omitempty"`
+	// RuntimeStarted is when a container runtime was started by us, by its unit.
+	RuntimeStarted map[string]time.Time `json:"runtime_started,omitempty"`
+	Around         map[string]string    `json:"around,omitempty"`
+	Units          map[string]Unit      `json:"units,omitempty"`
+	Images         map[string]bool      `json:"images,omitempty"` // false: removed
+	Packages       map[string]*Package  `json:"packages,omitempty"`
+	Sysctls        map[string]string    `json:"sysctls,omitempty"`
+	Modules        map[string]bool      `json:"modules,omitempty"`
 	// SwapOff reports whether swap was turned off; SwapOn that it is on although the
 	// profile has none.
 	SwapOff bool     `json:"swap_off,omitempty"`

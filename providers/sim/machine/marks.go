@@ -24,4 +24,5 @@ func (m *Machine) ReportedMarks() *state.Marks {
 // ForgetMarks removes kubewright's marks from the machine.
 func (m *Machine) ForgetMarks() {
 	m.Marks, m.Token, m.Lineage, m.Run, m.Before, m.Unreadable = nil, 0, "", "", nil, ""
+	m.Was, m.Around = nil, nil
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers/sim/file"
@@ -56,6 +57,9 @@ func (s Systemd) Act(name, action string) (bool, error) {
 		s.makeStore()
 	}
 	changed := u != before || action == "restart"
+	if changed && u.Active && u != before || action == "restart" {
+		s.started(name)
+	}
 	if name == "kubelet" && (action == "restart" || u.Active != before.Active) {
 		s.m.Processes().setKubelet(u.Active)
 	}
@@ -83,6 +87,18 @@ func (s Systemd) missingProgram(name string) string {
 		}
 	}
 	return ""
+}
+
+// started records when a container runtime was started.
+func (s Systemd) started(name string) {
+	if name != "containerd" && name != "crio" {
+		return
+	}
+	if s.m.RuntimeStarted == nil {
+		s.m.RuntimeStarted = map[string]time.Time{}
+	}
+	s.m.RuntimeStarted[name] = s.m.fleet.Now
+	s.m.CountChange("start " + name)
 }
 
 // RuntimeStore is containerd's folder of images.

@@ -5,12 +5,16 @@ import (
 	"path"
 	"strings"
 
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers/sim/file"
 	"github.com/kubewright/kubewright/state"
 )
 
 func (ob Observation) file(p string, read state.Read) state.FileReport {
 	f := ob.m.File(p)
+	if f == nil {
+		f = ob.preserved(p)
+	}
 	if f == nil {
 		return state.FileReport{}
 	}
@@ -39,6 +43,21 @@ func (ob Observation) file(p string, read state.Read) state.FileReport {
 	r.SHA256 = f.SHA256
 	ob.content(f, read, &r)
 	return r
+}
+
+// preserved returns the copy or record of what was at a path before kubewright wrote there, or nil.
+func (ob Observation) preserved(p string) *file.File {
+	if original, ok := strings.CutPrefix(p, planner.PreservedCopies); ok {
+		return ob.m.Before[original]
+	}
+	if id, ok := strings.CutPrefix(p, planner.PreservedRecords+"/"); ok {
+		for original := range ob.m.Was {
+			if planner.PreservedID(original) == id {
+				return &file.File{}
+			}
+		}
+	}
+	return nil
 }
 
 // content adds the parts of the content that the query reads.

@@ -128,30 +128,3 @@ func (do Operations) setAccess(op planner.SetAccess) (bool, error) {
 	do.servers.Advance(machine.TimeFile)
 	return true, nil
 }
-
-// preserve keeps a copy of the file at a path, once.
-func (do Operations) preserve(p string) (bool, error) {
-	f := do.m.File(p)
-	switch {
-	case do.m.Before[p] != nil || f == nil:
-		return false, nil
-	case f.IsDir():
-		return false, do.m.CommandError("keep "+p, 1, p+" is a folder")
-	}
-	if do.m.Before == nil {
-		do.m.Before = map[string]*file.File{}
-	}
-	do.m.Before[p] = f
-	return true, nil
-}
-
-// restore restores the copy that preserve has made.
-func (do Operations) restore(p string) bool {
-	f := do.m.Before[p]
-	if f == nil {
-		return false
-	}
-	do.m.Put(p, f)
-	delete(do.m.Before, p)
-	return true
-}

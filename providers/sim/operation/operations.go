@@ -39,7 +39,7 @@ func (do Operations) Perform(op planner.Operation, batch providers.Batch) (bool,
 	case planner.UploadArtifact:
 		return do.uploadArtifact(op, batch)
 	case planner.Preserve:
-		return do.preserve(file.Clean(op.Path))
+		return do.preserve(op)
 	case planner.Restore:
 		return do.restore(file.Clean(op.Path)), nil
 	case planner.Packages:

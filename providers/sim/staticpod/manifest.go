@@ -171,6 +171,26 @@ func (p *Manifest) FilesNeeded() []string {
 	return out
 }
 
+// NotMounted returns a path that an argument names and that is on no volume of the pod, or "".
+func (p *Manifest) NotMounted() string {
+	for _, a := range p.Args {
+		name, value, _ := strings.Cut(strings.TrimPrefix(a, "--"), "=")
+		if strings.HasPrefix(value, "/") && namesFile(name) && !p.mounts(file.Clean(value)) {
+			return value
+		}
+	}
+	return ""
+}
+
+func (p *Manifest) mounts(path string) bool {
+	for at := range p.mounted {
+		if path == at || strings.HasPrefix(path, at+"/") {
+			return true
+		}
+	}
+	return false
+}
+
 func namesFile(flag string) bool {
 	for _, suffix := range []string{"-file", "cafile", "certfile", "keyfile", "-certificate", "-key", "kubeconfig", "-config"} {
 		if strings.HasSuffix(flag, suffix) {

@@ -147,7 +147,7 @@ func bundled(ctx context.Context, a *workspace.Workspace, o bundleOptions, args 
 		}
 		return c, nil
 	}
-	cfg, diags := hclconfig.Load(hclconfig.Options{Dir: a.Folder(), Vars: session.Variables(a, o.Options), Env: a.Environ, ToolVersion: console.Version, Ask: session.Asker(ctx, a, o.Options)})
+	cfg, diags := hclconfig.Load(hclconfig.Options{Dir: a.Folder(), Decrypt: a.DecryptFile, Vars: session.Variables(a, o.Options), Env: a.Environ, ToolVersion: console.Version, Ask: session.Asker(ctx, a, o.Options)})
 	if err := ctx.Err(); err != nil {
 		return nil, err // interrupted while asking for a variable
 	}

@@ -33,7 +33,7 @@ func completeParts(a *workspace.Workspace, cmd *cobra.Command) {
 // folder can be read without a prompt.
 func completions(a *workspace.Workspace) []string {
 	a.Ask = nil // completion must not prompt
-	cfg, _ := hclconfig.Load(hclconfig.Options{Dir: a.Folder(), Env: a.Environ, ToolVersion: console.Version})
+	cfg, _ := hclconfig.Load(hclconfig.Options{Dir: a.Folder(), Decrypt: a.DecryptFile, Env: a.Environ, ToolVersion: console.Version})
 	if cfg == nil {
 		cfg = &config.Config{}
 	}

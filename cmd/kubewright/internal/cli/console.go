@@ -44,7 +44,7 @@ func evaluate(ctx context.Context, a *workspace.Workspace, o session.Options) er
 		return err
 	}
 	c, diags := hclconfig.NewConsole(hclconfig.Options{
-		Dir: a.Folder(), Vars: session.Variables(a, o), Env: a.Environ, ToolVersion: console.Version, Ask: session.Asker(ctx, a, o),
+		Dir: a.Folder(), Vars: session.Variables(a, o), Env: a.Environ, ToolVersion: console.Version, Ask: session.Asker(ctx, a, o), Decrypt: a.DecryptFile,
 	}, recorded)
 	if err := ctx.Err(); err != nil {
 		return err // interrupted while asking for a variable

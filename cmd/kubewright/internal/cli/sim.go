@@ -104,7 +104,7 @@ func simHost(a *workspace.Workspace, given string) (*sim.World, string, error) {
 		return nil, "", err
 	}
 	w := opened.World
-	cfg, _ := hclconfig.Load(hclconfig.Options{Dir: a.Folder(), Env: a.Environ, ToolVersion: console.Version})
+	cfg, _ := hclconfig.Load(hclconfig.Options{Dir: a.Folder(), Decrypt: a.DecryptFile, Env: a.Environ, ToolVersion: console.Version})
 	if cfg == nil || slices.Contains(w.Hosts(), given) {
 		return w, given, nil
 	}

@@ -20,7 +20,7 @@ func validateCommand(a *workspace.Workspace) *cobra.Command {
 		Example: "  kubewright validate\n  kubewright validate -var-file=prod.kwvars\n" +
 			"  kubewright validate -json | jq -r '.diagnostics[].summary'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, diags := hclconfig.Load(hclconfig.Options{Dir: a.Folder(), Vars: session.Variables(a, o), Env: a.Environ, ToolVersion: console.Version, Ask: session.Asker(cmd.Context(), a, o)})
+			cfg, diags := hclconfig.Load(hclconfig.Options{Dir: a.Folder(), Decrypt: a.DecryptFile, Vars: session.Variables(a, o), Env: a.Environ, ToolVersion: console.Version, Ask: session.Asker(cmd.Context(), a, o)})
 			if err := cmd.Context().Err(); err != nil {
 				return err // interrupted while asking for a variable
 			}

@@ -228,7 +228,7 @@ func (s *Session) rename() error {
 func (s *Session) LoadFolder(ctx context.Context, generate bool) (*config.Config, diag.Diagnostics) {
 	s.Sources = s.SourceText
 	cfg, diags := hclconfig.Load(hclconfig.Options{
-		Dir: s.Folder(), Vars: Variables(s.Workspace, s.Opts), Env: s.Environ, ToolVersion: console.Version, Ask: s.askOnce(ctx),
+		Dir: s.Folder(), Vars: Variables(s.Workspace, s.Opts), Env: s.Environ, ToolVersion: console.Version, Ask: s.askOnce(ctx), Decrypt: s.DecryptFile,
 		Destroy: s.Opts.Destroy, Generate: generate, Test: s.Opts.Test,
 	})
 	if cfg != nil {

@@ -153,7 +153,7 @@ func (b *bench) configuration(run *hclconfig.TestRun) (*hclconfig.Console, diag.
 	w := b.workspace(&bytes.Buffer{})
 	o := hclconfig.Options{
 		Dir: w.Folder(), Vars: session.Variables(w, session.Options{Vars: b.options.Vars}), Env: w.Environ, ToolVersion: console.Version,
-		Destroy: run.Command == "destroy", Test: run,
+		Destroy: run.Command == "destroy", Test: run, Decrypt: w.DecryptFile,
 	}
 	if b.last == nil {
 		return hclconfig.NewConsole(o, nil)

@@ -43,6 +43,15 @@ func (a *Workspace) Codec() state.Codec {
 	return a.Sealer
 }
 
+// DecryptFile decrypts a file of the configuration, in memory, with the private keys that also decrypt
+// the state.
+func (a *Workspace) DecryptFile(b []byte) ([]byte, error) {
+	if a.opener == nil {
+		a.opener = a.NewCodec(nil, false)
+	}
+	return a.opener.Decrypt(b)
+}
+
 // NewCodec makes a codec; block may be nil.
 func (a *Workspace) NewCodec(block *config.Encryption, migrate bool) *encryption.Codec {
 	o := encryption.Options{Identities: a.identityFiles(), Migrate: migrate}

@@ -29,6 +29,7 @@ type Workspace struct {
 	// decrypts, once needed.
 	Identities []string
 	Sealer     *encryption.Codec
+	opener     *encryption.Codec // decrypts files of the configuration, once needed
 	// read is the kubewright block, once needed.
 	read *hclconfig.Settings
 }

@@ -242,6 +242,28 @@ cluster "prod" {
     }
   }
 
+  file "/etc/example/notice" {
+    content   = "This node belongs to ${var.domain}.\n"
+    mode      = "0640"
+    owner     = "root:adm"
+    sensitive = false
+    restarts  = ["containerd"]
+    roles     = ["worker"]
+    selector  = "pool=batch"
+  }
+
+  file "/etc/example/secret" {
+    source    = "secret.txt"
+    sensitive = true
+  }
+
+  directory "/srv/cache" {
+    mode     = "0750"
+    owner    = "root:adm"
+    roles    = ["control-plane", "worker"]
+    selector = "pool=batch"
+  }
+
   addon "cni" {
     manifest = [
       <<-EOT
@@ -382,6 +404,23 @@ node "worker" {
     target  = "kubeletconfiguration"
     type    = "merge"
     content = "maxPods: 10"
+  }
+
+  file "/etc/example/notice" {
+    content   = "A worker.\n"
+    mode      = "640"
+    owner     = "root"
+    sensitive = true
+    restarts  = ["kubelet", "kube-apiserver"]
+  }
+
+  file "/etc/example/own" {
+    source = "secret.txt"
+  }
+
+  directory "/srv/own" {
+    mode  = "0700"
+    owner = "root"
   }
 }
 

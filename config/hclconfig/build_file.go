@@ -1,0 +1,67 @@
+package hclconfig
+
+import (
+	"strconv"
+
+	"github.com/kubewright/kubewright/config"
+)
+
+// hostFiles builds the files and directories of a cluster or node. A sensitive file is recorded in
+// hidden.
+func hostFiles(l *loader, b *block, ofNode bool, hidden map[string]bool) ([]config.File, []config.Directory) {
+	e := l.eval
+	var files []config.File
+	var dirs []config.Directory
+	for _, f := range e.all(b, "file") {
+		out := config.File{Path: f.label, Mode: e.str(f, "mode"), Owner: config.CompleteOwner(e.str(f, "owner")), Restarts: e.strings(f, "restarts"), Source: source(f.at)}
+		if !ofNode {
+			out.Roles, out.Selector = e.strings(f, "roles"), e.str(f, "selector")
+		}
+		out.Content = fileContent(l, f)
+		path := "file[" + strconv.Quote(f.label) + "].content"
+		if f.attrs["source"].set() && hidden["file["+strconv.Quote(f.label)+"].source"] {
+			hidden[path] = true
+		}
+		if e.boolean(f, "sensitive") {
+			hidden[path] = true
+		}
+		if !f.attrs["mode"].set() {
+			out.Mode = config.DefaultFileMode(hidden[path])
+		}
+		files = append(files, out)
+	}
+	for _, d := range e.all(b, "directory") {
+		out := config.Directory{Path: d.label, Mode: e.str(d, "mode"), Owner: config.CompleteOwner(e.str(d, "owner")), Source: source(d.at)}
+		if !ofNode {
+			out.Roles, out.Selector = e.strings(d, "roles"), e.str(d, "selector")
+		}
+		dirs = append(dirs, out)
+	}
+	return files, dirs
+}
+
+// fileContent returns the content of a file block: written, or that of a file of the configuration.
+func fileContent(l *loader, f *block) string {
+	const summary = "Invalid file content"
+	content, from := f.attrs["content"], f.attrs["source"]
+	switch {
+	case content.set() && from.set():
+		l.eval.errorAt(from.at, summary, "file %q has both content and source, and they exclude each other. Write one of them.", f.label)
+	case !content.set() && !from.set():
+		l.eval.errorAt(f.at, summary, "file %q has neither content nor source. Write one of them; content = \"\" is an empty file.", f.label)
+	case content.set():
+		return l.eval.str(f, "content")
+	default:
+		name := l.eval.str(f, "source")
+		if name == "" {
+			return ""
+		}
+		b, err := l.readLocal(name)
+		if err != nil {
+			l.eval.errorAt(from.at, summary, "The source of file %q cannot be read: %s.", f.label, err)
+			return ""
+		}
+		return string(b)
+	}
+	return ""
+}
