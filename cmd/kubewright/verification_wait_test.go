@@ -16,9 +16,13 @@ import (
 // An interrupt ends the wait, and nothing else.
 func TestVerificationWaitsForRestarts(t *testing.T) {
 	t.Parallel()
-	const file = "/etc/audit.yaml"
+	const file = "/etc/audit/policy.yaml"
 	from := changedFolder(t)
-	from.replace(t, `arg "audit-log-maxage" { value = "30" }`, `arg "audit-policy-file" { value = "`+file+`" }`)
+	from.replace(t, `arg "audit-log-maxage" { value = "30" }`, `arg "audit-policy-file" { value = "`+file+`" }
+    extra_volume "audit" {
+      host_path  = "/etc/audit"
+      mount_path = "/etc/audit"
+    }`)
 	for name, c := range map[string]struct {
 		returns, interrupted bool
 		waited               int // seconds

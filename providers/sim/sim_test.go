@@ -137,6 +137,7 @@ func podManifest(name, image string, args ...string) string {
 		fmt.Fprintf(&b, "    - --%s\n", a)
 	}
 	fmt.Fprintf(&b, "    image: registry.k8s.io/%s\n    name: %s\n", image, name)
+	b.WriteString("    volumeMounts:\n    - mountPath: /etc/kubernetes\n      name: kubernetes\n  volumes:\n  - hostPath:\n      path: /etc/kubernetes\n    name: kubernetes\n")
 	return b.String()
 }
 

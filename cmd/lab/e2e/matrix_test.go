@@ -57,6 +57,7 @@ var tests = map[string]test{
 	"TestFirstLight":                {usual: 4 * time.Minute, alone: true},
 	"TestFiveControlPlanes":         {usual: 8 * time.Minute, long: true, alone: true},
 	"TestGone":                      {usual: 6 * time.Minute, long: true},
+	"TestHostSettings":              {usual: 8 * time.Minute, long: true},
 	"TestHops":                      {usual: 15 * time.Minute, long: true, alone: true},
 	"TestIPv6":                      {usual: 8 * time.Minute, long: true},
 	"TestIdle":                      {usual: idle + 2*time.Minute, long: true},

@@ -297,7 +297,7 @@ kw_expect() {
 
 # kw_way FOLDER STOP [GROUP]: fails unless every folder from STOP down to FOLDER belongs to
 # root (or to us) and only root can change it; with GROUP the group of FOLDER itself may
-# write to it.
+# write to it. To /var/log a system group may: on Ubuntu that of the log daemon.
 kw_way() {
 	kw_a=$1
 	kw_stop=$2
@@ -326,7 +326,11 @@ kw_way() {
 		case $kw_b in
 		*\|*\|*[2367]\|*) kw_fail "others than root can write to ${kw_a##*|}. Unless others need to: chmod go-w ${kw_a##*|}" ;;
 		*\|0\|*) ;;
-		*\|*\|*[2367]?\|*) [ -n "$1" ] || kw_fail "others than root can write to ${kw_a##*|}. Unless others need to: chmod go-w ${kw_a##*|}" ;;
+		*\|*\|*[2367]?\|*)
+			kw_grp=${kw_b#*|}
+			[ -n "$1" ] || [ "${kw_a##*|}:$((${kw_grp%%|*} < 1000))" = "$kw_r/var/log:1" ] ||
+				kw_fail "others than root can write to ${kw_a##*|}. Unless others need to: chmod go-w ${kw_a##*|}"
+			;;
 		esac
 		set -- ''
 	done

@@ -177,7 +177,7 @@ func (m *Machine) foreignFolder(p string) string {
 		}
 		mode, _ := strconv.ParseUint(f.EffectiveMode(), 8, 32)
 		user, group, _ := strings.Cut(f.EffectiveOwner(), ":")
-		if user != "root" || mode&0o002 != 0 || mode&0o020 != 0 && group != "root" {
+		if user != "root" || mode&0o002 != 0 || mode&0o020 != 0 && group != "root" && dir != "/var/log" {
 			return dir
 		}
 	}
