@@ -44,7 +44,7 @@ func TestGroupWritableFolderAllowsRemoval(t *testing.T) {
 	if _, err := os.Lstat(logs + "/new"); err == nil {
 		t.Error("a folder was made on the way")
 	}
-	// A system group may write there, as the log daemon's does on Ubuntu, but not everybody.
+	// A system group may write there, as the log daemon's does on Ubuntu, but not all users.
 	if err := os.Chown(logs, 0, 104); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestGroupWritableFolderAllowsRemoval(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = perform(t, h, planner.EnsureDirectory{Path: "/var/log/system", Mode: "0700"})
-	says(t, "a folder of everybody", err, "others than root can write to "+logs)
+	says(t, "a folder of all users", err, "others than root can write to "+logs)
 	if err := errors.Join(os.Chmod(logs, 0o775), os.Chown(logs, 1001, 0)); err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ var Etcd = topology.Phase{
 	NodeStep: etcdStep,
 	NodeNeeds: func(n *topology.Node) []state.Address {
 		if n.Joining() {
-			return []state.Address{topology.StepAddress(n.Target, topology.KubeletStartPhase), topology.StepAddress(n.Target, topology.CertsPhase), topology.StepAddress(n.Target, topology.HostFilesPhase)}
+			return []state.Address{topology.StepAddress(n.Target, topology.KubeletStartPhase), topology.StepAddress(n.Target, topology.CertsPhase)}
 		}
 		return append(beforeDisruption(n), topology.StepAddress(n.Target, topology.CertsPhase), topology.StepAddress(n.Target, topology.ImagesPhase), topology.StepAddress(n.Target, topology.HostFilesPhase))
 	},
