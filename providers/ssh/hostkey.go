@@ -36,10 +36,6 @@ type hostKeyCheck struct {
 	isNew    bool          // accepted although unknown
 }
 
-// anyAddress stands for the host's IP address, which is not used to look up keys: only the
-// name that the operator wrote counts.
-var anyAddress = &net.TCPAddr{IP: net.IPv4zero}
-
 // newHostKeyCheck reads the target's pins and known_hosts files.
 func newHostKeyCheck(t Target, way string, files *knownHostsCache, before *acceptedKeys) (*hostKeyCheck, error) {
 	c := &hostKeyCheck{name: t.Address, known: t.knownAs(), plain: t.knownOnAnyPort(), way: way, accept: t.AcceptNewHostKeys, before: before}

@@ -151,7 +151,7 @@ func TestResolveRefuses(t *testing.T) {
 		"Match host a sessiontype exec\n Port 1\n":                 "Match sessiontype (",
 		"Match localnetwork 10.0.0.0/8\n ProxyJump b\n":            "config:2: ProxyJump is set where Match localnetwork (",
 		"Match exec x\n Host *\n":                                  "",
-		"Match nothing a\n User root\n":                            `config:1: Match has the criterion "nothing", which is not known`,
+		"Match nothing a\n User root\n":                            `config:1: criterion "nothing" of Match is not known`,
 		"Host *\n Prot 2222\n":                                     `config:2: OpenSSH has no setting "Prot"`,
 		"Host *\n ProxyJump x:y\n":                                 `ProxyJump "x:y" is not [user@]host[:port]`,
 		"Host *\n ProxyJump [::1\n":                                `ProxyJump "[::1" is not [user@]host[:port]`,

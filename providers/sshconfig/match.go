@@ -34,21 +34,21 @@ func criteria(text string) ([]criterion, error) {
 		argument, known := arguments[c.name]
 		switch {
 		case !known:
-			return nil, fmt.Errorf("Match has the criterion %q, which is not known", word)
+			return nil, fmt.Errorf("criterion %q of Match is not known", word)
 		case c.name == "all" && (text != "" && text[0] != '#' || len(out) > 1):
-			return nil, errors.New("Match all stands beside other criteria")
+			return nil, errors.New("criterion all of Match stands beside others")
 		case argument:
 			if c.argument, text, ok = keyword(text); !ok {
 				return nil, errors.New("a quotation does not end")
 			}
 			if c.argument == "" || c.argument[0] == '#' {
-				return nil, fmt.Errorf("Match %s has no value", word)
+				return nil, fmt.Errorf("criterion %s of Match has no value", word)
 			}
 		}
 		out = append(out, c)
 	}
 	if len(out) == 0 {
-		return nil, errors.New("Match has no criteria")
+		return nil, errors.New("no criterion follows Match")
 	}
 	return out, nil
 }

@@ -145,7 +145,7 @@ func (r *fileReader) line(place, text string, system bool, depth int) (line, err
 
 func (r *fileReader) include(patterns []string, system bool, depth int) ([][]line, error) {
 	if len(patterns) == 0 {
-		return nil, errors.New("Include has no value")
+		return nil, errors.New("no file follows Include")
 	}
 	if depth > maxDepth {
 		return nil, fmt.Errorf("files include others more than %d times", maxDepth)
@@ -153,7 +153,7 @@ func (r *fileReader) include(patterns []string, system bool, depth int) ([][]lin
 	var out [][]line
 	for _, pattern := range patterns {
 		if pattern == "" {
-			return nil, errors.New("Include names a file without a name")
+			return nil, errors.New("a file of Include has no name")
 		}
 		path := Home(pattern, r.home)
 		if !filepath.IsAbs(path) {

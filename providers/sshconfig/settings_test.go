@@ -57,7 +57,7 @@ func TestTags(t *testing.T) {
 	if err := os.WriteFile(config, []byte("Host n*\n Tag lab\nMatch tagged lab,test\n Port 1\nMatch tagged \"\"\n Port 3\nHost *\n Port 2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sshconfig.Read("/", sshconfig.Source{Path: config}); err == nil || !strings.Contains(err.Error(), "config:5: Match tagged has no value") {
+	if _, err := sshconfig.Read("/", sshconfig.Source{Path: config}); err == nil || !strings.Contains(err.Error(), "config:5: criterion tagged of Match has no value") {
 		t.Errorf("an empty tag: %v", err)
 	}
 	if err := os.WriteFile(config, []byte("Host n*\n Tag lab\nMatch tagged lab,test\n Port 1\nHost *\n Port 2\n"), 0o600); err != nil {

@@ -114,7 +114,7 @@ func (s *site) hostSettingsDrift() {
 	worker := s.workers[0].Name
 	s.sh(worker, "echo by hand >/etc/motd; sysctl -w net.core.somaxconn=99; systemctl disable --now noted")
 	r := s.run("plan", "-detailed-exitcode", "-no-color")
-	wantContains(s.t, r.out, "- by hand", `"99" -> "8192"`, `unit "noted.service"`)
+	wantContains(s.t, r.out, `"by hand\n" -> "managed\n"`, `"99" -> "8192"`, `unit "noted.service"`)
 	s.must("apply", "-auto-approve", "-no-color")
 	s.wantNoChanges()
 	if got := s.sh(worker, "cat /etc/motd; sysctl -n net.core.somaxconn; systemctl is-active noted"); got != "managed\n8192\nactive" {
