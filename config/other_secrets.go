@@ -107,6 +107,7 @@ var replacedSecrets = regexp.MustCompile(`^(` + strings.Join([]string{
 	`patch\[\d+\]\.content`,
 	`unit\[.*\]\.content`,
 	`file\[.*\]\.(content|source)`,
+	`audit\.(policy|webhook\.kubeconfig)`,
 	`addon\[.*\]\.manifest(\W.*)?`,
 	`bootstrap_token\[\d+\]\.token`,
 	`certificate_key`,

@@ -184,7 +184,11 @@ func checkPathArg(c checker, cl *Cluster, planes []*Node, p podBlock, a Arg, pat
 	}
 	i := slices.IndexFunc(p.Volumes, func(v Volume) bool { return v.Derived && hostfile.Below(a.Value, v.MountPath) })
 	if i < 0 {
-		if !patched && !cl.mounted(p.name, *p.Component, a.Value) {
+		switch {
+		case patched || cl.mounted(p.name, *p.Component, a.Value):
+		case slices.Contains(pathArgsOf[p.name].writes, a.Name):
+			c.warnf(fmt.Sprintf("%s.arg[%q]", p.block, a.Name), "File is lost with its container", "%s writes --%s=%s, which is on no volume of its pod: what it writes is gone when it restarts. Write directory %q {} in the cluster block, which also mounts it.", p.name, a.Name, a.Value, path.Dir(a.Value))
+		default:
 			c.errorAt(a.Source, "File of an argument is missing", "%s runs with --%s=%s, and nothing provides that path in its pod, so that it would not start. Write file %q { source = \"…\" } in the cluster block, which also mounts it, or mount a path that the hosts have with extra_volume.", p.name, a.Name, a.Value, a.Value)
 		}
 		return

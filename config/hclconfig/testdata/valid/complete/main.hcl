@@ -72,7 +72,7 @@ cluster "prod" {
   api_server {
     cert_sans = ["kubernetes.${var.domain}", "192.0.2.1", "*.api.example.com"]
 
-    arg "audit-log-maxage" { value = "30" }
+    arg "audit-log-mode" { value = "batch" }
     arg "v" {
       value = 2
     }
@@ -257,6 +257,16 @@ cluster "prod" {
     sensitive = true
   }
 
+  audit {
+    level = "RequestResponse"
+    log {
+      path       = "/srv/audit/audit.log"
+      max_age    = 7
+      max_backup = 3
+      max_size   = 50
+    }
+  }
+
   directory "/srv/cache" {
     mode     = "0750"
     owner    = "root:adm"
@@ -291,6 +301,19 @@ cluster "prod" {
 }
 
 cluster "edge" {
+  audit {
+    policy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"
+    webhook {
+      kubeconfig = yamlencode({
+        apiVersion      = "v1"
+        kind            = "Config"
+        clusters        = [{ name = "log", cluster = { server = "https://log.example.com/" } }]
+        contexts        = [{ name = "log", context = { cluster = "log", user = "" } }]
+        current-context = "log"
+      })
+      mode       = "blocking"
+    }
+  }
   kubernetes_version = "1.35.8"
 
   install {
