@@ -108,6 +108,7 @@ var replacedSecrets = regexp.MustCompile(`^(` + strings.Join([]string{
 	`unit\[.*\]\.content`,
 	`file\[.*\]\.(content|source)`,
 	`audit\.(policy|webhook\.kubeconfig)`,
+	`admission\.plugin\[.*\]\.configuration(\W.*)?`,
 	`addon\[.*\]\.manifest(\W.*)?`,
 	`bootstrap_token\[\d+\]\.token`,
 	`certificate_key`,

@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/config/diag"
 )
 
 // addAudit adds to a cluster the file, folder and arguments that an audit block stands for.
@@ -18,7 +17,7 @@ func addAudit(e *evaluator, b *block, c *config.Cluster) {
 	if !a.written {
 		return
 	}
-	to := auditor{e, c}
+	to := composer{e, c, "audit"}
 	policy, at := auditPolicy(e, a)
 	if policy == "" {
 		return // reported
@@ -27,7 +26,7 @@ func addAudit(e *evaluator, b *block, c *config.Cluster) {
 	to.arg("audit-policy-file", config.AuditPolicyPath, at)
 	log, hook := e.one(a, "log"), e.one(a, "webhook")
 	if log.written || !hook.written {
-		to.log(a, log)
+		auditLog(to, a, log)
 	}
 	if hook.written {
 		to.file(config.AuditWebhookPath, e.str(hook, "kubeconfig"), true, hook.at)
@@ -55,46 +54,8 @@ func auditPolicy(e *evaluator, a *block) (string, hcl.Range) {
 	return config.AuditPolicy(text), level.at
 }
 
-// An auditor adds to a cluster what an audit block stands for.
-type auditor struct {
-	e *evaluator
-	c *config.Cluster
-}
-
-func fileKey(p string) string { return "file[" + strconv.Quote(p) + "].content" }
-
-// file adds a file for control planes, which is sensitive if hidden is set.
-func (a auditor) file(p, content string, hidden bool, at hcl.Range) {
-	for _, f := range a.c.Files {
-		if f.Path == p {
-			a.e.add(diag.Errorf("Setting is written twice", "file %q and the audit block both write this file on control planes. Remove one of them.", p).At(f.Source))
-			return
-		}
-	}
-	a.c.Files = append(a.c.Files, config.File{
-		Path: p, Content: content, Mode: config.DefaultFileMode(true), Owner: config.CompleteOwner(config.DefaultFileOwner),
-		Roles: []string{string(config.ControlPlane)}, Source: source(at),
-	})
-	a.c.Origins[fileKey(p)] = source(at)
-	if hidden {
-		a.c.Sensitive[fileKey(p)] = true
-	}
-}
-
-// arg adds an argument of the API server.
-func (a auditor) arg(name, value string, at hcl.Range) {
-	for _, arg := range a.c.APIServer.Args {
-		if arg.Name == name {
-			a.e.add(diag.Errorf("Setting is written twice", "arg %q of api_server and the audit block both set --%s. Remove one of them.", name, name).At(arg.Source))
-			return
-		}
-	}
-	a.c.APIServer.Args = append(a.c.APIServer.Args, config.Arg{Name: name, Value: value, Source: source(at)})
-	a.c.Origins["api_server.arg["+strconv.Quote(name)+"]"] = source(at)
-}
-
-// log adds the arguments of the log, and the folder of its file where no block has it.
-func (a auditor) log(audit, log *block) {
+// auditLog adds the arguments of the log, and the folder of its file where no block has it.
+func auditLog(a composer, audit, log *block) {
 	at := func(name string) hcl.Range {
 		switch {
 		case log.attrs[name].set():

@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -135,11 +136,17 @@ func (m *Member) observe(ctx context.Context, h providers.Host) (*state.Report, 
 // recorded cluster is asked only if none does.
 func (o *observer) cluster(ctx context.Context, m *Member, r *state.Report) {
 	cas := o.identity(m, r)
+	failures := map[*Member]error{}
+	ask := func(m *Member, r *state.Report) (*state.ClusterReport, error) {
+		report, err := o.askThrough(ctx, m, r)
+		failures[m] = err
+		return report, err
+	}
 	var report *state.ClusterReport
 	err := fmt.Errorf("none of the control planes that were reached holds the CA that the state has recorded of cluster %q", m.Cluster)
 	speaks := o.isOf(cas, m, r)
 	if speaks {
-		report, err = o.askThrough(ctx, m, r)
+		report, err = ask(m, r)
 	}
 	none := !speaks
 	for _, other := range o.Members {
@@ -160,13 +167,13 @@ func (o *observer) cluster(ctx context.Context, m *Member, r *state.Report) {
 		none = false
 		cas = append(cas, o.cas(other, seen)...)
 		// An answer is taken as a whole, unless another one has more.
-		if again, askErr := o.askThrough(ctx, other, seen); err != nil || askErr == nil && again.EtcdUnobserved == "" {
+		if again, askErr := ask(other, seen); err != nil || askErr == nil && again.EtcdUnobserved == "" {
 			report, err = again, askErr
 		}
 	}
 	// Only another control plane may have shown that the CA of the first one is the cluster's.
 	if none || err != nil && !speaks && o.isOf(cas, m, r) {
-		report, err = o.askThrough(ctx, m, r)
+		report, err = ask(m, r)
 	}
 	if err == nil {
 		o.deprecated(ctx, m, cas, report)
@@ -174,6 +181,10 @@ func (o *observer) cluster(ctx context.Context, m *Member, r *state.Report) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err != nil {
+		// Which member is asked first depends on which host answers first: the error does not.
+		for _, other := range o.Members {
+			err = cmp.Or(failures[other], err)
+		}
 		o.fleet.ClusterErrors[m.Cluster] = err.Error()
 		return
 	}

@@ -267,6 +267,25 @@ cluster "prod" {
     }
   }
 
+  admission {
+    pod_security {
+      enforce                = "baseline"
+      audit                  = "restricted"
+      warn                   = "restricted"
+      standards_version      = "v1.36"
+      exempt_namespaces      = ["kube-system", "cni"]
+      exempt_users           = ["system:serviceaccount:kube-system:job-controller"]
+      exempt_runtime_classes = ["sandboxed"]
+    }
+    plugin "EventRateLimit" {
+      configuration = {
+        apiVersion = "eventratelimit.admission.k8s.io/v1alpha1"
+        kind       = "Configuration"
+        limits     = [{ type = "Server", qps = 50, burst = 100 }]
+      }
+    }
+  }
+
   directory "/srv/cache" {
     mode     = "0750"
     owner    = "root:adm"

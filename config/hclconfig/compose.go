@@ -1,0 +1,50 @@
+package hclconfig
+
+import (
+	"strconv"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+)
+
+// A composer adds to a cluster the files and arguments that a block stands for.
+type composer struct {
+	e *evaluator
+	c *config.Cluster
+	// block is the name of the block.
+	block string
+}
+
+func fileKey(p string) string { return "file[" + strconv.Quote(p) + "].content" }
+
+// file adds a file for control planes, which is sensitive if hidden is set.
+func (a composer) file(p, content string, hidden bool, at hcl.Range) {
+	for _, f := range a.c.Files {
+		if f.Path == p {
+			a.e.add(diag.Errorf("Setting is written twice", "file %q and the %s block both write this file on control planes. Remove one of them.", p, a.block).At(f.Source))
+			return
+		}
+	}
+	a.c.Files = append(a.c.Files, config.File{
+		Path: p, Content: content, Mode: config.DefaultFileMode(true), Owner: config.CompleteOwner(config.DefaultFileOwner),
+		Roles: []string{string(config.ControlPlane)}, Source: source(at),
+	})
+	a.c.Origins[fileKey(p)] = source(at)
+	if hidden {
+		a.c.Sensitive[fileKey(p)] = true
+	}
+}
+
+// arg adds an argument of the API server.
+func (a composer) arg(name, value string, at hcl.Range) {
+	for _, arg := range a.c.APIServer.Args {
+		if arg.Name == name {
+			a.e.add(diag.Errorf("Setting is written twice", "arg %q of api_server and the %s block both set --%s. Remove one of them.", name, a.block, name).At(arg.Source))
+			return
+		}
+	}
+	a.c.APIServer.Args = append(a.c.APIServer.Args, config.Arg{Name: name, Value: value, Source: source(at)})
+	a.c.Origins["api_server.arg["+strconv.Quote(name)+"]"] = source(at)
+}
