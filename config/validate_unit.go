@@ -53,7 +53,7 @@ func checkUnits(c checker, units []Unit) {
 		checkUnit(c, path, u)
 		for _, d := range u.DropIns {
 			at := path + `.drop_in["` + d.Name + `"]`
-			if !hostrules.DropInName.MatchString(d.Name) || strings.HasSuffix(d.Name, ".conf") {
+			if !hostrules.IsDropInName(d.Name) {
 				c.errorf(at, "Invalid name of a drop-in", "%q is no name of a drop-in: letters, digits and _.-, without .conf, which is added.", d.Name)
 			}
 			if err := hostrules.CheckDropIn(d.Content); err != nil || len(d.Content) > maxUnit {

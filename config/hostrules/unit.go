@@ -38,22 +38,22 @@ func IsTemplate(name string) bool {
 // allowed are units of systemd that nothing else on a host depends on.
 var allowed = []string{"systemd-timesyncd.service", "systemd-oomd.service", "systemd-journal-upload.service", "systemd-journal-remote.service"}
 
-// foreignUnits are units that a configuration does not have, by pattern, and why.
+// foreignUnits are units that a configuration does not have, by regular expression, and why. They are
+// compiled where a unit is checked: most configurations have none.
 var foreignUnits = []struct {
-	pattern *regexp.Regexp
-	why     string
+	pattern, why string
 }{
-	{regexp.MustCompile(`^kubelet\.service$`), "kubewright runs the kubelet, and restarts it node by node. Its settings are in kubelet { config, arg }"},
-	{regexp.MustCompile(`^(containerd|crio|cri-o|docker|cri-docker)\.(service|socket)$`), "pods of every node would be without their runtime at once while it restarts; " +
+	{`^kubelet\.service$`, "kubewright runs the kubelet, and restarts it node by node. Its settings are in kubelet { config, arg }"},
+	{`^(containerd|crio|cri-o|docker|cri-docker)\.(service|socket)$`, "pods of every node would be without their runtime at once while it restarts; " +
 		"only changes of install are rolled out node by node. Its settings are in its own file"},
-	{regexp.MustCompile(`^(etcd|kube-(apiserver|controller-manager|scheduler|proxy))\.service$`), "kubewright runs it as a pod"},
-	{regexp.MustCompile(`^sshd?(@.*)?\.(service|socket)$`), "kubewright reaches the host through it, and a mistake would cut it off"},
-	{regexp.MustCompile(`^(dbus|dbus-broker)\.(service|socket)$`), "systemd and logins depend on it, and a restart would cut them off"},
-	{regexp.MustCompile(`^(NetworkManager.*|networking|network|wicked.*|netplan-.*|cloud-init.*|cloud-final|cloud-config|ifup@.*)\.service$`), "it sets up the network, and a mistake would cut the host off"},
-	{regexp.MustCompile(`^(systemd-.*|user@.*|user-runtime-dir@.*|getty@.*|emergency|rescue|initrd-.*)\.(service|socket|timer|path|mount|automount)$`), "it belongs to systemd, and the host does not boot or log in without it"},
-	{regexp.MustCompile(`^(etc|usr|usr-.*|boot|boot-.*|var|var-lib|home|root|run|run-.*|tmp|proc|proc-.*|sys|sys-.*|dev|dev-.*)\.(mount|automount)$`), "it holds the operating system, and is mounted by what boots the host"},
+	{`^(etcd|kube-(apiserver|controller-manager|scheduler|proxy))\.service$`, "kubewright runs it as a pod"},
+	{`^sshd?(@.*)?\.(service|socket)$`, "kubewright reaches the host through it, and a mistake would cut it off"},
+	{`^(dbus|dbus-broker)\.(service|socket)$`, "systemd and logins depend on it, and a restart would cut them off"},
+	{`^(NetworkManager.*|networking|network|wicked.*|netplan-.*|cloud-init.*|cloud-final|cloud-config|ifup@.*)\.service$`, "it sets up the network, and a mistake would cut the host off"},
+	{`^(systemd-.*|user@.*|user-runtime-dir@.*|getty@.*|emergency|rescue|initrd-.*)\.(service|socket|timer|path|mount|automount)$`, "it belongs to systemd, and the host does not boot or log in without it"},
+	{`^(etc|usr|usr-.*|boot|boot-.*|var|var-lib|home|root|run|run-.*|tmp|proc|proc-.*|sys|sys-.*|dev|dev-.*)\.(mount|automount)$`, "it holds the operating system, and is mounted by what boots the host"},
 	{
-		regexp.MustCompile(`^(default|multi-user|graphical|basic|sysinit|local-fs|local-fs-pre|remote-fs|network|network-pre|network-online|rescue|emergency|reboot|poweroff|halt|kexec|shutdown|umount|final|exit|ctrl-alt-del|swap|sockets|timers|paths|suspend|hibernate|sleep|hybrid-sleep)\.target$`),
+		`^(default|multi-user|graphical|basic|sysinit|local-fs|local-fs-pre|remote-fs|network|network-pre|network-online|rescue|emergency|reboot|poweroff|halt|kexec|shutdown|umount|final|exit|ctrl-alt-del|swap|sockets|timers|paths|suspend|hibernate|sleep|hybrid-sleep)\.target$`,
 		"it belongs to systemd, and its start may stop everything else",
 	},
 }
@@ -64,7 +64,7 @@ func ForeignUnit(name string) string {
 		return ""
 	}
 	for _, f := range foreignUnits {
-		if f.pattern.MatchString(name) {
+		if regexp.MustCompile(f.pattern).MatchString(name) {
 			return f.why
 		}
 	}
@@ -136,5 +136,10 @@ func CheckUnitFile(name, content string, enabled, running bool) error {
 	return nil
 }
 
-// DropInName matches the name of a drop-in, without .conf.
-var DropInName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$`)
+// dropInName is the name of a drop-in.
+var dropInName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+
+// IsDropInName reports whether a drop-in can have a name, without .conf.
+func IsDropInName(name string) bool {
+	return len(name) <= 200 && dropInName.MatchString(name) && !strings.HasSuffix(name, ".conf")
+}
