@@ -39,7 +39,8 @@ var readers = map[string]reader{
 // several are the keywords whose values add up.
 var several = map[string]bool{"identityfile": true, "certificatefile": true}
 
-// ignored are the other keywords of ssh_config(5), the ones that OpenSSH has dropped, and Apple's.
+// ignored are the other keywords of ssh_config(5), the ones that OpenSSH has dropped, and those of
+// Apple and Red Hat.
 // They decide what a session may do, how it is encrypted or what is shown: not which machine is
 // reached, or as whom.
 var ignored = set(`addkeystoagent addressfamily afstokenpassing batchmode bindaddress bindinterface
@@ -57,7 +58,7 @@ var ignored = set(`addkeystoagent addressfamily afstokenpassing batchmode bindad
 	nohostauthenticationforlocalhost numberofpasswordprompts obscurekeystroketiming passwordauthentication
 	permitlocalcommand permitremoteopen pkcs11provider preferredauthentications protocol
 	proxyusefdpass pubkeyacceptedalgorithms pubkeyacceptedkeytypes pubkeyauthentication refuseconnection
-	rekeylimit remotecommand remoteforward requesttty requiredrsasize rhostsauthentication
+	rekeylimit remotecommand remoteforward requesttty requiredrsasize rhostsauthentication rsaminsize
 	rhostsrsaauthentication rsaauthentication securitykeyprovider sendenv sessiontype setenv skeyauthentication
 	smartcarddevice stdinnull streamlocalbindmask streamlocalbindunlink stricthostkeychecking syslogfacility
 	tcpkeepalive tisauthentication tunnel tunneldevice updatehostkeys usekeychain useprivilegedport usersh
