@@ -18,7 +18,7 @@ func hostFiles(l *loader, b *block, ofNode bool, hidden map[string]bool) ([]conf
 			out.Roles, out.Selector = e.strings(f, "roles"), e.str(f, "selector")
 		}
 		out.Content = fileContent(l, f)
-		path := "file[" + strconv.Quote(f.label) + "].content"
+		path := fileKey(f.label)
 		if f.attrs["source"].set() && hidden["file["+strconv.Quote(f.label)+"].source"] {
 			hidden[path] = true
 		}

@@ -9,7 +9,8 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 )
 
-// A composer adds to a cluster the files and arguments that a block stands for.
+// A composer adds to a cluster the files and arguments that a block stands for. It replaces none that
+// are written out: each such block excludes them.
 type composer struct {
 	e *evaluator
 	c *config.Cluster
@@ -17,6 +18,7 @@ type composer struct {
 	block string
 }
 
+// fileKey returns the key of a file's content in Origins and Sensitive.
 func fileKey(p string) string { return "file[" + strconv.Quote(p) + "].content" }
 
 // file adds a file for control planes, which is sensitive if hidden is set.

@@ -46,17 +46,22 @@ func DropInFolder(p string) string {
 // unitItems returns the unit files and drop-ins of the configuration, and the state of the units.
 func unitItems(n *topology.Node) []state.Item {
 	var items []state.Item
-	file := func(p, content string, from state.Source) {
-		it := FileItem(n, topology.PreparePhase, state.KindFile, p, unitMode(n, content), func(*topology.Node) []byte { return []byte(content) })
+	file := func(p, content string, secret bool, from state.Source) {
+		mode := "0644"
+		if secret {
+			mode = "0600"
+		}
+		it := FileItem(n, topology.PreparePhase, state.KindFile, p, mode, func(*topology.Node) []byte { return []byte(content) })
 		it.Origin = map[string]state.Source{"": from}
 		items = append(items, it)
 	}
 	for _, u := range n.Cluster.UnitsOf(n.Node) {
+		secrets, at := unitSecrets(n, u.Name), `unit["`+u.Name+`"]`
 		if u.Content != "" {
-			file(unitPath(u.Name), u.Content, u.Source)
+			file(unitPath(u.Name), u.Content, secrets[at+".content"], u.Source)
 		}
 		for _, d := range u.DropIns {
-			file(dropInPath(u.Name, d.Name), d.Content, d.Source)
+			file(dropInPath(u.Name, d.Name), d.Content, secrets[at+`.drop_in["`+d.Name+`"].content`], d.Source)
 		}
 		if !hostrules.IsTemplate(u.Name) {
 			items = append(items, unitItem(n, u))
@@ -65,25 +70,13 @@ func unitItems(n *topology.Node) []state.Item {
 	return items
 }
 
-// unitMode returns the mode of unit files: those with a secret are for root alone.
-func unitMode(n *topology.Node, content string) string {
-	for _, block := range []struct {
-		units  []config.Unit
-		hidden map[string]bool
-	}{{n.Cluster.Units, n.Cluster.Sensitive}, {n.Units, n.Node.Sensitive}} {
-		for _, u := range block.units {
-			at := `unit["` + u.Name + `"]`
-			if u.Content == content && block.hidden[at+".content"] {
-				return "0600"
-			}
-			for _, d := range u.DropIns {
-				if d.Content == content && block.hidden[at+`.drop_in["`+d.Name+`"].content`] {
-					return "0600"
-				}
-			}
-		}
+// unitSecrets returns what is sensitive in the block that a unit is from: the node's, which takes the
+// place of the cluster's of the same name.
+func unitSecrets(n *topology.Node, name string) map[string]bool {
+	if slices.ContainsFunc(n.Units, func(u config.Unit) bool { return u.Name == name }) {
+		return n.Node.Sensitive
 	}
-	return "0644"
+	return n.Cluster.Sensitive
 }
 
 // unitItem returns the state of a unit. What the configuration leaves to the host is only shown.
