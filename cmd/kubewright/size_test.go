@@ -22,7 +22,7 @@ const (
 // maximum number of methods. Both lists only shrink, except for the rows of config and
 // config/hclconfig.
 var (
-	largePackages = map[string]int{"config": 6800, "config/hclconfig": 9650}
+	largePackages = map[string]int{"config": 7200, "config/hclconfig": 10200}
 	largeTypes    = map[string]int{"config.checker": 125, "config/hclconfig.evaluator": 88, "config/hclconfig.loader": 45}
 )
 
