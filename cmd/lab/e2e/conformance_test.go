@@ -41,6 +41,64 @@ func TestConformance(t *testing.T) {
 	s.wantConformance(suite, suite.Tests)
 }
 
+// The tests of a tenth of the suite, always the same one, judge clusters of other releases, and
+// clusters that have a past.
+
+func TestConformanceOf134(t *testing.T) { testTenth(t, "e2ec134", "v1.34.9") }
+
+func TestConformanceOf135(t *testing.T) { testTenth(t, "e2ec135", "v1.35.8") }
+
+func TestConformanceOf137(t *testing.T) { testTenth(t, "e2ec137", "v1.37.1") }
+
+// testTenth lets a tenth of the suite of a release judge a new cluster of the release.
+func testTenth(t *testing.T, name, version string) {
+	begin(t)
+	suite := conformanceSuite(t, version)
+	s := newSiteOf(t, lab.Options{Name: name, Kubernetes: version, ControlPlanes: 3, Workers: 2, Archives: suite.Images})
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantCluster()
+	s.wantConformance(suite, conformance.Tenth(suite.Tests))
+}
+
+// TestConformanceAfterUpgrade judges a cluster that was upgraded from the minor version before.
+func TestConformanceAfterUpgrade(t *testing.T) {
+	begin(t)
+	suite := conformanceSuite(t, upgradeTo)
+	s := newSiteOf(t, lab.Options{Name: "e2ecu", Kubernetes: upgradeFrom, MoreImages: []string{upgradeTo}, ControlPlanes: 3, Workers: 2, Archives: suite.Images})
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantCluster()
+	s.version = upgradeTo
+	s.extra = "  install { artifacts = \"./artifacts\" }\n"
+	s.bringKubelet(upgradeTo)
+	s.configure()
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantVersion(upgradeTo)
+	s.wantConformance(suite, conformance.Tenth(suite.Tests))
+}
+
+// TestConformanceAfterRotation judges a cluster whose CAs were all rotated.
+func TestConformanceAfterRotation(t *testing.T) {
+	begin(t)
+	suite := conformanceSuite(t, lab.DefaultKubernetes)
+	s := newSiteOf(t, lab.Options{Name: "e2ecr", ControlPlanes: 3, Workers: 2, Archives: suite.Images})
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantCluster()
+	s.must("apply", "-auto-approve", "-no-color", "-replace=cluster.prod/ca", "-replace=cluster.prod/front-proxy-ca", "-replace=cluster.prod/etcd-ca")
+	s.wantCluster()
+	s.wantConformance(suite, conformance.Tenth(suite.Tests))
+}
+
+// TestConformanceAfterAdoption judges a cluster that kubeadm created and kubewright adopted.
+func TestConformanceAfterAdoption(t *testing.T) {
+	begin(t)
+	suite := conformanceSuite(t, lab.DefaultKubernetes)
+	s := adopted(t, adoption{name: "conformance", lab: lab.Options{Name: "e2eca", ControlPlanes: 3, Workers: 2, Archives: suite.Images}})
+	if t.Failed() {
+		return
+	}
+	s.wantConformance(suite, conformance.Tenth(suite.Tests))
+}
+
 // conformanceSuite returns the conformance suite of a release.
 func conformanceSuite(t *testing.T, version string) build.Conformance {
 	t.Helper()
