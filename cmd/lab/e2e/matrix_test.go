@@ -82,6 +82,7 @@ var tests = map[string]test{
 	"TestReboot":                    {usual: 3 * time.Minute, long: true},
 	"TestRelease":                   {usual: 5 * time.Minute, long: true, unless: "KUBEWRIGHT_DIST", reads: []string{"tools", "docs", "examples", "LICENSE"}},
 	"TestRotation":                  {usual: 10 * time.Minute, long: true, alone: true},
+	"TestRuntime":                   {usual: 8 * time.Minute, long: true},
 	"TestSaved":                     {usual: 3 * time.Minute, long: true},
 	"TestSeatIsDown":                {usual: 4 * time.Minute, long: true},
 	"TestTimeBesideKubeadm":         {usual: 10 * time.Minute, long: true, alone: true},

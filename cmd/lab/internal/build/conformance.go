@@ -95,7 +95,7 @@ func (c *Cache) conformanceRoot(ctx context.Context) (string, error) {
 }
 
 // conformanceRecipe changes when the same programs result in different images.
-const conformanceRecipe = "4"
+const conformanceRecipe = "5"
 
 // conformanceImages returns the archives of the images of the tests, under the names that the
 // suite has for them, and builds missing ones.
@@ -233,7 +233,7 @@ func (m testImages) withPrograms(ctx context.Context, programs ...string) (image
 }
 
 func (m testImages) agnhost(ctx context.Context) (image, error) {
-	i, err := m.withPrograms(ctx, "/usr/bin/curl", "/usr/bin/dig", "/usr/bin/host", "/usr/bin/iperf",
+	i, err := m.withPrograms(ctx, "/usr/bin/curl", "/usr/bin/dig", "/usr/bin/getent", "/usr/bin/host", "/usr/bin/iperf",
 		"/usr/bin/nc", "/usr/bin/nslookup", "/usr/bin/ss", "/usr/sbin/ip", "/usr/bin/lsns", "/usr/bin/nsenter", "/usr/bin/unshare")
 	if err != nil {
 		return i, err
@@ -249,19 +249,22 @@ func (m testImages) agnhost(ctx context.Context) (image, error) {
 	return i, nil
 }
 
-// nginxConfig serves the page that nginx has by default.
-const nginxConfig = `daemon off;
+// nginxConfig returns a configuration that serves the page that nginx has by default.
+func nginxConfig(port int) string {
+	return fmt.Sprintf(`daemon off;
 user www-data;
+pid /var/run/nginx.pid;
 error_log /dev/stderr notice;
 events {}
 http {
   access_log /dev/stdout;
   server {
-    listen 80;
+    listen %d;
     root /usr/share/nginx/html;
   }
 }
-`
+`, port)
+}
 
 func (m testImages) nginx(ctx context.Context) (image, error) {
 	i, err := m.withPrograms(ctx, "/usr/sbin/nginx")
@@ -269,10 +272,10 @@ func (m testImages) nginx(ctx context.Context) (image, error) {
 		return i, err
 	}
 	maps.Copy(i.texts, map[string]string{
-		"/etc/nginx/nginx.conf":            nginxConfig,
+		"/etc/nginx/nginx.conf":            nginxConfig(80),
 		"/usr/share/nginx/html/index.html": "<!DOCTYPE html>\n<title>Welcome to nginx!</title>\n<h1>Welcome to nginx!</h1>\n",
 	})
-	i.modes["/var/log/nginx"], i.modes["/var/lib/nginx"] = 0o755, 0o755
+	i.modes["/var/log/nginx"], i.modes["/var/lib/nginx"], i.modes["/var/run"] = 0o755, 0o755, 0o755
 	i.command = []string{"nginx"}
 	return i, nil
 }
