@@ -2,6 +2,7 @@ package rotation
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -315,9 +316,22 @@ func cARotationSentence(r *topology.CARotation, c *topology.Cluster) string {
 	name := topology.Rotation{Cluster: c.Target, CA: r.Name}.String()
 	if !r.Begun {
 		return name + ": all components trust both, the new CA issues what the old one has signed, then the old one is dropped everywhere; if interrupted, " +
-			"it continues with the next apply."
+			"it continues with the next apply." + otherKubeconfigs(r, c)
 	}
-	return name + ": in progress, continues at " + stage + "."
+	return name + ": in progress, continues at " + stage + "." + otherKubeconfigs(r, c)
+}
+
+// otherKubeconfigs returns the sentences of a plan about the kubeconfigs that people and programs have
+// elsewhere: from which stage on they fail.
+func otherKubeconfigs(r *topology.CARotation, c *topology.Cluster) string {
+	if r != c.ClusterCA() {
+		return ""
+	}
+	signed := fmt.Sprintf("those with a client certificate of the old CA at %s@%s", topology.CertsPhase, topology.DropOld)
+	if !r.Reissuing {
+		signed = fmt.Sprintf("those that trust the old CA alone at %s@%s, ", topology.CertsPhase, topology.Reissue) + signed
+	}
+	return " Kubeconfigs outside of the nodes stop working: " + signed + ". Fetch or issue them again after this apply."
 }
 
 // otherCallers warns of unmanaged pods: it is unknown how they read the CA of API servers.
