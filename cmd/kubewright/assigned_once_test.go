@@ -65,22 +65,7 @@ var (
 		"planner/upgrade.at":                               3,
 		"planner/upgrade.choose":                           1,
 	}
-	planWrites = map[string]int{
-		"cmd/kubewright/internal/apply.Apply.conclude":   1,
-		"cmd/kubewright/internal/session.Judge.evaluate": 1,
-		"cmd/kubewright/internal/session.Session.Plan":   1,
-		"planner.Options.Restrict":                       3,
-		"planner.Step.Expectation":                       2,
-		"planner.markOutside":                            2,
-		"planner/drift.Refresh":                          1,
-		"planner/drift.say":                              4,
-		"planner/etcd.MoveLeaders":                       1,
-		"planner/pipeline.Plan":                          1,
-		"planner/pipeline.countWhole":                    3,
-		"planner/pipeline.price":                         1,
-		"planner/pipeline.speak":                         3,
-		"planner/planfile.apartFromProofs":               3,
-	}
+	planWrites = map[string]int{}
 )
 
 // A model is made once and read afterwards. writes finds what assigns to its types: to their fields,
@@ -143,28 +128,43 @@ func modelOf(root types.Type, pkg *types.Package, except ...string) map[*types.T
 // run finds all writes of the packages.
 func (w *writes) run() {
 	w.inside, w.found = map[types.Object]bool{}, map[string][]string{}
-	for w.grown = true; w.grown; {
-		w.grown = false
-		for _, p := range w.packages {
-			w.each(p, func(f *function) { ast.Inspect(f.decl, f.flow) })
-		}
-	}
+	var functions []*function
 	for _, p := range w.packages {
-		w.each(p, func(f *function) {
-			f.findMade()
-			ast.Inspect(f.decl, f.check)
-		})
-	}
-}
-
-func (w *writes) each(p *checkedPackage, do func(f *function)) {
-	for _, file := range p.Files {
-		for _, d := range file.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil {
-				do(&function{writes: w, pkg: p, decl: fn})
+		for _, file := range p.Files {
+			for _, d := range file.Decls {
+				if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil {
+					functions = append(functions, &function{writes: w, pkg: p, decl: fn, nodes: nodesOf(fn)})
+				}
 			}
 		}
 	}
+	for w.grown = true; w.grown; {
+		w.grown = false
+		for _, f := range functions {
+			for _, n := range f.nodes {
+				f.flow(n)
+			}
+		}
+	}
+	for _, f := range functions {
+		f.findMade()
+		for _, n := range f.nodes {
+			f.check(n)
+		}
+	}
+}
+
+// nodesOf returns the statements and expressions of a function that can pass a value on, or write.
+func nodesOf(fn *ast.FuncDecl) []ast.Node {
+	var out []ast.Node
+	ast.Inspect(fn, func(n ast.Node) bool {
+		switch n.(type) {
+		case *ast.AssignStmt, *ast.ValueSpec, *ast.RangeStmt, *ast.ReturnStmt, *ast.CallExpr, *ast.IncDecStmt, *ast.UnaryExpr:
+			out = append(out, n)
+		}
+		return true
+	})
+	return out
 }
 
 // function is a function in which writes are sought.
@@ -172,6 +172,8 @@ type function struct {
 	*writes
 	pkg  *checkedPackage
 	decl *ast.FuncDecl
+	// nodes are what can pass a value on, or write.
+	nodes []ast.Node
 	// made are variables with a value that the function itself composes.
 	made map[types.Object]bool
 	// fresh are the fields of local structs to which the function assigns something that it has made.
@@ -223,7 +225,7 @@ func refers(t types.Type) bool {
 }
 
 // flow marks the variables, parameters and results that refer to something inside a model.
-func (f *function) flow(n ast.Node) bool {
+func (f *function) flow(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.AssignStmt:
 		if len(n.Lhs) == len(n.Rhs) {
@@ -250,7 +252,6 @@ func (f *function) flow(n ast.Node) bool {
 	case *ast.CallExpr:
 		f.arguments(n)
 	}
-	return true
 }
 
 // pass marks an object that is assigned an expression.
@@ -378,7 +379,7 @@ func (f *function) findMade() {
 			f.made[o] = true
 		}
 	}
-	ast.Inspect(f.decl, func(n ast.Node) bool {
+	for _, n := range f.nodes {
 		switch n := n.(type) {
 		case *ast.AssignStmt:
 			if n.Tok == token.DEFINE && len(n.Lhs) == len(n.Rhs) {
@@ -400,12 +401,11 @@ func (f *function) findMade() {
 				}
 			}
 		}
-		return true
-	})
+	}
 }
 
 // check finds the writes of a statement or an expression.
-func (f *function) check(n ast.Node) bool {
+func (f *function) check(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.AssignStmt:
 		if n.Tok != token.DEFINE {
@@ -431,7 +431,6 @@ func (f *function) check(n ast.Node) bool {
 	case *ast.CallExpr:
 		f.called(n)
 	}
-	return true
 }
 
 // changing are functions that change the elements of their first argument.
