@@ -79,8 +79,7 @@ func Rotations(c *topology.Cluster) []*topology.CARotation {
 		if _, replaced := c.AtOnce[a.Base]; !rotatable(a) || replaced {
 			continue
 		}
-		r := &topology.CARotation{CA: a, Source: c.Primary}
-		cARotationFind(r, c)
+		r := caProgress(c, a)
 		if r.Begun && toGiven(r) || requested(c, a.Name) && r.Old != "" && changes(r) {
 			out = append(out, r)
 		}
@@ -104,8 +103,9 @@ func changes(r *topology.CARotation) bool {
 	return r.X509 == nil || r.Old != state.KeyDigest(r.X509)
 }
 
-// cARotationFind determines the progress of the rotation.
-func cARotationFind(r *topology.CARotation, c *topology.Cluster) {
+// caProgress returns the rotation of a CA as far as hosts show it.
+func caProgress(c *topology.Cluster, a topology.CA) *topology.CARotation {
+	r := &topology.CARotation{CA: a, Source: c.Primary}
 	order := etcd.PrimaryFirst(c)
 	trusted := func(ca string) bool {
 		return slices.ContainsFunc(order, func(n *topology.Node) bool { return slices.Contains(n.CADigestsIn(r.Base+".crt"), ca) })
@@ -129,6 +129,7 @@ func cARotationFind(r *topology.CARotation, c *topology.Cluster) {
 		}
 	}
 	r.Reissuing = r.Dropping || r.Begun && slices.ContainsFunc(c.Nodes, func(n *topology.Node) bool { return signedFor(r, n) })
+	return r
 }
 
 // standsAt reports whether the primary's CA belongs to the rotation whose files a control plane
