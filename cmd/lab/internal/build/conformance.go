@@ -2,7 +2,6 @@ package build
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os/exec"
@@ -95,7 +94,7 @@ func (c *Cache) conformanceRoot(ctx context.Context) (string, error) {
 }
 
 // conformanceRecipe changes when the same programs result in different images.
-const conformanceRecipe = "5"
+const conformanceRecipe = "6"
 
 // conformanceImages returns the archives of the images of the tests, under the names that the
 // suite has for them, and builds missing ones.
@@ -113,9 +112,13 @@ func (c *Cache) conformanceImages(ctx context.Context, r Release, programs map[s
 		return nil, err
 	}
 	refs := slices.Sorted(strings.FieldsSeq(string(out)))
-	key := fmt.Sprintf("images/conformance-%s-%s", r.Kubernetes, fingerprint(append(refs, root, conformanceRecipe)...))
+	own, err := c.ownPrograms(ctx)
+	if err != nil {
+		return nil, err
+	}
+	key := fmt.Sprintf("images/conformance-%s-%s", r.Kubernetes, fingerprint(append(refs, root, own, conformanceRecipe)...))
 	dir, err := c.artefact(ctx, key, func(ctx context.Context, dir string) error {
-		m := testImages{root: root, module: module.Dir, programs: programs}
+		m := testImages{root: root, own: own, module: module.Dir, programs: programs}
 		for _, ref := range refs {
 			i, ok, err := m.image(ctx, ref)
 			if err != nil {
@@ -140,6 +143,7 @@ func (c *Cache) conformanceImages(ctx context.Context, r Release, programs map[s
 // the original, taken from Debian where upstream takes Alpine's.
 type testImages struct {
 	root     string // a root file system with the programs
+	own      string // the lab's own programs
 	module   string // the source of Kubernetes
 	programs map[string]string
 }
@@ -158,10 +162,11 @@ func (m testImages) image(ctx context.Context, ref string) (i image, ok bool, er
 	case "busybox":
 		i, err = m.busybox(ctx)
 	case "glibc-dns-testing":
-		i, err = m.withPrograms(ctx, "/usr/bin/dig", "/usr/bin/getent", "/usr/bin/host", "/usr/bin/nslookup")
+		i, err = m.withPrograms(ctx, bash, "/usr/bin/dig", "/usr/bin/getent", "/usr/bin/host", "/usr/bin/nslookup")
 	case "kitten", "nautilus":
 		i, err = m.agnhost(ctx)
 		i.command = []string{"test-webserver"}
+		i.texts["/etc/os-release"] = "NAME=\"Alpine Linux\"\n" // what a test expects in it
 		for _, file := range []string{name + ".jpg", "data.json"} {
 			i.files["/"+file] = filepath.Join(m.module, "test/images", name, "html", file)
 		}
@@ -187,10 +192,9 @@ func (m testImages) image(ctx context.Context, ref string) (i image, ok bool, er
 }
 
 // busybox returns an image of busybox with all its commands, and of the files that every system
-// has. The shell is bash: Debian's busybox prefers its own commands to those in the image, such as
-// nc, and drops variables of the environment whose names a shell cannot use.
+// has.
 func (m testImages) busybox(ctx context.Context) (image, error) {
-	const program, shell = "/bin/busybox", "/bin/bash"
+	const program = "/bin/busybox"
 	i := image{
 		files: map[string]string{program: filepath.Join(m.root, program)},
 		texts: map[string]string{
@@ -204,13 +208,15 @@ func (m testImages) busybox(ctx context.Context) (image, error) {
 	}
 	out, err := process.Output(exec.CommandContext(ctx, i.files[program], "--list"))
 	for name := range strings.FieldsSeq(string(out)) {
-		if name != "busybox" {
+		if name != "busybox" && name != "sh" {
 			i.links["/bin/"+name] = program
 		}
 	}
-	i.links["/bin/sh"] = shell
-	return i, errors.Join(err, i.addDynamic(ctx, m.root, []string{shell}))
+	i.files["/bin/sh"] = filepath.Join(m.own, "sh")
+	return i, err
 }
+
+const bash = "/bin/bash"
 
 // withPrograms returns the image of busybox with programs of the root file system, which replace
 // busybox's of the same name, and their libraries.
@@ -221,6 +227,10 @@ func (m testImages) withPrograms(ctx context.Context, programs ...string) (image
 	}
 	for _, p := range programs {
 		delete(i.links, "/bin/"+path.Base(p))
+		if p == bash { // busybox's shell prefers its own commands to those in the image, such as nc
+			delete(i.files, "/bin/sh")
+			i.links["/bin/sh"] = bash
+		}
 	}
 	libraries, err := filepath.Glob(filepath.Join(m.root, "lib/*/libnss_*.so.2"))
 	if err != nil {
@@ -233,7 +243,7 @@ func (m testImages) withPrograms(ctx context.Context, programs ...string) (image
 }
 
 func (m testImages) agnhost(ctx context.Context) (image, error) {
-	i, err := m.withPrograms(ctx, "/usr/bin/curl", "/usr/bin/dig", "/usr/bin/getent", "/usr/bin/host", "/usr/bin/iperf",
+	i, err := m.withPrograms(ctx, bash, "/usr/bin/curl", "/usr/bin/dig", "/usr/bin/getent", "/usr/bin/host", "/usr/bin/iperf",
 		"/usr/bin/nc", "/usr/bin/nslookup", "/usr/bin/ss", "/usr/sbin/ip", "/usr/bin/lsns", "/usr/bin/nsenter", "/usr/bin/unshare")
 	if err != nil {
 		return i, err

@@ -17,7 +17,7 @@ type CRITest struct {
 }
 
 // criTestRecipe changes when the same programs result in different images.
-const criTestRecipe = "3"
+const criTestRecipe = "4"
 
 // CRITest returns critest, and builds it if it is missing.
 func (c *Cache) CRITest(ctx context.Context, r Release) (CRITest, error) {
@@ -37,7 +37,7 @@ func (c *Cache) CRITest(ctx context.Context, r Release) (CRITest, error) {
 	if err != nil {
 		return CRITest{}, err
 	}
-	m := testImages{root: root, programs: map[string]string{"nonewprivs": c.programPath(suite, suite.programs[0])}}
+	m := testImages{root: root, own: own, programs: map[string]string{"nonewprivs": c.programPath(suite, suite.programs[0])}}
 	key := "images/critest-" + fingerprint(crictlVersion, own, root, criTestRecipe)
 	dir, err := c.artefact(ctx, key, func(ctx context.Context, dir string) error {
 		images, err := m.ofCRITest(ctx, filepath.Join(own, "pause"))

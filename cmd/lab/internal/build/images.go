@@ -92,7 +92,7 @@ func (i image) writeFile(name string) error {
 // ownPrograms builds the lab's own small programs, which need only the standard library, in a
 // separate module.
 func (c *Cache) ownPrograms(ctx context.Context) (string, error) {
-	names := []string{"pause", "workload"}
+	names := []string{"pause", "sh", "workload"}
 	var texts []string
 	for _, name := range names {
 		text, err := ownPrograms.ReadFile("files/" + name + "/main.go")
