@@ -19,7 +19,7 @@ const WorkloadImage = "localhost/kubewright-lab/workload:1"
 // registry is the default registry of kubeadm.
 const registry = "registry.k8s.io"
 
-//go:embed files/pause/main.go files/workload/main.go
+//go:embed files/pause/main.go files/sh/main.go files/workload/main.go
 var ownPrograms embed.FS
 
 // imagesRecipe changes when the same programs result in different images.
