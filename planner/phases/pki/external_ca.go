@@ -51,11 +51,9 @@ func Supplies(cfg *config.Config, label string) []Supply {
 // supplies lists the supplies that a node needs.
 func supplies(n *topology.Node) []Supply {
 	var out []Supply
-	if n.IsControlPlane() {
-		for _, leaf := range kubeadm.Leaves(n.Input()) {
-			if s, ok := SuppliedLeaf(n, leaf); ok {
-				out = append(out, s)
-			}
+	for _, leaf := range kubeadm.Leaves(n.Input()) {
+		if s, ok := SuppliedLeaf(n, leaf); ok {
+			out = append(out, s)
 		}
 	}
 	for _, k := range kubeconfigSpecs(n) {

@@ -359,7 +359,8 @@ cluster "edge" {
   }
 
   certificates {
-    supplied = "supplied"
+    supplied        = "supplied"
+    kubelet_serving = true
     ca {
       certificate = file("ca.crt")
     }
