@@ -234,3 +234,60 @@ func TestKubeletServingWaits(t *testing.T) {
 		})
 	}
 }
+
+// TestKubeletServingWithOperatorCA checks the certificates of kubelets where the key of the cluster's CA is
+// with the operator, and where they are supplied, in a new and in a running cluster.
+func TestKubeletServingWithOperatorCA(t *testing.T) {
+	t.Parallel()
+	for _, custody := range []string{"on hosts", "with the operator", "without key"} {
+		for _, late := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, later %v", custody, late), func(t *testing.T) {
+				t.Parallel()
+				r := newReissuing(t, custody)
+				r.wantReachable()
+				if late {
+					r.must(r.apply())
+				}
+				r.serve(true)
+				if custody == "without key" {
+					r.holder.sign(simulated.AddDate(1, 0, 0), nil)
+				}
+				r.must(r.apply())
+				r.wantVerified(true)
+				r.serve(false)
+				r.must(r.apply())
+				r.wantVerified(false)
+				r.wantNothing()
+			})
+		}
+	}
+}
+
+// TestKubeletServingJoins checks that nodes that join get their certificates from the start, and that nodes
+// that are removed keep nothing.
+func TestKubeletServingJoins(t *testing.T) {
+	t.Parallel()
+	cfg := cluster(3, 2)
+	all := cfg.Nodes
+	cfg.Clusters[0].Certificates.KubeletServing = true
+	cfg.Nodes = []*config.Node{all[0], all[3]}
+	o := newOperator(t, cfg)
+	o.wantReachable()
+	o.must(o.apply())
+	o.config.Nodes = all
+	o.must(o.apply())
+	o.wantVerified(true)
+	o.config.Nodes = all[:4]
+	o.must(o.apply())
+	if left := o.files(all[4].Address, "kubelet-server.key"); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+
+	// Joins and the beginning at once.
+	late := founded(t, 1, 1)
+	late.wantReachable()
+	late.serve(true)
+	late.config.Nodes = slices.Insert(slices.Clone(late.config.Nodes), 1, cluster(3, 1).Nodes[1:3]...)
+	late.must(late.apply())
+	late.wantVerified(true)
+}

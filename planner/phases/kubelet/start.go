@@ -34,8 +34,11 @@ var KubeletStart = topology.Phase{
 	NodeStep: kubeletStep,
 	NodeNeeds: func(n *topology.Node) []state.Address {
 		needs := []state.Address{topology.StepAddress(n.Target, topology.HostFilesPhase), topology.StepAddress(n.Target, topology.ImagesPhase), topology.StepAddress(n.Target, topology.CertsPhase), topology.StepAddress(n.Target, topology.KubeconfigPhase)}
-		if n.IsControlPlane() && n.Cluster.StartsVerifying() && !n.Joins() {
+		switch verifies := n.Cluster.StartsVerifying() && !n.Joins(); {
+		case verifies && n.IsControlPlane():
 			return needs[:2] // the rest waits for API servers, which wait for the kubelets
+		case verifies:
+			return needs[:3]
 		}
 		if n.Joining() {
 			return append(append(needs, topology.StepAddress(n.Cluster.Target, topology.TokenPhase)), StepsBeforeJoins(n.Cluster)...)
