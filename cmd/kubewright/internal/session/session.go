@@ -328,7 +328,9 @@ func (s *Session) Plan(ctx context.Context) error {
 	if err := s.report(append(s.idlePatterns(), diags...)); err != nil {
 		return errors.Join(console.ErrRefused, err)
 	}
-	s.Result.Plan.Diagnostics = s.warnings
+	warned := *s.Result.Plan
+	warned.Diagnostics = s.warnings
+	s.Result.Plan = &warned
 	return nil
 }
 
@@ -377,7 +379,8 @@ func (s *Session) planBy(ctx context.Context, make PlanFunc) (diag.Diagnostics, 
 	}
 	s.Observed, s.Result = v, result
 	logPlan(s)
-	return diags, s.Judge().evaluate(result.Plan)
+	s.Result.Plan, err = s.Judge().evaluate(result.Plan)
+	return diags, err
 }
 
 // takeOver makes a fleet treat the clusters of import blocks as recorded. The apply writes them

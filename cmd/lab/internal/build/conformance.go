@@ -84,7 +84,7 @@ func conformanceTests(ctx context.Context, program string) ([]string, error) {
 
 // conformancePackages are Debian's packages with the programs that the tests call in their
 // images.
-const conformancePackages = "bash,bind9-dnsutils,busybox-static,curl,iperf,iproute2,netcat-openbsd,nginx-light"
+const conformancePackages = "bash,bind9-dnsutils,busybox-static,curl,iperf,iproute2,netcat-openbsd,nginx-light,procps"
 
 // conformanceRoot returns a root file system from which the images of the tests are made.
 func (c *Cache) conformanceRoot(ctx context.Context) (string, error) {

@@ -17,7 +17,7 @@ type CRITest struct {
 }
 
 // criTestRecipe changes when the same programs result in different images.
-const criTestRecipe = "2"
+const criTestRecipe = "3"
 
 // CRITest returns critest, and builds it if it is missing.
 func (c *Cache) CRITest(ctx context.Context, r Release) (CRITest, error) {
@@ -62,9 +62,12 @@ func (c *Cache) CRITest(ctx context.Context, r Release) (CRITest, error) {
 // cri-tools).
 func (m testImages) ofCRITest(ctx context.Context, pause string) (map[string]image, error) {
 	const own, e2e = "gcr.io/k8s-staging-cri-tools/", registry + "/e2e-test-images/"
-	out := map[string]image{
-		registry + "/pause:3.9": {files: map[string]string{"/pause": pause}, entrypoint: []string{"/pause"}},
-		"k8s.gcr.io/pause:3.9":  {files: map[string]string{"/pause": pause}, entrypoint: []string{"/pause"}},
+	out := map[string]image{}
+	for _, ref := range []string{registry + "/pause:3.9", "k8s.gcr.io/pause:3.9"} {
+		out[ref] = image{
+			files: map[string]string{"/pause": pause}, texts: map[string]string{"/name": "not the image of the release"},
+			entrypoint: []string{"/pause"},
+		}
 	}
 	var errs []error
 	// add adds an image that edit makes of busybox's.
@@ -74,7 +77,7 @@ func (m testImages) ofCRITest(ctx context.Context, pause string) (map[string]ima
 		out[ref], errs = i, append(errs, err)
 	}
 	add(e2e+"busybox:1.29-2", func(i *image) {
-		errs = append(errs, i.addDynamic(ctx, m.root, []string{"/usr/bin/ipcs"})) // Alpine's busybox has it
+		errs = append(errs, i.addDynamic(ctx, m.root, []string{"/usr/bin/ipcs", "/usr/bin/pgrep"})) // upstream's busybox has them
 	})
 	add(e2e+"nonewprivs:1.3", func(i *image) {
 		i.files["/usr/local/bin/nnp"], i.modes["/usr/local/bin/nnp"] = m.programs["nonewprivs"], 0o6755
@@ -90,10 +93,11 @@ func (m testImages) ofCRITest(ctx context.Context, pause string) (map[string]ima
 	for n := range 3 {
 		add(fmt.Sprintf(own+"test-image-tags:%d", n+1), func(i *image) { i.texts["/name"] = "tags" })
 	}
-	for ref, port := range map[string]int{e2e + "nginx:1.14-2": 80, own + "hostnet-nginx-" + runtime.GOARCH + ":latest": 12003} {
+	for ref, port := range map[string]int{e2e + "nginx:1.14-2": 80, e2e + "httpd:2.4.39-4": 80, own + "hostnet-nginx-" + runtime.GOARCH + ":latest": 12003} {
 		i, err := m.nginx(ctx)
 		i.texts = maps.Clone(i.texts)
 		i.texts["/etc/nginx/nginx.conf"] = nginxConfig(port)
+		i.command = []string{"sh", "-c", "echo httpd; exec nginx"} // what a test expects in the log of httpd
 		out[ref], errs = i, append(errs, err)
 	}
 	return out, errors.Join(errs...)
