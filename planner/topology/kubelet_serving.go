@@ -87,7 +87,7 @@ func (c *Cluster) findHeld() []string {
 		}
 	}
 	for _, n := range c.Nodes {
-		if missing := n.UnnamedAddresses(); len(missing) > 0 {
+		if missing := unnamedAddresses(n); len(missing) > 0 {
 			out = append(out, fmt.Sprintf("API servers reach the kubelet of %s at %s, which is not in its certificate: write it in advertise_addresses of the node, or as the kubelet's argument node-ip", n.Target, strings.Join(missing, ", ")))
 		}
 	}
@@ -128,9 +128,9 @@ func (c *Cluster) UnmanagedNodes() []string {
 	return out
 }
 
-// UnnamedAddresses returns the addresses at which API servers call the node's kubelet and that are not
+// unnamedAddresses returns the addresses at which API servers call the node's kubelet and that are not
 // in its certificate.
-func (n *Node) UnnamedAddresses() []string {
+func unnamedAddresses(n *Node) []string {
 	if n.Cluster.Report == nil || n.Report == nil {
 		return nil
 	}
