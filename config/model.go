@@ -172,6 +172,9 @@ type Certificates struct {
 	Validity    time.Duration
 	CAValidity  time.Duration
 	RenewBefore time.Duration
+	// KubeletServing reports whether kubelets serve with certificates of the cluster's CA, which API
+	// servers verify.
+	KubeletServing bool
 	// CA, FrontProxyCA and EtcdCA are the operator's CAs; zero for one that kubewright makes.
 	CA           GivenCA
 	FrontProxyCA GivenCA

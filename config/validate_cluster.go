@@ -32,6 +32,7 @@ func (c checker) cluster(cl *Cluster) {
 	c.kubelet(cl.Kubelet, state.Null())
 	c.kubeProxy(cl)
 	c.certificates(cl)
+	kubeletServing(c, cl)
 	c.upgrade(cl.Upgrade)
 	c.install(cl.Install)
 	c.timeouts(cl.Timeouts)

@@ -208,6 +208,13 @@ func checkPathArg(c checker, cl *Cluster, planes []*Node, p podBlock, a Arg, pat
 	}
 }
 
+// checkProbed refuses an authentication configuration with which the probes of API servers are refused.
+func checkProbed(c checker, at, content string) {
+	if paths, all := hostfile.AnonymousPaths(content); !all && (!slices.Contains(paths, "/livez") || !slices.Contains(paths, "/readyz")) {
+		c.errorf(at, "Probes would be refused", "The kubelet probes an API server at /livez and /readyz without credentials, and restarts it when they are refused. Let requests without credentials pass at these paths, and at /healthz.")
+	}
+}
+
 // checkSyntax refuses files that the component with an argument for them would not read.
 func checkSyntax(c checker, cl *Cluster, files []File) {
 	for _, f := range files {
@@ -217,13 +224,16 @@ func checkSyntax(c checker, cl *Cluster, files []File) {
 					continue
 				}
 				err := hostfile.Check(a.Name, f.Content)
-				if err == nil {
-					continue
-				}
 				h := hostPath{block: "file", path: f.Path}
 				at := h.key("content")
 				if c.origins[at].IsZero() {
 					at = h.key("source")
+				}
+				if err == nil && a.Name == "authentication-config" {
+					checkProbed(c, at, f.Content)
+				}
+				if err == nil {
+					continue
 				}
 				why := err.Error()
 				if c.hidden[h.key("content")] {

@@ -37,6 +37,7 @@ func (c checker) node(n *Node, cl *Cluster) {
 	c.kernelModules(n.KernelModules)
 	checkSysctls(c, n.Sysctls, cl)
 	checkUnits(c, n.Units)
+	kubeletServingOf(c, n, cl)
 	c.connection("connection", n.Connection)
 }
 

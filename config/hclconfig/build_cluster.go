@@ -19,6 +19,7 @@ func (l *loader) build() *config.Config {
 		cl.Files, cl.Directories = hostFiles(l, b, false, cl.Sensitive)
 		addAudit(l.eval, b, cl)
 		addAdmission(l.eval, b, cl)
+		addAuthentication(l.eval, b, cl)
 		c.Clusters = append(c.Clusters, cl)
 	}
 	slices.SortFunc(c.Clusters, func(a, b *config.Cluster) int { return cmp.Compare(a.Label, b.Label) })
@@ -203,7 +204,7 @@ func (e *evaluator) certificates(b *block) config.Certificates {
 		Dir: e.str(b, "dir"), Algorithm: e.str(b, "algorithm"),
 		Validity: e.duration(b, "validity"), CAValidity: e.duration(b, "ca_validity"), RenewBefore: e.duration(b, "renew_before"),
 		CA: e.givenCA(e.one(b, "ca")), FrontProxyCA: e.givenCA(e.one(b, "front_proxy_ca")), EtcdCA: e.givenCA(e.one(b, "etcd_ca")),
-		Supplied: e.str(b, "supplied"),
+		KubeletServing: e.boolean(b, "kubelet_serving"), Supplied: e.str(b, "supplied"),
 	}
 	if !b.attrs["renew_before"].set() {
 		c.RenewBefore = config.RenewBefore(c.Validity)

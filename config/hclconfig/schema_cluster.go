@@ -26,7 +26,7 @@ var clusterBlock = &Block{
 		networkBlock, apiServerBlock,
 		componentBlock("controller_manager", "kube-controller-manager"), componentBlock("scheduler", "kube-scheduler"),
 		etcdBlock, dnsBlock, kubeProxyBlock, kubeletBlock("All kubelets of the cluster."), certificatesBlock, upgradeBlock, installBlock,
-		timeoutsBlock, bootstrapTokenBlock, resetBlock, unitBlock("on every node"), patchBlock("All nodes of the cluster."), fileBlock(false), directoryBlock(false), auditBlock, admissionBlock, addonBlock, clusterLifecycle,
+		timeoutsBlock, bootstrapTokenBlock, resetBlock, unitBlock("on every node"), patchBlock("All nodes of the cluster."), fileBlock(false), directoryBlock(false), auditBlock, admissionBlock, authenticationBlock, addonBlock, clusterLifecycle,
 	},
 }
 
@@ -138,6 +138,7 @@ var certificatesBlock = &Block{
 		{Name: "validity", Type: typeDuration, Default: "8760h", Cost: CostNone, Doc: "How long a new certificate is valid."},
 		{Name: "ca_validity", Type: typeDuration, Default: "87600h", Cost: CostNone, Doc: "How long a new CA certificate is valid."},
 		{Name: "renew_before", Type: typeDuration, Derived: "`720h`, or a third of `validity` when that is less", Cost: CostNone, Doc: "How long before it expires a certificate is due for renewal."},
+		{Name: "kubelet_serving", Type: typeBool, Default: false, Cost: CostRestart, Doc: "Kubelets serve with certificates that the cluster's CA has signed, in `DIR/kubelet-server.crt`, and API servers verify them (`--kubelet-certificate-authority`) as soon as every node has one. By default kubelets sign their own, which no API server verifies."},
 		{Name: "supplied", Type: typeString, Cost: CostRestart, Doc: "Folder below the configuration with certificates and kubeconfigs per node, for a CA without key: `NODE/pki/apiserver.crt`, `NODE/admin.conf` and so on; see [docs/reference/supplied-files.md](supplied-files.md)."},
 	},
 	Blocks: []*Block{

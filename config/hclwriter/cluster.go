@@ -47,6 +47,7 @@ func (t *text) cluster(c *config.Cluster) {
 	k.str("algorithm", c.Certificates.Algorithm)
 	k.duration("validity", c.Certificates.Validity)
 	k.duration("ca_validity", c.Certificates.CAValidity)
+	k.boolean("kubelet_serving", c.Certificates.KubeletServing)
 	k.str("supplied", c.Certificates.Supplied)
 	for _, ca := range []struct {
 		block string

@@ -36,7 +36,7 @@ var readers = map[string]reader{
 	}},
 	"encryption-provider-config": {kind: "EncryptionConfiguration", versions: map[string]func([]byte) error{group + "v1": strict(checkEncryption)}},
 	"authentication-config": {kind: "AuthenticationConfiguration", versions: map[string]func([]byte) error{
-		group + "v1": strict[v1.AuthenticationConfiguration](nil), group + "v1beta1": strict[v1beta1.AuthenticationConfiguration](nil), group + "v1alpha1": strict[v1alpha1.AuthenticationConfiguration](nil),
+		group + "v1": authentication[v1.AuthenticationConfiguration], group + "v1beta1": authentication[v1beta1.AuthenticationConfiguration], group + "v1alpha1": authentication[v1alpha1.AuthenticationConfiguration],
 	}},
 	"authorization-config": {kind: "AuthorizationConfiguration", versions: map[string]func([]byte) error{
 		group + "v1":       strict(func(c *v1.AuthorizationConfiguration) error { return some(len(c.Authorizers)) }),

@@ -83,9 +83,28 @@ func CAs(in Input) []Certificate {
 	return out
 }
 
-// Leaves lists the certificates of a control plane in kubeadm's order.
+// KubeletServing is the name of the certificate with which a kubelet serves. kubeadm has none: there a
+// kubelet signs its own.
+const KubeletServing = "kubelet-server"
+
+// Leaves lists the certificates of a node: those of a control plane in kubeadm's order, then that of
+// the kubelet if it does not sign its own.
 func Leaves(in Input) []Certificate {
 	s := in.settings()
+	var out []Certificate
+	if s.controlPlane() {
+		out = s.controlPlaneLeaves()
+	}
+	if s.Certificates.KubeletServing {
+		serving := s.leaf(KubeletServing, KubeletServing, "ca", "system:node:"+s.name, serverAuth)
+		serving.Organizations = []string{"system:nodes"}
+		serving.DNSNames, serving.IPAddresses = kubelet{s}.sans()
+		out = append(out, serving)
+	}
+	return out
+}
+
+func (s *settings) controlPlaneLeaves() []Certificate {
 	out := []Certificate{
 		s.leaf("apiserver", "apiserver", "ca", "kube-apiserver", serverAuth),
 		s.leaf("apiserver-kubelet-client", "apiserver-kubelet-client", "ca", "kube-apiserver-kubelet-client", clientAuth),

@@ -32,6 +32,8 @@ type Input struct {
 	// SharedAddress is the address of the control plane that represents the cluster if no
 	// control_plane_endpoint is configured: workers join through it. If empty, this node's own.
 	SharedAddress string
+	// VerifiesKubelets reports whether API servers verify the certificates of kubelets.
+	VerifiesKubelets bool
 	// Kept are arguments of static pods that keep their value on the host; nil if there are none.
 	Kept *Kept
 }
@@ -55,6 +57,9 @@ const (
 	ControlPlaneRole = "node-role.kubernetes.io/control-plane"
 	systemNamespace  = "kube-system"
 )
+
+// VerifyKubelets is the argument of API servers that names the CA of the kubelets' certificates.
+const VerifyKubelets = "kubelet-certificate-authority"
 
 // DefaultTokenGroup is the group of the tokens that let nodes join.
 const DefaultTokenGroup = "system:bootstrappers:kubeadm:default-node-token"
@@ -90,6 +95,10 @@ func (in Input) settings() *settings {
 		s.kept = *in.Kept
 	}
 	fillDefaults(&s.Cluster)
+	if in.VerifiesKubelets {
+		// As an argument of the user's, it is also in the configuration that kubeadm reads.
+		s.APIServer.Args = append(slices.Clone(s.APIServer.Args), config.Arg{Name: VerifyKubelets, Value: s.pki("ca.crt")})
+	}
 	s.release = releaseOf(s.KubernetesVersion)
 	s.advertise = s.node.AdvertiseAddress()
 	s.shared = state.CanonicalIP(firstOf(in.SharedAddress, s.advertise))

@@ -56,6 +56,7 @@ func KubeletConfig(in Input) ([]byte, error) {
 		return nil, err
 	}
 	k.setResolver(c)
+	k.setServing(c)
 	content, err := json.Marshal(c)
 	if err != nil {
 		return nil, fmt.Errorf("internal error: cannot write the kubelet's configuration: %w", err)
@@ -200,6 +201,24 @@ func joinTaints(taints []state.Taint) string {
 		words[i] = t.String()
 	}
 	return strings.Join(words, ",")
+}
+
+// sans returns the names and addresses by which API servers call the kubelet: the node's name, the
+// host's, and the addresses that the node is reached at or announces.
+func (k kubelet) sans() (dns, ips []string) {
+	names := append([]string{k.name, k.facts.Hostname, k.advertise, k.node.Address}, k.node.AdvertiseAddresses...)
+	if announced, ok := lastArg(k.args(), "node-ip"); ok {
+		names = append(names, strings.Split(announced, ",")...)
+	}
+	return splitSANs(lower(names))
+}
+
+// setServing makes the kubelet serve with the certificate that the cluster's CA has signed. Kubelets
+// that others join do not have it, so it is not in the configuration that all share.
+func (k kubelet) setServing(c *kubeletconfig.KubeletConfiguration) {
+	if k.Certificates.KubeletServing {
+		c.TLSCertFile, c.TLSPrivateKeyFile = k.pki(KubeletServing+".crt"), k.pki(KubeletServing+".key")
+	}
 }
 
 // KubeletHealthz returns the health check URL of a kubelet with that configuration; none for port

@@ -71,6 +71,7 @@ func settings() map[string]setting {
 		"KubeProxy.Disabled": true, "KubeProxy.Config": state.FromGo(map[string]any{"mode": "nftables"}),
 		"Kubelet.Config": state.FromGo(map[string]any{"maxPods": 200}), "Kubelet.Args": args,
 		"Certificates.Dir": "/srv/pki", "Certificates.Algorithm": "ECDSA-P256", "Certificates.Validity": 4380 * time.Hour, "Certificates.CAValidity": 43800 * time.Hour,
+		"Certificates.KubeletServing":               true,
 		"Timeouts.ControlPlaneComponentHealthCheck": 7 * time.Minute, "Timeouts.KubeletHealthCheck": 7 * time.Minute,
 		"Timeouts.KubernetesAPICall": 7 * time.Minute, "Timeouts.EtcdAPICall": 7 * time.Minute, "Timeouts.TLSBootstrap": 7 * time.Minute,
 		"Timeouts.Discovery": 7 * time.Minute,

@@ -53,6 +53,7 @@ var podPlacings = map[string]*topology.Placings{
 			topology.Place("bind_port", "args.secure-port", "pod.spec.container.ports"),
 			topology.Place("network.service_subnet", "args.service-cluster-ip-range"),
 			topology.Place("network.dns_domain", "args.service-account-issuer"),
+			topology.Place("certificates.kubelet_serving", "args.kubelet-certificate-authority"),
 			topology.Place("etcd.external.endpoints", "args.etcd-servers"),
 			topology.Place("etcd.external.ca_file", "args.etcd-cafile"),
 			topology.Place("etcd.external.cert_file", "args.etcd-certfile"),
@@ -113,7 +114,7 @@ var (
 	InstancePlacings = &topology.Placings{Before: []topology.Placing{topology.Place("cri_socket", "containerRuntimeEndpoint")}}
 	kubeletPlacings  = &topology.Placings{
 		Before:  []topology.Placing{topology.Place("cri_socket", "containerRuntimeEndpoint"), topology.Place("kubelet.config.**", "**")},
-		Cluster: kubeletRows(""),
+		Cluster: append(kubeletRows(""), topology.Place("certificates.kubelet_serving", "tlsCertFile", "tlsPrivateKeyFile")),
 	}
 	KubeletFlagPlacings = &topology.Placings{
 		Before: []topology.Placing{topology.Place("kubelet.arg.*", "args.*")},
@@ -163,6 +164,7 @@ func storedRows() []topology.Placing {
 		topology.Place("etcd.external.ca_file", at+"etcd.external.caFile"),
 		topology.Place("etcd.external.cert_file", at+"etcd.external.certFile"),
 		topology.Place("etcd.external.key_file", at+"etcd.external.keyFile"),
+		topology.Place("certificates.kubelet_serving", at+"apiServer.extraArgs.kubelet-certificate-authority"),
 	}
 	for block, field := range map[string]string{
 		"api_server": "apiServer.", "controller_manager": "controllerManager.", "scheduler": "scheduler.", "etcd": "etcd.local.",

@@ -76,6 +76,8 @@ func damaged(n *topology.Node, ch planner.Change) string {
 	switch since := n.MissingCredentials(); {
 	case ch.Action == planner.Delete || ch.Action == planner.Forget || ch.OnlyRereads() || ch.Address.ID() == topology.KubeletConf && since != "":
 		return ""
+	case ch.Address.ID() == n.Cluster.KubeletServingBase() && was == nil:
+		return "" // it is new in the configuration
 	case ch.Address.ID() == topology.KubeletClientCert && since != "":
 		return fmt.Sprintf("the kubelet cannot restart, because %s (%s)", since, topology.KubeletConf)
 	case ch.Action == planner.Create && (was != nil || slices.Contains(neverNew, ch.Kind)):

@@ -72,6 +72,11 @@ func reissue(r *topology.CARotation, n *topology.Node) []planner.Operation {
 	if r.Begun && len(n.CADigestsIn(r.Base+".crt")) == 0 { // lost since all trust both
 		ops = append(ops, cARotationTrust(r, n)...)
 	}
+	return append(ops, reissueLeaves(r, n)...)
+}
+
+func reissueLeaves(r *topology.CARotation, n *topology.Node) []planner.Operation {
+	var ops []planner.Operation
 	for _, leaf := range leavesOf(r, n) {
 		if certs := n.Report.Files[leaf.Base+".crt"].Certificates; r.Begun && len(certs) > 0 && certs[0].IssuerKeyDigest == r.New {
 			continue
@@ -248,12 +253,18 @@ func rotationStageKubelet(s *topology.RotationStage, n *topology.Node) planner.S
 // kubeletCertificate removes a kubelet's certificate after writing another one into its kubeconfig:
 // the kubelet starts with that one and continues from there, as when its own has expired.
 func kubeletCertificate(s *topology.RotationStage, n *topology.Node, r *topology.CARotation) planner.Step {
+	var ops []planner.Operation
+	if !n.IsControlPlane() { // on control planes with their other certificates
+		ops = reissueLeaves(r, n)
+	}
 	own := n.Report.Files[topology.KubeletClientCert].Certificates
 	if r.Begun && len(own) > 0 && own[0].IssuerKeyDigest == r.New && !kubelet.HasInlinedCertificate(n) {
-		return planner.Step{}
+		if len(ops) > 0 && n.ServesSigned() {
+			ops = append(ops, pki.ServingWait(n))
+		}
+		return planner.Step{Operations: ops}
 	}
 	ca := s.Cluster().CAFile()
-	var ops []planner.Operation
 	if !n.IsControlPlane() && r.Begun && len(n.CADigestsIn(ca)) == 0 {
 		ops = append(ops, planner.CopySecrets{From: r.Source, Files: []planner.SecretFile{{Path: ca, Mode: "0644", Owner: topology.Root}}})
 	}

@@ -21,13 +21,15 @@ type cache struct {
 	Shared   map[SharedKey]map[string]state.Source
 	// Patched are the paths of kubelet configurations that patches have changed.
 	Patched map[KubeletKey][]PatchedPath
+	// held is why API servers do not begin to verify kubelets.
+	held map[heldKey][]string
 }
 
 func NewCache() *cache {
 	return &cache{
 		trees: map[treeKey]parsed{}, Kubelets: map[KubeletKey][]byte{}, Objects: map[*Node][]kubeadm.Object{},
 		Pods: map[PodKey]rendered{}, Health: map[HealthKey]Health{}, Settings: map[state.Target]map[string][]Written{}, Shared: map[SharedKey]map[string]state.Source{},
-		Patched: map[KubeletKey][]PatchedPath{},
+		Patched: map[KubeletKey][]PatchedPath{}, held: map[heldKey][]string{},
 	}
 }
 

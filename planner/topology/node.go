@@ -45,6 +45,13 @@ func (n *Node) Facts() *state.Facts {
 
 // Input returns the node as input of the renderer.
 func (n *Node) Input() kubeadm.Input {
+	in := n.input()
+	in.VerifiesKubelets = n.Cluster.VerifiesKubelets()
+	return in
+}
+
+// input is Input without what depends on the other nodes.
+func (n *Node) input() kubeadm.Input {
 	in := kubeadm.Input{
 		Cluster: n.Settings, Node: n.Node, NodeName: n.NodeName, Facts: n.Facts(), RunningKubelet: n.RunningKubelet(),
 		ExternalCA: n.Cluster.ExternalCA(), SigningCert: n.signing().certificate, SigningKey: n.signing().key,

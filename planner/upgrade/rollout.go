@@ -41,7 +41,8 @@ func (r *rollout) step(n *topology.Node) state.Address {
 // beforePods reports whether the phase comes before those of the static pods, which then restart after
 // the workers' runtimes, not beside them.
 func (r *rollout) beforePods() bool {
-	return (r.phase == topology.InstallPhase || r.phase == topology.HostFilesPhase) && r.waypoint == ""
+	begins := r.phase == topology.KubeletStartPhase && r.c.StartsVerifying()
+	return (r.phase == topology.InstallPhase || r.phase == topology.HostFilesPhase || begins) && r.waypoint == ""
 }
 
 // pause returns the address of the step before the batch at an index. It may have no work.
@@ -64,7 +65,13 @@ func rollouts(c *topology.Cluster, steps []planner.Step) []*rollout {
 		}
 		return out[i]
 	}
-	for _, phase := range restartingPhases {
+	for _, phase := range restartingPhases[:2] {
+		of(phase, "")
+	}
+	if c.StartsVerifying() {
+		of(topology.KubeletStartPhase, "") // before API servers, for which the other phases may wait
+	}
+	for _, phase := range restartingPhases[2:] {
 		of(phase, "")
 	}
 	turn := slices.Concat(c.InTurn(), slices.DeleteFunc(slices.Clone(c.Nodes), (*topology.Node).IsControlPlane))

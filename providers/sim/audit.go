@@ -71,11 +71,38 @@ func (au *audit) serverDistrust(m *machine.Machine, running *machine.StaticPod, 
 			au.say("kubelet on %s does not trust kube-apiserver on %s", other.Address, m.Address)
 		}
 	}
+	au.kubeletDistrust(m, running, p)
 	au.each(staticpod.APIServer, func(other *machine.Machine, _ *machine.StaticPod, q *staticpod.Manifest) {
 		if !m.Certificates().IssuedBy(p.Flag("proxy-client-cert-file", ""), other.Certificates().KeyDigests(q.Flag("requestheader-client-ca-file", ""))) {
 			au.say("what kube-apiserver on %s tells of front proxies does not trust the one on %s", other.Address, m.Address)
 		}
 	})
+}
+
+// kubeletDistrust checks the kubelets that an API server calls for logs and exec, if it verifies them.
+func (au *audit) kubeletDistrust(m *machine.Machine, running *machine.StaticPod, p *staticpod.Manifest) {
+	if p.Flag("kubelet-certificate-authority", "") == "" {
+		return
+	}
+	c, err := au.servers.StorageOf(m, p)
+	if err != nil {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Nodes)) {
+		other := au.servers.Hosts[c.Nodes[name].Host]
+		if other == nil || !other.Processes().KubeletRuns() {
+			continue
+		}
+		shown, err := apiserver.KubeletCertificate(other)
+		switch {
+		case err != nil:
+			au.say("kubelet on %s serves with no certificate: %v", other.Address, err)
+		case !slices.Contains(running.Trusts["kubelet-certificate-authority"], shown.IssuerKeyDigest):
+			au.say("kube-apiserver on %s does not trust kubelet on %s", m.Address, other.Address)
+		case !slices.Contains(shown.IPAddresses, other.Address):
+			au.say("the certificate of the kubelet on %s is not for its address", other.Address)
+		}
+	}
 }
 
 // clientDistrust checks the clients on a machine that call API servers with kubeconfigs.

@@ -156,7 +156,7 @@ func (w *World) perform(ctx context.Context, m *machine.Machine, op planner.Oper
 	return outcome, err
 }
 
-// ServedCertificate returns the certificate of an API server or of etcd, which reread
+// ServedCertificate returns the certificate of an API server, of etcd or of a kubelet, which reread
 // theirs for each connection.
 func (h *Host) ServedCertificate(ctx context.Context, address string) (state.CertificateInfo, error) {
 	w := h.w

@@ -34,6 +34,12 @@ var KubeletStart = topology.Phase{
 	NodeStep: kubeletStep,
 	NodeNeeds: func(n *topology.Node) []state.Address {
 		needs := []state.Address{topology.StepAddress(n.Target, topology.HostFilesPhase), topology.StepAddress(n.Target, topology.ImagesPhase), topology.StepAddress(n.Target, topology.CertsPhase), topology.StepAddress(n.Target, topology.KubeconfigPhase)}
+		switch verifies := n.Cluster.StartsVerifying() && !n.Joins(); {
+		case verifies && n.IsControlPlane():
+			return needs[:2] // the rest waits for API servers, which wait for the kubelets
+		case verifies:
+			return needs[:3]
+		}
 		if n.Joining() {
 			return append(append(needs, topology.StepAddress(n.Cluster.Target, topology.TokenPhase)), StepsBeforeJoins(n.Cluster)...)
 		}
@@ -43,6 +49,7 @@ var KubeletStart = topology.Phase{
 		if n.Cluster.Up != nil {
 			needs = append(needs, beforeKubelet(n)...)
 		}
+		needs = append(needs, staticpod.BeforeUnsigned(n.Cluster)...)
 		return append(needs, topology.StepAddress(n.Target, topology.ControlPlanePhase), topology.StepAddress(n.Target, topology.EtcdPhase))
 	},
 }
@@ -81,6 +88,7 @@ func kubeletStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 	if host.MarksCA(n) {
 		s.Operations = append(s.Operations, host.MarkCA(n, n.Cluster.AtOnce[n.Cluster.CABase()]))
 	}
+	s.Operations = append(s.Operations, pki.BeginServing(n, w)...)
 	// As with kubeadm, existing files of the kubelet keep their modes, while manifests are replaced.
 	s.Operations = append(s.Operations, pki.KeptModes(n, host.FileOperations(w))...)
 	units := []planner.Operation{
@@ -90,7 +98,7 @@ func kubeletStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 	if pki.KubeletChanges(n) {
 		units = turned(n, w, units)
 	}
-	s.Operations = append(s.Operations, units...)
+	s.Operations = append(append(s.Operations, units...), pki.EndServing(n, w)...)
 	switch {
 	case n.Joins() || n.IsFounder():
 		return s

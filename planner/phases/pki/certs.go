@@ -13,17 +13,16 @@ import (
 )
 
 // Certs creates the CAs and the service account keys on the founder, copies them to the other control
-// planes, and issues the leaf certificates of each control plane. Files that the operator provides are
-// written instead of created.
+// planes, and issues the leaf certificates of each node. Files that the operator provides are written
+// instead of created.
 var Certs = topology.Phase{
 	Name: topology.CertsPhase,
 	NodeItems: func(n *topology.Node) []state.Item {
-		if !n.IsControlPlane() {
-			return nil
-		}
 		var items []state.Item
 		for _, ca := range n.Cluster.Authorities {
-			items = append(items, authorityItem(n, topology.CertsPhase, ca))
+			if n.IsControlPlane() {
+				items = append(items, authorityItem(n, topology.CertsPhase, ca))
+			}
 		}
 		for _, leaf := range Leaves(n) {
 			if s, ok := SuppliedLeaf(n, leaf); ok {
@@ -31,6 +30,9 @@ var Certs = topology.Phase{
 				continue
 			}
 			items = append(items, certificateItem(n, leaf))
+		}
+		if !n.IsControlPlane() {
+			return items
 		}
 		items = append(items, clientItems(n)...)
 		sa := n.ServiceAccountKey()
@@ -171,6 +173,7 @@ func nameOrigin(n *topology.Node, name string) state.Source {
 var sanSettings = map[string]string{"apiserver": "api_server.cert_sans", "etcd-server": "etcd.server_cert_sans", "etcd-peer": "etcd.peer_cert_sans"}
 
 func certsStep(n *topology.Node, w topology.PhaseWork) planner.Step {
+	w.Changes = slices.DeleteFunc(slices.Clone(w.Changes), func(c planner.Change) bool { return leftToKubelet(n, w, c) })
 	if w.Empty() {
 		return planner.Step{}
 	}
@@ -199,13 +202,15 @@ func certsStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 		}
 		ops = append(ops, op)
 	}
-	return planner.Step{Operations: ops}
+	s := planner.Step{Operations: append(ops, dropServing(n, w)...)}
+	showServing(n, w, &s)
+	return s
 }
 
 func pkiFolders(n *topology.Node) []planner.Operation {
 	dir := n.Cluster.Certificates.Dir
 	ops := []planner.Operation{topology.EnsureFolder("/etc/kubernetes", "0755"), topology.EnsureFolder(dir, "0755")}
-	if n.Cluster.Etcd.External == nil {
+	if n.IsControlPlane() && n.Cluster.Etcd.External == nil {
 		ops = append(ops, topology.EnsureFolder(dir+"/etcd", "0755"))
 	}
 	return ops

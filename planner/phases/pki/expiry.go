@@ -81,9 +81,7 @@ func CertificateFiles(n *topology.Node) []listed {
 		confs := renewer(c.Authority(c.Certificates.Dir + "/ca"))
 		out = append(out, listed{topology.AdminConf, kubeconfig, confs}, listed{SuperAdminConf, kubeconfig, confs},
 			listed{ControllerConf, kubeconfig, confs}, listed{SchedulerConf, kubeconfig, confs})
-		for _, leaf := range kubeadm.Leaves(n.Input()) {
-			out = append(out, listed{leaf.Base + ".crt", state.ReadCertificate, renewer(c.Authority(leaf.CA))})
-		}
+		out = append(out, leafFiles(n)...)
 		if e := c.Etcd.External; e != nil && e.CertFile != "" {
 			out = append(out, listed{e.CertFile, state.ReadCertificate, planner.ByOperator}, listed{e.CAFile, state.ReadCertificate, planner.ByOperator})
 		}
@@ -91,7 +89,7 @@ func CertificateFiles(n *topology.Node) []listed {
 			out = append(out, listed{ca.Base + ".crt", state.ReadCertificate, successor(ca)})
 		}
 	} else {
-		out = append(out, listed{c.CAFile(), state.ReadCertificate, successor(c.Authority(c.CABase()))})
+		out = append(leafFiles(n), listed{c.CAFile(), state.ReadCertificate, successor(c.Authority(c.CABase()))})
 	}
 	kubelet := planner.ByKubelet
 	if ca := c.Authority(c.Certificates.Dir + "/ca"); !ca.KeyOnHosts() {
@@ -103,6 +101,14 @@ func CertificateFiles(n *topology.Node) []listed {
 		listed{path.Dir(topology.KubeletClientCert) + "/kubelet-server-current.pem", state.ReadCertificate, planner.ByKubelet},
 		// A kubelet does not renew its self-signed certificate, and no client verifies it.
 		listed{path.Dir(topology.KubeletClientCert) + "/kubelet.crt", state.ReadCertificate, planner.NotRenewed})
+}
+
+func leafFiles(n *topology.Node) []listed {
+	var out []listed
+	for _, leaf := range kubeadm.Leaves(n.Input()) {
+		out = append(out, listed{leaf.Base + ".crt", state.ReadCertificate, renewer(n.Cluster.Authority(leaf.CA))})
+	}
+	return out
 }
 
 // copiedFrom returns the file that a certificate is renewed in: its own, except for the copy that a

@@ -51,11 +51,9 @@ func Supplies(cfg *config.Config, label string) []Supply {
 // supplies lists the supplies that a node needs.
 func supplies(n *topology.Node) []Supply {
 	var out []Supply
-	if n.IsControlPlane() {
-		for _, leaf := range kubeadm.Leaves(n.Input()) {
-			if s, ok := SuppliedLeaf(n, leaf); ok {
-				out = append(out, s)
-			}
+	for _, leaf := range kubeadm.Leaves(n.Input()) {
+		if s, ok := SuppliedLeaf(n, leaf); ok {
+			out = append(out, s)
 		}
 	}
 	for _, k := range kubeconfigSpecs(n) {
@@ -69,6 +67,10 @@ func supplies(n *topology.Node) []Supply {
 // SuppliedLeaf returns the supply for a leaf certificate and reports whether it has to be supplied.
 func SuppliedLeaf(n *topology.Node, leaf kubeadm.Certificate) (Supply, bool) {
 	ca := n.Cluster.Authority(leaf.CA)
+	if host := n.Facts().Hostname; leaf.Name == kubeadm.KubeletServing && host != n.NodeName {
+		// It is supplied before the host is observed, and API servers do not call it by that name.
+		leaf.DNSNames = slices.DeleteFunc(slices.Clone(leaf.DNSNames), func(name string) bool { return name == host })
+	}
 	name := n.NodeName + "/pki" + strings.TrimPrefix(leaf.Base, n.Cluster.Certificates.Dir)
 	return Supply{Name: name, CA: ca.Block, Certificate: leaf}, ca.KeyLocation == topology.Keyless
 }

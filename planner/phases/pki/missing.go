@@ -149,10 +149,7 @@ func WithLostKey(v *topology.Fleet, it *state.Item, attrs state.Value, r *state.
 
 // keepsKey reports whether the pair's key is kept on the node's host, and kubewright has created it.
 func keepsKey(n *topology.Node, base string) bool {
-	if !n.IsControlPlane() {
-		return false
-	}
-	if slices.ContainsFunc(n.Cluster.Authorities, func(a topology.CA) bool { return a.KeyLocation == topology.Made && a.Base == base }) {
+	if n.IsControlPlane() && slices.ContainsFunc(n.Cluster.Authorities, func(a topology.CA) bool { return a.KeyLocation == topology.Made && a.Base == base }) {
 		return true
 	}
 	return slices.ContainsFunc(kubeadm.Leaves(n.Input()), func(leaf kubeadm.Certificate) bool {

@@ -41,6 +41,7 @@ func readers() []topology.CertConsumer {
 					{Flag: "etcd-cafile", Path: etcdCA(n)},
 					{Flag: "service-account-key-file", Path: n.ServiceAccountKey() + ".pub"},
 					{Flag: "service-account-signing-key-file", Path: n.ServiceAccountKey() + ".key"},
+					kubeletCA(n),
 				}
 			},
 			Trusts: func(n *topology.Node) []topology.CertUse {
@@ -75,6 +76,15 @@ func etcdCA(n *topology.Node) string {
 		return e.CAFile
 	}
 	return n.Cluster.Certificates.Dir + "/etcd/ca.crt"
+}
+
+// kubeletCA returns the CA of the kubelets' certificates, where API servers verify them.
+func kubeletCA(n *topology.Node) topology.CertUse {
+	path := n.Cluster.CAFile()
+	if n.Report == nil || n.Seen(state.KindStaticPod, topology.Manifest("kube-apiserver")).Get("args").Get(kubeadm.VerifyKubelets).AsString() != path {
+		return topology.CertUse{}
+	}
+	return topology.CertUse{Flag: kubeadm.VerifyKubelets, Path: path}
 }
 
 // ReadersOf returns the components of a phase that run on a node; of all phases for "".

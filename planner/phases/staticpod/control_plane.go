@@ -36,7 +36,7 @@ var ControlPlane = topology.Phase{
 	},
 	NodeNeeds: func(n *topology.Node) []state.Address {
 		needs := []state.Address{topology.StepAddress(n.Target, topology.KubeconfigPhase), topology.StepAddress(n.Target, topology.EtcdPhase), topology.StepAddress(n.Target, topology.ImagesPhase), topology.StepAddress(n.Target, topology.HostFilesPhase)}
-		return slices.Concat(needs, n.AfterAll(), beforeDisruption(n))
+		return slices.Concat(needs, n.AfterAll(), beforeDisruption(n), afterKubelets(n))
 	},
 }
 

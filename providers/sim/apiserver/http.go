@@ -78,7 +78,17 @@ func (s *Servers) verify(m, target *machine.Machine, component, name, ca string)
 	return nil
 }
 
-// ServedCertificate returns the certificate that an API server or an etcd shows at an address.
+// KubeletCertificate returns the certificate that a running kubelet shows: the one in the file of its
+// configuration, which it reloads, or the one that it has signed itself.
+func KubeletCertificate(m *machine.Machine) (*state.CertificateInfo, error) {
+	path := m.Processes().KubeletConfig().Get("tlsCertFile").AsString()
+	if path == "" {
+		path = "/var/lib/kubelet/pki/kubelet.crt"
+	}
+	return m.Certificates().At(file.Clean(path), "")
+}
+
+// ServedCertificate returns the certificate that an API server, an etcd or a kubelet shows at an address.
 func (s *Servers) ServedCertificate(m *machine.Machine, address string) (*state.CertificateInfo, error) {
 	name, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -86,6 +96,9 @@ func (s *Servers) ServedCertificate(m *machine.Machine, address string) (*state.
 	}
 	for _, target := range s.Behind(m, name) {
 		component := target.Processes().ComponentAt(staticpod.Number(port), false)
+		if component == "kubelet" && target.Processes().KubeletRuns() {
+			return KubeletCertificate(target)
+		}
 		if component == "" || component == "kubelet" || !target.Processes().Listening(component) {
 			continue
 		}

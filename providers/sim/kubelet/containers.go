@@ -145,7 +145,7 @@ func (kl Kubelet) syncPod(name, digest, path string) bool {
 }
 
 // startTrust are the flags with CAs that components read only at their start.
-var startTrust = []string{"trusted-ca-file", "peer-trusted-ca-file", "etcd-cafile", "root-ca-file"}
+var startTrust = []string{"trusted-ca-file", "peer-trusted-ca-file", "etcd-cafile", "root-ca-file", "kubelet-certificate-authority"}
 
 // readTrust reads the CAs that a component trusts from its start on. The component exits if
 // a file of its flags is missing; the later removal of a file does not stop it. A

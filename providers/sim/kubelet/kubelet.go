@@ -61,6 +61,11 @@ func (kl Kubelet) Fault() string {
 	if ca := read.Tree.Get("authentication.x509.clientCAFile").AsString(); ca != "" && kl.m.Resolve(file.Clean(ca)) == nil {
 		return "unable to load client CA file " + ca
 	}
+	if pair := read.Tree.Get("tlsCertFile").AsString(); pair != "" {
+		if _, err := kl.m.Certificates().At(file.Clean(pair), file.Clean(read.Tree.Get("tlsPrivateKeyFile").AsString())); err != nil {
+			return "failed to load the serving certificate: " + err.Error()
+		}
+	}
 	return ""
 }
 
@@ -129,7 +134,7 @@ func (kl Kubelet) start() {
 	if grace := kl.m.Processes().KubeletConfig().Get("shutdownGracePeriod").AsString(); grace != "" && grace != "0s" {
 		kl.m.Put("/etc/systemd/logind.conf.d/99-kubelet.conf", file.Opaque("99-kubelet.conf", "0644"))
 	}
-	if kl.m.File(kubeletPKI+"/kubelet.crt") == nil {
+	if kl.m.File(kubeletPKI+"/kubelet.crt") == nil && kl.m.Processes().KubeletConfig().Get("tlsCertFile").AsString() == "" {
 		kl.selfSign()
 	}
 	machine.Insert(&kl.m.Rules, "kubelet KUBE-FIREWALL")

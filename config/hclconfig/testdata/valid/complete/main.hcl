@@ -267,6 +267,42 @@ cluster "prod" {
     }
   }
 
+  authentication {
+    anonymous {
+      paths = ["/livez", "/readyz", "/healthz", "/version"]
+    }
+    jwt {
+      issuer {
+        url                   = "https://issuer.example.com"
+        audiences             = ["kubernetes", "kubectl"]
+        discovery_url         = "https://keys.example.com/discovery"
+        certificate_authority = file("ca.crt")
+        audience_match_policy = "MatchAny"
+      }
+      claim_mappings {
+        username {
+          claim  = "sub"
+          prefix = "oidc:"
+        }
+        groups { expression = "claims.groups" }
+        uid { claim = "uid" }
+        extra "example.com/tenant" { value_expression = "claims.tenant" }
+      }
+      claim_validation_rule {
+        claim          = "hd"
+        required_value = "example.com"
+      }
+      claim_validation_rule {
+        expression = "claims.exp - claims.nbf <= 86400"
+        message    = "tokens are valid for a day at most"
+      }
+      user_validation_rule {
+        expression = "!user.username.startsWith('system:')"
+        message    = "names of the system are reserved"
+      }
+    }
+  }
+
   admission {
     pod_security {
       enforce                = "baseline"
@@ -359,7 +395,8 @@ cluster "edge" {
   }
 
   certificates {
-    supplied = "supplied"
+    supplied        = "supplied"
+    kubelet_serving = true
     ca {
       certificate = file("ca.crt")
     }
