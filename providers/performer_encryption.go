@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/kubewright/kubewright/config/atrest"
 	"github.com/kubewright/kubewright/planner"
@@ -16,7 +19,7 @@ func (w waiting) encryptionLoaded(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	report, err := host.Observe(ctx, state.Query{Files: []state.FileQuery{{Path: w.want.Name, Read: state.ReadDigest}}})
+	report, err := host.Observe(ctx, state.Query{Files: []state.FileQuery{{Path: w.want.Name, Read: state.ReadEncryption}}})
 	if err != nil {
 		return err
 	}
@@ -35,9 +38,30 @@ func (w waiting) encryptionLoaded(ctx context.Context) error {
 	case loaded == "":
 		return errors.New("the API server reads no file of keys")
 	case loaded != file.SHA256:
-		return errors.New("the API server still encrypts with the former file: it looks once a minute, and keeps a file whose KMS plugin does not answer out (see its log, and /healthz/kms-providers)")
+		return notLoaded(file)
 	}
 	return nil
+}
+
+// notLoaded says that an API server has not loaded a file, and what may prevent it.
+func notLoaded(file state.FileReport) error {
+	const text = "the API server has not loaded it yet; it looks once a minute"
+	switch {
+	case file.Encryption == nil:
+		return fmt.Errorf("%s, and cannot use this file: %s", text, file.Invalid)
+	case len(file.Encryption.Plugins) > 0:
+		return fmt.Errorf("%s, and does not while a KMS plugin does not answer: %s. See whether the plugin runs, and what kubectl get --raw /healthz/kms-providers says", text, plugins(file.Encryption.Plugins))
+	}
+	return errors.New(text)
+}
+
+// plugins lists KMS plugins with their sockets.
+func plugins(of map[string]state.KMSPlugin) string {
+	var out []string
+	for _, id := range slices.Sorted(maps.Keys(of)) {
+		out = append(out, strings.TrimPrefix(id, atrest.KMS+":")+" at "+of[id].Endpoint)
+	}
+	return strings.Join(out, ", ")
 }
 
 // rewriteTries is how often objects are stored again before the remaining ones are an error.

@@ -72,7 +72,7 @@ func AddStages(b *topology.Builder, c *topology.Cluster) {
 			}
 		}
 		if !p.Dropping {
-			s := p.step(n, p.write(n), "its API server encrypts with "+p.with())
+			s := p.step(n, p.write(n), "its API server writes with "+p.with())
 			s.Operations = append(s.Operations, waitUnlessThere(s)...)
 			add(b, id, s, needs)
 		} else {
@@ -80,7 +80,7 @@ func AddStages(b *topology.Builder, c *topology.Cluster) {
 		}
 		write = append(write, id)
 	}
-	add(b, rewriteStep(c), planner.Step{Via: c.Primary, Operations: p.rewrites(c), Impact: "stores all " + strings.Join(p.resources(), ", ") + " again; reads and writes go on"}, write)
+	add(b, rewriteStep(c), planner.Step{Via: c.Primary, Operations: p.rewrites(c), Impact: "stores all " + strings.Join(p.changing(), ", ") + " again; reads and writes go on"}, write)
 }
 
 func add(b *topology.Builder, id state.Address, s planner.Step, needs []state.Address) {
@@ -109,11 +109,20 @@ func waitUnlessThere(s planner.Step) []planner.Operation {
 	return []planner.Operation{loaded()}
 }
 
+// changing returns the resources whose objects are stored again.
+func (p *Progress) changing() []string {
+	return slices.DeleteFunc(p.resources(), func(r string) bool { return len(p.union[r]) < 2 })
+}
+
 // with names the providers that encrypt in the end.
 func (p *Progress) with() string {
 	var out []string
 	for _, r := range p.resources() {
-		if id := p.Target[r]; len(p.union[r]) > 1 && !slices.Contains(out, id) {
+		id := p.Target[r]
+		if id == atrest.Identity {
+			id += " (" + r + " unencrypted)"
+		}
+		if len(p.union[r]) > 1 && !slices.Contains(out, id) {
 			out = append(out, id)
 		}
 	}
@@ -159,9 +168,9 @@ func reader(c *topology.Cluster) planner.EtcdReader {
 func (p *Progress) sentence(c *topology.Cluster) string {
 	name := c.Target.String() + "/encryption"
 	if p.Dropping {
-		return name + ": all API servers encrypt with " + p.with() + "; when etcd holds nothing else, other keys are dropped."
+		return name + ": all API servers write with " + p.with() + "; when etcd holds nothing else, other keys are dropped."
 	}
-	return name + ": every API server can read with " + p.with() + ", then encrypts with it, all objects are stored again, and other keys are dropped; if interrupted, " +
+	return name + ": every API server can read with " + p.with() + ", then writes with it, all objects are stored again, and other keys are dropped; if interrupted, " +
 		"it continues with the next apply."
 }
 
