@@ -124,3 +124,20 @@ func (Access) StoredUnder(ctx context.Context, via providers.Host, at providers.
 	})
 	return under, other, err
 }
+
+// Stored counts the objects of a resource that are stored by a provider, and all others, in the etcds
+// of all clusters.
+func (w *World) Stored(resource, id string) (under, other int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.etcds.List() {
+		for _, key := range apiserver.OfResource(c, resource) {
+			if apiserver.IsUnder(c.Objects[key], id) {
+				under++
+			} else {
+				other++
+			}
+		}
+	}
+	return under, other
+}
