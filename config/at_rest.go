@@ -48,11 +48,17 @@ func (a *AtRest) Plugins() map[string]state.KMSPlugin {
 // socketPrefix begins the endpoint of a KMS plugin.
 const socketPrefix = "unix://"
 
+// isSocket reports whether an endpoint is a socket in a folder of the hosts.
+func isSocket(endpoint string) bool {
+	socket, ok := strings.CutPrefix(endpoint, socketPrefix)
+	return ok && path.IsAbs(socket) && path.Clean(socket) == socket && path.Dir(socket) != "/"
+}
+
 // volumes returns the volumes of API servers that the block needs: the folder of its file, and that
 // of the plugin's socket.
 func (a *AtRest) volumes() []Volume {
 	out := []Volume{{Name: "encryption", HostPath: atrest.Folder, MountPath: atrest.Folder, ReadOnly: true, PathType: "DirectoryOrCreate", Source: a.Source}}
-	if a.KMS != nil {
+	if a.KMS != nil && isSocket(a.KMS.Endpoint) {
 		folder := path.Dir(strings.TrimPrefix(a.KMS.Endpoint, socketPrefix))
 		out = append(out, Volume{Name: "kms-plugin", HostPath: folder, MountPath: folder, PathType: "DirectoryOrCreate", Source: a.Source})
 	}

@@ -1,9 +1,7 @@
 package config
 
 import (
-	"path"
 	"slices"
-	"strings"
 
 	"github.com/kubewright/kubewright/config/atrest"
 )
@@ -51,8 +49,7 @@ func checkKMS(c checker, a *AtRest) {
 	if !atrest.CheckPlugin(a.KMS.Name) {
 		c.errorf("encryption.kms.name", summary, "%q cannot be the name of a KMS plugin: it may have 63 letters, digits, dots, underscores and dashes, and begins and ends with a letter or digit.", a.KMS.Name)
 	}
-	socket, ok := strings.CutPrefix(a.KMS.Endpoint, socketPrefix)
-	if !ok || !path.IsAbs(socket) || path.Clean(socket) != socket || path.Dir(socket) == "/" {
+	if !isSocket(a.KMS.Endpoint) {
 		c.errorf("encryption.kms.endpoint", summary, "%q is no socket in a folder of the hosts. Write one as in \"unix:///var/run/kmsplugin/socket.sock\".", a.KMS.Endpoint)
 	}
 	if a.KMS.Timeout <= 0 {

@@ -51,7 +51,7 @@ func wantReadable(o *operator) {
 // wantStored checks that etcd holds configmaps by one provider alone.
 func wantStored(o *operator, id string) {
 	o.t.Helper()
-	if under, other := o.world.Stored("configmaps", id); under == 0 || other != 0 {
+	if under, other := sim.Stored(o.world, "configmaps", id); under == 0 || other != 0 {
 		o.t.Errorf("etcd holds %d ConfigMaps with %s, and %d others", under, id, other)
 	}
 }

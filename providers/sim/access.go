@@ -99,7 +99,7 @@ func (a *api) administrator() (*apiserver.Session, error) {
 			continue
 		}
 		if s.MayAdminister() {
-			return s, w.handle(s)
+			return s, handle(w, s)
 		}
 		denied = fmt.Errorf("forbidden: User %q cannot do this at the cluster scope", s.User)
 	}
@@ -107,7 +107,7 @@ func (a *api) administrator() (*apiserver.Session, error) {
 }
 
 // handle has an API server handle the requests of a session, which needs what is in etcd.
-func (w *World) handle(s *apiserver.Session) error {
+func handle(w *World, s *apiserver.Session) error {
 	w.servers.Look(s.On)
 	w.servers.Handling = s.On
 	running, _ := s.On.Processes().Pod(staticpod.APIServer)

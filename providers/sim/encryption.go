@@ -85,7 +85,7 @@ func (a *api) Rewrite(ctx context.Context, resource string) (int, error) {
 			break
 		}
 		err = a.act(ctx, "rewrite_object", key, func(api apiserver.API) error {
-			api.StoreAgain(key)
+			apiserver.StoreAgain(api, key)
 			return nil
 		})
 	}
@@ -127,7 +127,7 @@ func (Access) StoredUnder(ctx context.Context, via providers.Host, at providers.
 
 // Stored counts the objects of a resource that are stored by a provider, and all others, in the etcds
 // of all clusters.
-func (w *World) Stored(resource, id string) (under, other int) {
+func Stored(w *World, resource, id string) (under, other int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.etcds.List() {

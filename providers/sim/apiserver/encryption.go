@@ -97,7 +97,7 @@ func resourceOf(o *store.Object) string {
 }
 
 // writer returns the API server that handles a request; the first one if it is not known.
-func (a API) writer() *machine.StaticPod {
+func writer(a API) *machine.StaticPod {
 	for _, m := range append([]*machine.Machine{a.servers.Handling}, a.servers.Machines()...) {
 		if m == nil {
 			continue
@@ -114,7 +114,7 @@ func (a API) writer() *machine.StaticPod {
 // encrypt notes the key with which an object is stored.
 func (a API) encrypt(o *store.Object) {
 	o.Key = ""
-	if w := a.writer(); w != nil {
+	if w := writer(a); w != nil {
 		if chain := w.Encryption[resourceOf(o)]; len(chain) > 0 && chain[0] != atrest.Identity {
 			o.Key = chain[0]
 		}
@@ -159,7 +159,7 @@ func OfResource(c *etcd.Cluster, resource string) []string {
 }
 
 // StoreAgain stores an object again.
-func (a API) StoreAgain(key string) {
+func StoreAgain(a API, key string) {
 	if o := a.c.Objects[key]; o != nil {
 		before := o.Key
 		if a.encrypt(o); o.Key != before {

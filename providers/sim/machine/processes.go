@@ -43,7 +43,7 @@ type StaticPod struct {
 	// Trusts are the CAs that it read at its start, by flag.
 	Trusts map[string][]string `json:"trusts,omitempty"`
 	// Encryption are the providers of each resource that an API server has loaded, EncryptionFile
-	// is the digest of the file, and Looked is when it last looked at it.
+	// is the digest of the file, and Looked is when it last compared the two.
 	Encryption     map[string][]string `json:"encryption,omitempty"`
 	EncryptionFile string              `json:"encryption_file,omitempty"`
 	Looked         time.Time           `json:"looked,omitzero"`
