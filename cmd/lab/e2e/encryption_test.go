@@ -24,9 +24,9 @@ func TestEncryptionAtRest(t *testing.T) {
 	kubectl := "kubectl --kubeconfig /etc/kubernetes/admin.conf "
 	s.sh(s.planes[0].Name, "for i in $(seq 1 300); do echo \"---\napiVersion: v1\nkind: Secret\nmetadata: {name: s$i}\nstringData: {k: v$i}\"; done | "+kubectl+"apply -f - >/dev/null")
 
-	plain := s.text("main.hcl")
 	with := func(block string) {
-		s.write("main.hcl", strings.Replace(plain, "  network {", block+"\n  network {", 1))
+		s.extra = block
+		s.configure()
 	}
 	change := func(what, prefix string) {
 		t.Helper()
@@ -51,7 +51,7 @@ func TestEncryptionAtRest(t *testing.T) {
 	change("another key", "k8s:enc:secretbox:v1:2026-12:")
 	with("  encryption {\n    provider  = \"aescbc\"\n    key       = \"2026-12\"\n    resources = [\"secrets\", \"configmaps\"]\n  }\n")
 	change("another provider", "k8s:enc:aescbc:v1:2026-12:")
-	s.write("main.hcl", plain)
+	with("")
 	change("encryption off", "k8s\\x00")
 	for _, h := range s.planes {
 		if out := s.sh(h.Name, "ls /etc/kubernetes"); strings.Contains(out, "encryption") {

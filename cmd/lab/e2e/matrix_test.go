@@ -48,6 +48,7 @@ var tests = map[string]test{
 	"TestCertificates":              {usual: 5 * time.Minute, long: true, alone: true},
 	"TestChanges":                   {usual: 5 * time.Minute},
 	"TestChangesOfNodes":            {usual: 6 * time.Minute, long: true},
+	"TestEncryptionAtRest":          {usual: 20 * time.Minute, long: true, alone: true},
 	"TestEndedCAs":                  {usual: 14 * time.Minute, long: true},
 	"TestEtcdCare":                  {usual: 5 * time.Minute, long: true},
 	"TestEtcdRotation":              {usual: 8 * time.Minute, long: true, alone: true},
