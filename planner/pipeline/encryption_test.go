@@ -65,11 +65,11 @@ func TestEncryptionContinuesAfterCrash(t *testing.T) {
 		before, after *config.AtRest
 		want          string
 	}{
-		"on":                {nil, secretbox("a", "configmaps", "secrets"), "secretbox:a"},
-		"another key":       {secretbox("a", "configmaps"), secretbox("b", "configmaps"), "secretbox:b"},
-		"another provider":  {secretbox("a", "configmaps"), &config.AtRest{Provider: atrest.AESCBC, Key: "a", Resources: []string{"configmaps", "secrets"}}, "aescbc:a"},
-		"fewer resources":   {secretbox("a", "configmaps", "secrets"), secretbox("a", "secrets"), "identity"},
-		"off":               {secretbox("a", "configmaps", "secrets"), nil, "identity"},
+		"on":               {nil, secretbox("a", "configmaps", "secrets"), "secretbox:a"},
+		"another key":      {secretbox("a", "configmaps"), secretbox("b", "configmaps"), "secretbox:b"},
+		"another provider": {secretbox("a", "configmaps"), &config.AtRest{Provider: atrest.AESCBC, Key: "a", Resources: []string{"configmaps", "secrets"}}, "aescbc:a"},
+		"fewer resources":  {secretbox("a", "configmaps", "secrets"), secretbox("a", "secrets"), "identity"},
+		"off":              {secretbox("a", "configmaps", "secrets"), nil, "identity"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -153,10 +153,10 @@ func TestEncryptionFileIsRepaired(t *testing.T) {
 		edits []string
 		want  string
 	}{
-		"lost on one":      {[]string{"10.0.0.12 file " + atrest.Path + " delete"}, ""},
-		"broken on one":    {[]string{"10.0.0.12 file " + atrest.Path + " content nonsense"}, ""},
-		"lost on all":      {[]string{"10.0.0.11 file " + atrest.Path + " delete", "10.0.0.12 file " + atrest.Path + " delete"}, "Encryption key is lost"},
-		"readable by all":  {[]string{"10.0.0.12 file " + atrest.Path + " mode 0644"}, ""},
+		"lost on one":     {[]string{"10.0.0.12 file " + atrest.Path + " delete"}, ""},
+		"broken on one":   {[]string{"10.0.0.12 file " + atrest.Path + " content nonsense"}, ""},
+		"lost on all":     {[]string{"10.0.0.11 file " + atrest.Path + " delete", "10.0.0.12 file " + atrest.Path + " delete"}, "Encryption key is lost"},
+		"readable by all": {[]string{"10.0.0.12 file " + atrest.Path + " mode 0644"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
