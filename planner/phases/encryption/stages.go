@@ -215,7 +215,7 @@ func checkLost(c *topology.Cluster) *diag.Diagnostic {
 		_, known := observed(n)
 		told, sound = told || Told(n), sound || Told(n) && known
 	}
-	lost := "every key"
+	lost := "any key"
 	switch id := wanted(c); {
 	case told && !sound:
 	case atrest.NeedsKey(id) && held[id] == nil && recorded(c, id):
