@@ -13,7 +13,7 @@ cluster "names" {
   kubernetes_version = "1.36.3"
   encryption {
     key       = "a:b" # ERROR: Invalid encryption block
-    resources = ["secrets", "secrets", "*.*", "Secrets", "pods/log", "apiserveripinfo", "events.events.k8s.io", "ingresses.extensions", "a_b"] # ERROR: Invalid encryption block
+    resources = ["secrets", "secrets"] # ERROR: Invalid encryption block
   }
 }
 
@@ -27,6 +27,7 @@ cluster "nameless" {
 cluster "provider" {
   kubernetes_version = "1.36.3"
   encryption {
+    resources = ["*.*"] # ERROR: Invalid encryption block
     provider = "aesgcm" # ERROR: Invalid encryption block
     key      = "a"
   }
@@ -61,4 +62,46 @@ cluster "pluginless" {
   encryption { # ERROR: Invalid encryption block
     provider = "kms"
   }
+}
+
+node "twice" {
+  cluster = cluster.twice
+  role    = "control-plane"
+  address = "192.0.2.1"
+}
+
+node "names" {
+  cluster = cluster.names
+  role    = "control-plane"
+  address = "192.0.2.2"
+}
+
+node "nameless" {
+  cluster = cluster.nameless
+  role    = "control-plane"
+  address = "192.0.2.3"
+}
+
+node "provider" {
+  cluster = cluster.provider
+  role    = "control-plane"
+  address = "192.0.2.4"
+}
+
+node "needless" {
+  cluster = cluster.needless
+  role    = "control-plane"
+  address = "192.0.2.5"
+}
+
+node "plugin" {
+  cluster = cluster.plugin
+  role    = "control-plane"
+  address = "192.0.2.6"
+}
+
+node "pluginless" {
+  cluster = cluster.pluginless
+  role    = "control-plane"
+  address = "192.0.2.7"
 }
