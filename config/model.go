@@ -374,8 +374,10 @@ type Cluster struct {
 	// Files and Directories are the user's, on the nodes that they select.
 	Files       []File      `json:",omitempty"`
 	Directories []Directory `json:",omitempty"`
-	Lifecycle   Lifecycle   `json:",omitzero"`
-	Origins     Origins
+	// AtRest is the encryption of objects in etcd; nil for none.
+	AtRest    *AtRest   `json:",omitempty"`
+	Lifecycle Lifecycle `json:",omitzero"`
+	Origins   Origins
 	// Sensitive are the values that must not be shown, by keys as in Origins.
 	Sensitive map[string]bool
 	Source    state.Source

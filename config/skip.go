@@ -76,6 +76,7 @@ var skipRules = map[string]skipRule{
 	"prepare": {refused: "It puts our mark on a host before the first change, by which the host is known again and given back as it was. " +
 		"For hosts that keep their swap, set failSwapOn = false in kubelet { config }.", once: true},
 	"host-files":    {refused: "Components read the files of file blocks, and would not start without them. Take out the blocks whose files are not wanted.", once: true},
+	"encryption":    {refused: "API servers would not start without the file of keys, or lose what is encrypted. To end encryption, remove the encryption block.", once: true},
 	"install":       {refused: "What is installed is for the install block to say: without one, what is found on the hosts is used.", once: true},
 	"certs":         {refused: needsAllFiles + " Certificates of your own are brought by certificates { supplied }.", once: true, parts: []string{"all", "ca", "apiserver", "apiserver-kubelet-client", "front-proxy-ca", "front-proxy-client", "etcd-ca", "etcd-server", "etcd-peer", "etcd-healthcheck-client", "apiserver-etcd-client", "sa"}},
 	"kubeconfig":    {refused: needsAllFiles + " Kubeconfigs of your own are brought by certificates { supplied }.", once: true, parts: []string{"all", "admin", "super-admin", "kubelet", "controller-manager", "scheduler"}},

@@ -45,6 +45,7 @@ func (c checker) cluster(cl *Cluster) {
 	c.kernelModules(cl.KernelModules)
 	checkSysctls(c, cl.Sysctls, cl)
 	checkUnits(c, cl.Units)
+	checkAtRest(c, cl.AtRest)
 	c.proxy(cl.ProxyEnv)
 	c.addons(cl.Addons)
 }

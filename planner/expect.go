@@ -63,6 +63,8 @@ func Overwrites(op Operation) []string {
 		return out
 	case BundleTrust:
 		return []string{op.To}
+	case WriteEncryption:
+		return []string{op.Path}
 	case ImportSecrets:
 		var out []string
 		for _, f := range op.Files {

@@ -518,6 +518,7 @@ var operations = []Operation{
 	Mark{},
 	IssueCA{},
 	IssueKeyPair{},
+	WriteEncryption{},
 	CopySecrets{},
 	BundleTrust{},
 	ImportSecrets{},
@@ -545,5 +546,6 @@ var operations = []Operation{
 	UploadCerts{},
 	DeleteToken{},
 	DeleteJoinTokens{},
+	RewriteObjects{},
 	Wait{},
 }

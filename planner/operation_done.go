@@ -392,6 +392,8 @@ func waitDone(o Wait) string {
 		return "kube-root-ca.crt of every namespace holds the certificates in the file"
 	case WaitEtcdStarted:
 		return "a member of etcd that has started has this name"
+	case WaitEncryption:
+		return "the metric of the node's API server has the hash of the file"
 	}
 	return waitVariantDone(o)
 }

@@ -23,7 +23,7 @@ func IsHostOperation(op Operation) bool {
 // them between hosts, and writes them to the step's host.
 func IsKeyOperation(op Operation) bool {
 	switch op.(type) {
-	case IssueCA, IssueKeyPair, IssueCertificate, WriteKubeconfig, SetKubeconfig, CopySecrets, BundleTrust, ImportSecrets:
+	case IssueCA, IssueKeyPair, IssueCertificate, WriteKubeconfig, SetKubeconfig, CopySecrets, BundleTrust, ImportSecrets, WriteEncryption:
 		return true
 	}
 	return false
@@ -49,7 +49,7 @@ func WritesHost(op Operation) bool {
 // IsAPIOperation reports whether the operation writes to the API.
 func IsAPIOperation(op Operation) bool {
 	switch op.(type) {
-	case ApplyObject, DeleteObject, PatchNode, RestartPods, Cordon, Drain, CreateToken, DeleteToken, DeleteJoinTokens:
+	case ApplyObject, DeleteObject, PatchNode, RestartPods, Cordon, Drain, CreateToken, DeleteToken, DeleteJoinTokens, RewriteObjects:
 		return true
 	}
 	return false

@@ -329,6 +329,8 @@ func waitSummary(o Wait) string {
 		return "wait until every namespace has the CAs of " + o.Name
 	case WaitEtcdStarted:
 		return "wait for etcd member " + o.Name
+	case WaitEncryption:
+		return "wait until the API server has loaded " + o.Name
 	}
 	return fmt.Sprintf("wait for %s", o.For)
 }

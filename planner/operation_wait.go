@@ -60,4 +60,7 @@ const (
 	WaitRootCA WaitFor = "root_ca"
 	// WaitEtcdStarted: the etcd member Name has started.
 	WaitEtcdStarted WaitFor = "etcd_started"
+	// WaitEncryption: the API server of the step's node encrypts as file Name says: its metric has
+	// the hash of the file.
+	WaitEncryption WaitFor = "encryption"
 )

@@ -62,6 +62,12 @@ type API interface {
 	// started and that a later release no longer serves. Each API server knows only its own
 	// requests.
 	DeprecatedAPIs(ctx context.Context) ([]state.DeprecatedAPI, error)
+	// LoadedEncryption returns the hash of the EncryptionConfiguration that this server has
+	// loaded, in hex; empty if it has none.
+	LoadedEncryption(ctx context.Context) (string, error)
+	// Rewrite stores all objects of a resource again, page by page and without a change, and
+	// returns their number. Objects that others write or delete meanwhile count as well.
+	Rewrite(ctx context.Context, resource string) (int, error)
 	// Ready asks /readyz once.
 	Ready(ctx context.Context) error
 	Close() error
@@ -140,6 +146,9 @@ type Issuer interface {
 	// BundleTrust concatenates the certificates, or public keys, of several files of a host
 	// into one.
 	BundleTrust(ctx context.Context, on Host, op planner.BundleTrust, batch Batch) (Outcome, error)
+	// WriteEncryption writes an EncryptionConfiguration, with keys of the host from, if it is
+	// not nil, of the host itself, and new ones.
+	WriteEncryption(ctx context.Context, on, from Host, op planner.WriteEncryption, batch Batch) (Outcome, error)
 }
 
 // ClientAccess is all that the operator gets from a kubeconfig: values, never a file that
@@ -167,6 +176,16 @@ type Access interface {
 	// versions of its servers and the number of keys with the prefix. Together with an
 	// error it returns the answers of the servers that did answer.
 	ExternalEtcd(ctx context.Context, via Host, endpoints []string, client EtcdCredentials, prefix string) (state.ExternalEtcdReport, error)
+	// StoredUnder reads in etcd, through a host, what is stored below a prefix, page by page,
+	// and counts the values that are by the provider id of an EncryptionConfiguration, and all
+	// others. It keeps none of them.
+	StoredUnder(ctx context.Context, via Host, etcd EtcdAt, prefix, id string) (under, other int, err error)
+}
+
+// EtcdAt is where etcd is read.
+type EtcdAt struct {
+	Endpoints []string
+	EtcdCredentials
 }
 
 // EtcdCredentials are PEM: the CA by which a client verifies etcd, and the client's

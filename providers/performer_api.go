@@ -64,6 +64,8 @@ func (w apiWork) perform(ctx context.Context, op planner.Operation) error {
 			return nil
 		}
 		do = func(ctx context.Context, a API) error { return a.DeleteToken(ctx, token) }
+	case planner.RewriteObjects:
+		return w.rewrite(ctx, op)
 	case planner.DeleteJoinTokens:
 		do = func(ctx context.Context, a API) error { return a.DeleteJoinTokens(ctx, op.Keep) }
 	default:

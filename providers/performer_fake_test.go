@@ -63,6 +63,15 @@ type scene struct {
 	patching func()
 	// printing, if set, prints as the commands of a host do.
 	printing func(providers.Batch)
+	// stored are etcd's objects with a key and with others, at one reading after the other; rewritten is
+	// how many the API stores again.
+	stored    [][2]int
+	rewritten int
+	// loaded is the digest of the file of keys that the API server has loaded, keys what is in the file,
+	// and unusable why it cannot be used.
+	loaded   string
+	keys     *state.EncryptionInfo
+	unusable string
 	// deleting, if set, runs at each attempt to delete an object.
 	deleting func()
 }
@@ -154,6 +163,9 @@ func (h *fakeHost) Observe(_ context.Context, q state.Query) (*state.Report, err
 		if f.Path == "/new" {
 			r.Files[f.Path] = state.FileReport{Exists: true, Modified: time.Unix(200, 0)}
 		}
+		if f.Read == state.ReadEncryption {
+			r.Files[f.Path] = state.FileReport{Exists: ok, SHA256: serial, Encryption: h.keys, Invalid: h.unusable}
+		}
 		if f.Read == state.ReadCertificate && ok {
 			r.Files[f.Path] = state.FileReport{Exists: ok, Certificates: []state.CertificateInfo{{Serial: serial, KeyDigest: serial}}}
 		}
@@ -233,6 +245,18 @@ func (a access) Etcd(_ context.Context, via providers.Host, endpoints []string, 
 	return &fakeEtcd{a.scene}, nil
 }
 
+func (a access) StoredUnder(_ context.Context, via providers.Host, at providers.EtcdAt, prefix, id string) (under, other int, err error) {
+	a.say("etcd of %s at %v is read below %s for %s", via.(*fakeHost).name, at.Endpoints, prefix, id)
+	if len(a.stored) == 0 {
+		return 0, 0, nil
+	}
+	n := a.stored[0]
+	if len(a.stored) > 1 {
+		a.stored = a.stored[1:]
+	}
+	return n[0], n[1], nil
+}
+
 type fakeAPI struct {
 	providers.API
 	*scene
@@ -303,6 +327,13 @@ func (a *fakeAPI) Cordon(context.Context, planner.Cordon) error { return pop(&a.
 
 func (a *fakeAPI) RootCAs(context.Context) (map[string][]string, error) {
 	return a.rootCAs, pop(&a.apiErrs)
+}
+
+func (a *fakeAPI) LoadedEncryption(context.Context) (string, error) { return a.loaded, nil }
+
+func (a *fakeAPI) Rewrite(_ context.Context, resource string) (int, error) {
+	a.say("API stores %s again", resource)
+	return a.rewritten, nil
 }
 
 func (a *fakeAPI) Ready(context.Context) error { return pop(&a.apiErrs) }

@@ -67,6 +67,10 @@ func (w keyWork) keyRequest(ctx context.Context, op planner.Operation) (KeyReque
 		r.Source, err = w.signer(ctx, op.CA)
 	case planner.CopySecrets:
 		r.Source, err = w.Host(ctx, op.From)
+	case planner.WriteEncryption:
+		if !op.From.IsZero() {
+			r.Source, err = w.Host(ctx, op.From)
+		}
 	case planner.WriteKubeconfig:
 		if r.Source, err = w.signer(ctx, op.CA); err == nil && op.Token != nil {
 			r.Token, err = w.token(*op.Token)
@@ -101,6 +105,8 @@ func (w keyWork) issue(ctx context.Context, on Host, r KeyRequest, b Batch) erro
 		_, err = w.Issuer.CopySecrets(ctx, r.Source, on, op, b)
 	case planner.BundleTrust:
 		_, err = w.Issuer.BundleTrust(ctx, on, op, b)
+	case planner.WriteEncryption:
+		_, err = w.Issuer.WriteEncryption(ctx, on, r.Source, op, b)
 	case planner.ImportSecrets:
 		_, err = w.Issuer.ImportSecrets(ctx, on, op, b)
 	}

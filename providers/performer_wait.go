@@ -105,6 +105,8 @@ func (w waiting) look(ctx context.Context) error {
 		return w.served(ctx)
 	case planner.WaitEtcdStarted:
 		return w.etcdStarted(ctx)
+	case planner.WaitEncryption:
+		return w.encryptionLoaded(ctx)
 	case planner.WaitAPI:
 		a, err := w.api(ctx, w.own())
 		if err != nil {

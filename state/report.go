@@ -66,6 +66,8 @@ const (
 	ReadKey Read = "key"
 	// ReadKubeconfig reads Kubeconfig; the client key never leaves the host.
 	ReadKubeconfig Read = "kubeconfig"
+	// ReadEncryption reads Encryption: which keys an EncryptionConfiguration has, without the keys.
+	ReadEncryption Read = "encryption"
 )
 
 // Process is a running program. Other programs may have the same name, so one of its arguments,
@@ -166,9 +168,10 @@ type FileReport struct {
 
 	Certificates []CertificateInfo
 	Kubeconfig   *KubeconfigInfo
+	Encryption   *EncryptionInfo
 	// PublicKeys are the identities of public keys: the hex SHA-256 of each in PKIX form.
 	PublicKeys []string
-	// Invalid says why a certificate, kubeconfig or key could not be parsed.
+	// Invalid says why a certificate, kubeconfig, key or EncryptionConfiguration could not be parsed.
 	Invalid string
 	// Entries counts the entries of a directory.
 	Entries int
@@ -233,6 +236,24 @@ func (k *KubeconfigInfo) CAKeyDigests() []string {
 		out = append(out, c.KeyDigest)
 	}
 	return out
+}
+
+// EncryptionInfo is an EncryptionConfiguration without its keys.
+type EncryptionInfo struct {
+	// Chains are the providers of each resource, with the names of their keys: the first one
+	// encrypts, all of them decrypt.
+	Chains map[string][]string `json:"chains,omitempty"`
+	// Keys are the fingerprints of the keys, by provider and name.
+	Keys map[string]string `json:"keys,omitempty"`
+	// Plugins are the KMS plugins, by provider and name.
+	Plugins map[string]KMSPlugin `json:"plugins,omitempty"`
+}
+
+// KMSPlugin is how an API server reaches a KMS plugin.
+type KMSPlugin struct {
+	Endpoint string `json:"endpoint"`
+	// Timeout is a duration; empty for the API server's own.
+	Timeout string `json:"timeout,omitempty"`
 }
 
 // MarksFormat is the format of the marks that this version writes. It also reads older formats;

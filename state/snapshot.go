@@ -19,6 +19,7 @@ const (
 	KindStaticPod   Kind = "static_pod"  // the pod, with args split off its command
 	KindYAMLFile    Kind = "yaml_file"   // content as a tree, mode, owner
 	KindEnvFile     Kind = "env_file"    // the kubelet's flags as args, mode, owner
+	KindEncryption  Kind = "encryption"  // providers of each resource, mode, owner; a key itself is never recorded
 	KindUnit        Kind = "unit"        // active, enabled
 	KindImage       Kind = "image"       // present
 	KindBinary      Kind = "binary"      // sha256, mode, owner

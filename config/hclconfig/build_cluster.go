@@ -20,6 +20,7 @@ func (l *loader) build() *config.Config {
 		addAudit(l.eval, b, cl)
 		addAdmission(l.eval, b, cl)
 		addAuthentication(l.eval, b, cl)
+		addAtRest(l.eval, b, cl)
 		c.Clusters = append(c.Clusters, cl)
 	}
 	slices.SortFunc(c.Clusters, func(a, b *config.Cluster) int { return cmp.Compare(a.Label, b.Label) })

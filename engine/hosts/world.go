@@ -190,6 +190,10 @@ func (realAccess) ExternalEtcd(ctx context.Context, via providers.Host, endpoint
 	return etcd.LookExternal(ctx, via, endpoints, client, prefix)
 }
 
+func (realAccess) StoredUnder(ctx context.Context, via providers.Host, at providers.EtcdAt, prefix, id string) (under, other int, err error) {
+	return etcd.StoredUnder(ctx, via, at, prefix, id)
+}
+
 // WallClock is real time.
 type WallClock struct{}
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/atrest"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/planner/phases/host"
@@ -57,6 +58,7 @@ func query(n *topology.Node) state.Query {
 	if n.IsControlPlane() {
 		q.Files = append(q.Files, state.FileQuery{Path: c.CAFile(), Read: state.ReadAuthority})
 		keyRotationQuery(n, &q)
+		q.Files = append(q.Files, state.FileQuery{Path: atrest.Path, Read: state.ReadEncryption})
 	}
 	staticpod.ReadersQuery(n, &q)
 	q.Files = append(q.Files, state.FileQuery{Path: topology.BootstrapConf})
@@ -140,7 +142,7 @@ var reads = map[state.Kind]state.Read{
 	state.KindEnvFile: state.ReadContent, state.KindStaticPod: state.ReadContent,
 	state.KindKubeconfig: state.ReadKubeconfig,
 	state.KindBinary:     state.ReadDigest,
-	state.KindDirectory:  state.ReadStat, state.KindKey: state.ReadStat,
+	state.KindDirectory:  state.ReadStat, state.KindKey: state.ReadStat, state.KindEncryption: state.ReadEncryption,
 }
 
 // certificateFile returns the path of a certificate: a pair BASE.crt and BASE.key is addressed by
@@ -186,7 +188,7 @@ func addItems(q *state.Query, items []state.Item) {
 // rank orders the ways to read a file: a path that is queried twice is read in the way with the
 // higher rank.
 var rank = map[state.Read]int{
-	state.ReadStat: 0, state.ReadDigest: 1, state.ReadKey: 2, state.ReadContent: 3, state.ReadPublicKeys: 4, state.ReadKubeconfig: 5, state.ReadCertificate: 6, state.ReadAuthority: 7,
+	state.ReadStat: 0, state.ReadDigest: 1, state.ReadKey: 2, state.ReadContent: 3, state.ReadPublicKeys: 4, state.ReadKubeconfig: 5, state.ReadCertificate: 6, state.ReadAuthority: 7, state.ReadEncryption: 8,
 }
 
 // NormalQuery returns the query sorted and without duplicates.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/phases/encryption"
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/phases/kubelet"
 	"github.com/kubewright/kubewright/planner/phases/objects"
@@ -128,6 +129,8 @@ func observeOnHost(v *topology.Fleet, it *state.Item, r *state.Report) (state.Va
 	case state.KindDirectory:
 		f := r.Files[id]
 		return topology.Attributes("mode", f.Mode, "owner", f.Owner), f.Exists
+	case state.KindEncryption:
+		return encryption.Observe(v.Find(it.Address.Target), r.Files[id])
 	case state.KindKey:
 		f := r.Files[id]
 		mode, owner := pki.FileAccess(f, it.Attributes.Get("mode"), it.Attributes.Get("owner"))

@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"github.com/kubewright/kubewright/planner/phases/encryption"
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/phases/kubelet"
 	"github.com/kubewright/kubewright/planner/phases/objects"
@@ -13,7 +14,7 @@ import (
 // All lists the phases in kubeadm's order, with kubewright's own phases in between.
 func All() []*topology.Phase {
 	return []*topology.Phase{
-		&host.Prepare, &host.Install, &host.HostFiles, &host.Images, &pki.Certs, &pki.Kubeconfigs, &staticpod.Etcd, &staticpod.ControlPlane, &kubelet.KubeletStart, &kubelet.WaitBootstrap,
+		&host.Prepare, &host.Install, &host.HostFiles, &host.Images, &pki.Certs, &pki.Kubeconfigs, &encryption.Encryption, &staticpod.Etcd, &staticpod.ControlPlane, &kubelet.KubeletStart, &kubelet.WaitBootstrap,
 		&staticpod.WaitControlPlane, &objects.UploadConfig, &objects.UploadCerts, &kubelet.MarkControlPlane, &kubelet.MarkWorker, &objects.BootstrapToken, &objects.KubeletFinalize, &objects.Addons,
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/phases/encryption"
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/phases/objects"
 	"github.com/kubewright/kubewright/planner/phases/pki"
@@ -100,7 +101,7 @@ func Plan(v *topology.Fleet, header planner.Plan, options planner.Options) (topo
 // findings returns what prevents the desired changes on hosts and clusters, and warnings about them.
 func findings(v *topology.Fleet) diag.Diagnostics {
 	return slices.Concat(
-		unchangeable(v), etcd.EtcdVersion(v), checkPods(v), host.CheckHostFiles(v), pki.CheckAuthorities(v), rotation.CheckRotations(v), preflight.Preflight(v),
+		unchangeable(v), etcd.EtcdVersion(v), checkPods(v), host.CheckHostFiles(v), encryption.Check(v), pki.CheckAuthorities(v), rotation.CheckRotations(v), preflight.Preflight(v),
 		endpointLeaves(v), ownership.TakenNames(v), staticpod.AbsentNames(v), etcd.CheckMembership(v),
 	)
 }
@@ -183,6 +184,7 @@ func draft(v *topology.Fleet, desired *state.Snapshot, changes []planner.Change)
 			staticpod.MoveEndpoint(&b, c)
 			staticpod.Disruptions(&b, c)
 			staticpod.MendFirst(&b, c)
+			encryption.AddStages(&b, c)
 			rotation.AddStages(&b, c)
 			upgrade.TaintsFirst(&b, c)
 			upgrade.RollOut(&b, c)

@@ -110,6 +110,7 @@ func settings() map[string]setting {
 // otherwise lists the fields without an effect on a bootstrap or a destruction, with the reason.
 var otherwise = map[string]string{
 	"cluster.Label": "the address", "cluster.Lifecycle": "forbids; see lifecycle.txtar", "node.Lifecycle": "forbids; see lifecycle.txtar",
+	"cluster.AtRest":  "a file of keys and stages; see encryption_test.go",
 	"cluster.Origins": "no setting", "cluster.Sensitive": "no setting", "cluster.Source": "no setting",
 	"node.Origins": "no setting", "node.Sensitive": "no setting", "node.Source": "no setting", "node.Target": "the address", "node.Cluster": "the cluster",
 	"node.Role": "what a node is", "node.Address": "where it is", "node.Connection": "how hosts are reached; see providers/ssh",

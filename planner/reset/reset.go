@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/atrest"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/drain"
 	"github.com/kubewright/kubewright/planner/immutable"
@@ -224,6 +225,7 @@ func RemovedPaths(l topology.Departure) []string {
 	for _, p := range departurePKI(l) {
 		set[p] = true
 	}
+	set[atrest.Folder] = encrypts(l)
 	for _, dir := range madeFolders(l) {
 		if !l.Replaced || strings.HasPrefix(dir+"/", path.Dir(observe.CABase(l))+"/") {
 			set[dir] = true
@@ -244,6 +246,12 @@ func RemovedPaths(l topology.Departure) []string {
 	// Files come before the folders that contain them.
 	sort.Slice(out, func(i, j int) bool { return out[i] > out[j] })
 	return out
+}
+
+// encrypts reports whether the keys by which an API server encrypted objects are on the host.
+func encrypts(l topology.Departure) bool {
+	own := slices.ContainsFunc(topology.RecordedItems(l.Recorded, l.Target), func(it state.Item) bool { return it.Address.Phase == topology.EncryptionPhase })
+	return own || l.Cluster != nil && l.Cluster.AtRest != nil && l.Report != nil && l.Report.Files[atrest.Path].Exists
 }
 
 // listsModules reports whether a list of kernel modules may be on the host: the marker records

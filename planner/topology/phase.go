@@ -31,6 +31,7 @@ const (
 	PreparePhase          = "prepare"
 	InstallPhase          = "install"
 	HostFilesPhase        = "host-files"
+	EncryptionPhase       = "encryption"
 	ImagesPhase           = "images"
 	CertsPhase            = "certs"
 	KubeconfigPhase       = "kubeconfig"

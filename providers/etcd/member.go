@@ -82,6 +82,11 @@ type remote struct {
 
 // dial makes a client for one endpoint. It connects on first use.
 func dial(host providers.Host, endpoint string, config *tls.Config) (*remote, error) {
+	return dialWithin(host, endpoint, config, messageCap)
+}
+
+// dialWithin is dial with a maximum size of a message, in bytes.
+func dialWithin(host providers.Host, endpoint string, config *tls.Config, most int) (*remote, error) {
 	r := &remote{endpoint: endpoint}
 	var options []grpc.DialOption
 	if config != nil {
@@ -94,7 +99,7 @@ func dial(host providers.Host, endpoint string, config *tls.Config) (*remote, er
 		Logger:    zap.NewNop(),
 		// The caller decides about retries: it reads before it repeats.
 		MaxUnaryRetries:    1,
-		MaxCallRecvMsgSize: messageCap,
+		MaxCallRecvMsgSize: most,
 		DialOptions: append(options,
 			grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 				conn, err := host.DialContext(ctx, "tcp", address)

@@ -105,6 +105,9 @@ func (g *group) want(j *job) {
 		for _, f := range op.Files {
 			g.see(j.source, cmp.Or(f.Source, f.Path))
 		}
+	case planner.WriteEncryption:
+		g.see(g.on, op.Path)
+		g.see(j.source, op.Path)
 	case planner.BundleTrust:
 		for _, path := range append([]string{op.To}, op.Of...) {
 			g.see(g.on, path)

@@ -29,6 +29,8 @@ func (g *group) stage(j *job) error {
 		return g.stageBundle(j, op)
 	case planner.ImportSecrets:
 		return g.stageImport(j, op)
+	case planner.WriteEncryption:
+		return g.stageEncryption(j, op)
 	}
 	return fmt.Errorf("internal error: %T is no operation with keys", j.Operation)
 }

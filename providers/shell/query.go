@@ -117,7 +117,7 @@ func (q *query) add(f state.FileQuery) error {
 	case state.ReadKey:
 		q.keys = append(q.keys, p)
 	case state.ReadDigest:
-	case state.ReadContent, state.ReadPublicKeys:
+	case state.ReadContent, state.ReadPublicKeys, state.ReadEncryption:
 		q.contents = append(q.contents, p)
 	case state.ReadCertificate, state.ReadAuthority:
 		q.certificates = append(q.certificates, p)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubewright/kubewright/config/atrest"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/pki"
 	"github.com/kubewright/kubewright/state"
@@ -369,6 +370,11 @@ func (r *reading) attach() error {
 			report.PublicKeys = pki.PublicOf(public)
 		case state.ReadPublicKeys:
 			report.PublicKeys, err = pki.ParsePublicKeys(r.contents[f.Path])
+		case state.ReadEncryption:
+			var file atrest.File
+			if file, err = atrest.Parse(r.contents[f.Path]); err == nil {
+				report.Encryption = file.Info()
+			}
 		case state.ReadKubeconfig:
 			report.Kubeconfig, err = pki.ParseKubeconfig(kubeconfigs[f.Path])
 		}

@@ -99,11 +99,22 @@ func (a *api) administrator() (*apiserver.Session, error) {
 			continue
 		}
 		if s.MayAdminister() {
-			return s, nil
+			return s, handle(w, s)
 		}
 		denied = fmt.Errorf("forbidden: User %q cannot do this at the cluster scope", s.User)
 	}
 	return nil, fmt.Errorf("cannot use the API of %s: %w", m.Address, denied)
+}
+
+// handle has an API server handle the requests of a session, which needs what is in etcd.
+func handle(w *World, s *apiserver.Session) error {
+	w.servers.Look(s.On)
+	w.servers.Handling = s.On
+	running, _ := s.On.Processes().Pod(staticpod.APIServer)
+	if what := w.servers.Undecryptable(running, s.Cluster); what != "" {
+		return fmt.Errorf("cannot use the API of %s: Internal error occurred: no matching key was found for %s", s.On.Address, what)
+	}
+	return nil
 }
 
 // server returns the host whose API server answers at the endpoint.

@@ -186,6 +186,17 @@ func (au *audit) broken() []string {
 			out = append(out, "the API server of "+m.Address+" has no etcd behind it")
 		}
 	}
+	au.found = nil
+	au.each(staticpod.APIServer, func(m *machine.Machine, running *machine.StaticPod, p *staticpod.Manifest) {
+		c, err := au.servers.StorageOf(m, p)
+		if err != nil || running.Exited != "" {
+			return
+		}
+		if what := au.servers.Undecryptable(running, c); what != "" {
+			au.say("the API server of %s cannot read %s", m.Address, what)
+		}
+	})
+	out = append(out, au.found...)
 	for _, c := range au.servers.List() {
 		v := skew.Versions{
 			APIServers: map[string]skew.Release{}, ControllerManagers: map[string]skew.Release{},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/phases/encryption"
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/provenance"
 	"github.com/kubewright/kubewright/planner/sensitive"
@@ -36,7 +37,7 @@ var ControlPlane = topology.Phase{
 	},
 	NodeNeeds: func(n *topology.Node) []state.Address {
 		needs := []state.Address{topology.StepAddress(n.Target, topology.KubeconfigPhase), topology.StepAddress(n.Target, topology.EtcdPhase), topology.StepAddress(n.Target, topology.ImagesPhase), topology.StepAddress(n.Target, topology.HostFilesPhase)}
-		return slices.Concat(needs, n.AfterAll(), beforeDisruption(n), afterKubelets(n))
+		return slices.Concat(needs, n.AfterAll(), beforeDisruption(n), afterKubelets(n), encryption.BeforeControlPlane(n))
 	},
 }
 

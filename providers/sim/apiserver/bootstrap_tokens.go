@@ -55,6 +55,7 @@ func (a API) NewToken(op planner.CreateToken, half string) string {
 			"name": "bootstrap-token-" + id, "namespace": "kube-system", "uid": a.newUID(), "creationTimestamp": machine.Timestamp(a.servers.Now),
 		},
 	})}
+	a.encrypt(a.c.Objects[store.TokenPrefix+id])
 	return id + "." + secret
 }
 
@@ -112,6 +113,7 @@ func (a API) UploadCerts(op planner.UploadCerts, files map[string]state.Secret, 
 			}},
 		},
 	})}
+	a.encrypt(a.c.Objects["v1/Secret/kube-system/kubeadm-certs"])
 	return key
 }
 

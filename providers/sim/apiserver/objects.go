@@ -102,6 +102,7 @@ func (a API) apply(ref state.ObjectRef, wanted state.Value) {
 func (a API) NewVersion(o *store.Object) {
 	a.c.Made++
 	o.Live = store.With(o.Live, state.String(fmt.Sprint(1000+a.c.Made)), "metadata", "resourceVersion")
+	a.encrypt(o)
 }
 
 // defaults adds the fields that the API server and its controllers set.

@@ -13,7 +13,12 @@ import (
 )
 
 // Servers are the API servers of a world.
-type Servers struct{ *etcd.Clusters }
+type Servers struct {
+	*etcd.Clusters
+	// Handling is the host whose API server handles the request under way, or has handled the
+	// last one.
+	Handling *machine.Machine
+}
 
 // API is the API of one cluster.
 type API struct {

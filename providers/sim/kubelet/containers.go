@@ -172,6 +172,11 @@ func (kl Kubelet) readTrust(p *machine.StaticPod) {
 	if at := manifest.NotMounted(); at != "" {
 		p.Exited = "open " + at + ": no such file or directory"
 	}
+	if manifest.Component() == staticpod.APIServer {
+		if err := kl.servers.ReadEncryption(kl.m, p); err != nil && p.Exited == "" {
+			p.Exited = err.Error()
+		}
+	}
 	read(startTrust, func(m *machine.Machine, path string) []string { return m.Certificates().KeyDigests(path) })
 	read([]string{apiserver.FlagVerify, apiserver.FlagSign, apiserver.FlagSignLegacy}, func(m *machine.Machine, path string) []string { return m.Certificates().PublicKeys(path) })
 	if path := manifest.Flag("cluster-signing-cert-file", ""); path != "" {

@@ -42,6 +42,11 @@ type StaticPod struct {
 	Conf *file.Record `json:"conf,omitempty"`
 	// Trusts are the CAs that it read at its start, by flag.
 	Trusts map[string][]string `json:"trusts,omitempty"`
+	// Encryption are the providers of each resource that an API server has loaded, EncryptionFile
+	// is the digest of the file, and Looked is when it last compared the two.
+	Encryption     map[string][]string `json:"encryption,omitempty"`
+	EncryptionFile string              `json:"encryption_file,omitempty"`
+	Looked         time.Time           `json:"looked,omitzero"`
 	// Exited is why it has exited; empty while it runs.
 	Exited string `json:"exited,omitempty"`
 	// Failing is since when it has exited at each start; zero while it runs.

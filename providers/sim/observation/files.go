@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/kubewright/kubewright/config/atrest"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers/sim/file"
 	"github.com/kubewright/kubewright/state"
@@ -84,6 +85,13 @@ func (ob Observation) content(f *file.File, read state.Read, r *state.FileReport
 		if r.PublicKeys = f.Record.PublicKeys(); r.PublicKeys == nil {
 			r.Invalid = "no public key in the file"
 		}
+	case state.ReadEncryption:
+		config, err := atrest.Parse(ob.servers.Text(f))
+		if err != nil {
+			r.Invalid = err.Error()
+			return
+		}
+		r.Encryption = config.Info()
 	case state.ReadKubeconfig:
 		if f.Record == nil || f.Record.Kubeconfig == nil {
 			r.Invalid = "not a kubeconfig"

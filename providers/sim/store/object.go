@@ -18,6 +18,8 @@ type Object struct {
 	Trusts []string `json:"trusts,omitempty"`
 	// Token is the token that its pods send to API servers, or that a Secret contains.
 	Token *PodToken `json:"token,omitempty"`
+	// Key is the provider that has encrypted it, with the fingerprint of its key; empty for none.
+	Key string `json:"key,omitempty"`
 }
 
 // Name returns the object's name.

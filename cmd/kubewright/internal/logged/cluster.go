@@ -52,6 +52,14 @@ func (a access) ExternalEtcd(ctx context.Context, via providers.Host, endpoints 
 	return r, err
 }
 
+// StoredUnder implements providers.Access.
+func (a access) StoredUnder(ctx context.Context, via providers.Host, at providers.EtcdAt, prefix, id string) (under, other int, err error) {
+	done := a.log.asking("etcd", "via", name(via), "endpoints", at.Endpoints, "for", "encryption of objects", "prefix", prefix)
+	under, other, err = a.Access.StoredUnder(ctx, via, at, prefix, id)
+	done(err)
+	return under, other, err
+}
+
 // api is an API that logs its requests.
 type api struct {
 	providers.API
@@ -160,6 +168,18 @@ func (a *api) RootCAs(ctx context.Context) (cas map[string][]string, err error) 
 func (a *api) DeprecatedAPIs(ctx context.Context) (list []state.DeprecatedAPI, err error) {
 	err = a.ask("deprecated APIs", func() error { list, err = a.API.DeprecatedAPIs(ctx); return err })
 	return list, err
+}
+
+// LoadedEncryption implements providers.API.
+func (a *api) LoadedEncryption(ctx context.Context) (hash string, err error) {
+	err = a.ask("loaded encryption", func() error { hash, err = a.API.LoadedEncryption(ctx); return err })
+	return hash, err
+}
+
+// Rewrite implements providers.API.
+func (a *api) Rewrite(ctx context.Context, resource string) (count int, err error) {
+	err = a.ask("storing again", func() error { count, err = a.API.Rewrite(ctx, resource); return err }, "resource", resource)
+	return count, err
 }
 
 // Ready implements providers.API.

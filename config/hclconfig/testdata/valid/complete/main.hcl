@@ -303,6 +303,12 @@ cluster "prod" {
     }
   }
 
+  encryption {
+    provider  = "aescbc"
+    key       = "2026-11"
+    resources = ["secrets", "widgets.example.com"]
+  }
+
   admission {
     pod_security {
       enforce                = "baseline"
@@ -356,6 +362,14 @@ cluster "prod" {
 }
 
 cluster "edge" {
+  encryption {
+    provider = "kms"
+    kms {
+      name     = "vault"
+      endpoint = "unix:///run/kms/socket.sock"
+      timeout  = "5s"
+    }
+  }
   audit {
     policy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"
     webhook {
