@@ -371,8 +371,12 @@ type Cluster struct {
 	// Files and Directories are the user's, on the nodes that they select.
 	Files       []File      `json:",omitempty"`
 	Directories []Directory `json:",omitempty"`
-	Lifecycle   Lifecycle   `json:",omitzero"`
-	Origins     Origins
+	// Backup is nil without backups; its files and units are among the others.
+	Backup    *Backup   `json:",omitempty"`
+	// Restored is set while the cluster is brought back from a backup.
+	Restored  *Restored `json:"-"`
+	Lifecycle Lifecycle `json:",omitzero"`
+	Origins   Origins
 	// Sensitive are the values that must not be shown, by keys as in Origins.
 	Sensitive map[string]bool
 	Source    state.Source

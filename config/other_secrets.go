@@ -108,6 +108,7 @@ var replacedSecrets = regexp.MustCompile(`^(` + strings.Join([]string{
 	`unit\[.*\]\.content`,
 	`file\[.*\]\.(content|source)`,
 	`audit\.(policy|webhook\.kubeconfig)`,
+	`backup\.s3\.(access_key|secret_key)`,
 	`admission\.plugin\[.*\]\.configuration(\W.*)?`,
 	`addon\[.*\]\.manifest(\W.*)?`,
 	`bootstrap_token\[\d+\]\.token`,

@@ -150,14 +150,18 @@ put() {
 
 # to_bucket: puts the backup into a bucket, whose lifecycle removes old ones.
 to_bucket() {
-	pack "$work/$name"
-	describe "$work/$name" >"$work/description"
-	put "$work/$name" "$name"
+	packed=$root$folder/$name
+	if [ -z "$folder" ]; then
+		packed=$work/$name
+		pack "$packed"
+		describe "$packed" >"$work/description"
+		{
+			cat "$work/description"
+			if [ -f "$kept/index" ]; then cat "$kept/index"; fi
+		} | head -n "$keep" >"$kept/.index"
+	fi
+	put "$packed" "$name"
 	put "$work/description" "$name.json"
-	{
-		cat "$work/description"
-		if [ -f "$kept/index" ]; then cat "$kept/index"; fi
-	} | head -n "$keep" >"$kept/.index"
 }
 
 mkdir -p "$kept"
@@ -187,7 +191,8 @@ fi
 snapshot
 collect
 manifest >"$work/archive/manifest.json" || fail "there is no room to work in $kept"
-if [ -n "$folder" ]; then to_folder; else to_bucket; fi
+if [ -n "$folder" ]; then to_folder; fi
+if [ -n "$s3_url" ]; then to_bucket; fi
 mv -f "$kept/.index" "$kept/index"
 mv -f "$work/description" "$kept/last"
 rm -f "$kept/failed"

@@ -445,6 +445,23 @@ func TestScriptPutsIntoABucket(t *testing.T) {
 	}
 }
 
+func TestScriptPutsIntoAFolderAndABucket(t *testing.T) {
+	t.Parallel()
+	b := &bucket{secret: "secret", stored: map[string][]byte{}}
+	server := httptest.NewServer(b)
+	t.Cleanup(server.Close)
+	m := newMachine(t)
+	m.plan.S3 = S3{Bucket: "backups", Region: "eu-west-1", Endpoint: server.URL, AccessKey: "AKTEST", SecretKey: b.secret}
+	m.takes()
+	last, err := ParseDescription(m.read(LastPath))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if digest(b.stored["/backups/"+last.Name]) != last.SHA256 || digest(m.read(m.plan.Folder+"/"+last.Name)) != last.SHA256 {
+		t.Errorf("not in both: %+v", last)
+	}
+}
+
 func TestDescriptionsOfHostsAreChecked(t *testing.T) {
 	t.Parallel()
 	sum := strings.Repeat("a", 64)

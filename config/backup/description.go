@@ -68,7 +68,9 @@ func (m Manifest) Holds() []string {
 	} else {
 		out = append(out, "PKI without CA keys")
 	}
-	if slices.ContainsFunc(m.Paths(), func(p string) bool { return !strings.HasSuffix(p, ".crt") && !strings.HasSuffix(p, ".key") && !strings.HasSuffix(p, ".pub") }) {
+	if slices.ContainsFunc(m.Paths(), func(p string) bool {
+		return !strings.HasSuffix(p, ".crt") && !strings.HasSuffix(p, ".key") && !strings.HasSuffix(p, ".pub")
+	}) {
 		out = append(out, "encryption keys")
 	}
 	return out

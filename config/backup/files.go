@@ -40,7 +40,7 @@ type Plan struct {
 	Keep int
 	// Recipients are public keys of age, or SSH keys.
 	Recipients []string
-	// Folder is where backups go on the host; empty with a bucket.
+	// Folder is where backups go on the host; empty if they go into the bucket alone.
 	Folder string
 	S3     S3
 	// Certificates and EtcdData are the folders of the cluster's certificates and of etcd's data.
@@ -77,8 +77,14 @@ func (p Plan) Settings() string {
 	var b strings.Builder
 	b.WriteString("# Written by kubewright for backup.sh.\n# shellcheck shell=sh disable=SC2034\n")
 	for _, v := range []struct{ name, value string }{
-		{"cluster", p.Cluster}, {"pki", p.Certificates}, {"etcd_data", p.EtcdData}, {"folder", p.Folder}, {"keep", fmt.Sprint(p.Keep)},
-		{"s3_url", p.S3.URL()}, {"s3_region", p.S3.Region}, {"recipients", string(recipients)},
+		{"cluster", p.Cluster},
+		{"pki", p.Certificates},
+		{"etcd_data", p.EtcdData},
+		{"folder", p.Folder},
+		{"keep", fmt.Sprint(p.Keep)},
+		{"s3_url", p.S3.URL()},
+		{"s3_region", p.S3.Region},
+		{"recipients", string(recipients)},
 	} {
 		fmt.Fprintf(&b, "%s=%s\n", v.name, quote(v.value))
 	}

@@ -19,6 +19,7 @@ func (l *loader) build() *config.Config {
 		cl.Files, cl.Directories = hostFiles(l, b, false, cl.Sensitive)
 		addAudit(l.eval, b, cl)
 		addAdmission(l.eval, b, cl)
+		addBackup(l.eval, b, cl)
 		c.Clusters = append(c.Clusters, cl)
 	}
 	slices.SortFunc(c.Clusters, func(a, b *config.Cluster) int { return cmp.Compare(a.Label, b.Label) })

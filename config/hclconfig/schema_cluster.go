@@ -24,7 +24,7 @@ var clusterBlock = &Block{
 		networkBlock, apiServerBlock,
 		componentBlock("controller_manager", "kube-controller-manager"), componentBlock("scheduler", "kube-scheduler"),
 		etcdBlock, dnsBlock, kubeProxyBlock, kubeletBlock("All kubelets of the cluster."), certificatesBlock, upgradeBlock, installBlock,
-		timeoutsBlock, bootstrapTokenBlock, resetBlock, unitBlock("on every node"), patchBlock("All nodes of the cluster."), fileBlock(false), directoryBlock(false), auditBlock, admissionBlock, addonBlock, clusterLifecycle,
+		timeoutsBlock, bootstrapTokenBlock, resetBlock, unitBlock("on every node"), patchBlock("All nodes of the cluster."), fileBlock(false), directoryBlock(false), auditBlock, admissionBlock, backupBlock, addonBlock, clusterLifecycle,
 	},
 }
 

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
@@ -23,6 +24,9 @@ func Situate(v *topology.Fleet) diag.Diagnostics {
 		diags = append(diags, SituateCluster(c)...)
 		if !owned.HasErrors() {
 			diags = append(diags, ownership.CheckIdentity(c)...)
+			if d := etcd.RefuseUnfinished(c); d != nil {
+				diags = append(diags, d)
+			}
 		}
 		c.Up = upgrade.AnalyzeUpgrade(c)
 		if c.AtOnce = rotation.ExpiredCAs(c); staticpod.ReplacesAtOnce(c) {
@@ -76,6 +80,11 @@ func SituateCluster(c *topology.Cluster) diag.Diagnostics {
 		return nil
 	}
 	switch {
+	case c.Restored != nil && c.Report == nil && len(planes) > 0:
+		c.Founding, c.Primary = true, planes[0].Target
+		if founder != nil {
+			c.Primary = founder.Target
+		}
 	case c.Report != nil && member != nil:
 		c.Primary = c.Reachable(member).Target
 	case founder != nil:

@@ -34,7 +34,7 @@ func etcdCommand(a *workspace.Workspace) *cobra.Command {
 			"that has lost its quorum for good.",
 		Example: "  kubewright etcd status\n  kubewright etcd snapshot\n  kubewright etcd defragment prod",
 	})
-	cmd.AddCommand(etcdStatusCommand(a), etcdSnapshotCommand(a), etcdDefragmentCommand(a), etcdRestoreCommand(a))
+	cmd.AddCommand(etcdStatusCommand(a), etcdSnapshotCommand(a), etcdBackupsCommand(a), etcdDefragmentCommand(a), etcdRestoreCommand(a))
 	return cmd
 }
 
