@@ -33,7 +33,7 @@ func makeBackup(ts *testscript.TestScript, _ bool, args []string) {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		ts.Check(err)
 		template := &x509.Certificate{
-			SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: cn}, NotBefore: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2036, 3, 1, 0, 0, 0, 0, time.UTC),
+			SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: cn}, DNSNames: []string{cn}, NotBefore: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2036, 3, 1, 0, 0, 0, 0, time.UTC),
 			IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
 		}
 		der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
