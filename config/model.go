@@ -372,7 +372,7 @@ type Cluster struct {
 	Files       []File      `json:",omitempty"`
 	Directories []Directory `json:",omitempty"`
 	// Backup is nil without backups; its files and units are among the others.
-	Backup    *Backup   `json:",omitempty"`
+	Backup *Backup `json:",omitempty"`
 	// Restored is set while the cluster is brought back from a backup.
 	Restored  *Restored `json:"-"`
 	Lifecycle Lifecycle `json:",omitzero"`
