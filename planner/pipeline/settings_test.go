@@ -108,6 +108,7 @@ func settings() map[string]setting {
 
 // otherwise lists the fields without an effect on a bootstrap or a destruction, with the reason.
 var otherwise = map[string]string{
+	"cluster.Backup": "stands for files and units; see backup.txtar", "cluster.Restored": "no setting; see backup_restored_on_blank_hosts.txtar",
 	"cluster.Label": "the address", "cluster.Lifecycle": "forbids; see lifecycle.txtar", "node.Lifecycle": "forbids; see lifecycle.txtar",
 	"cluster.Origins": "no setting", "cluster.Sensitive": "no setting", "cluster.Source": "no setting",
 	"node.Origins": "no setting", "node.Sensitive": "no setting", "node.Source": "no setting", "node.Target": "the address", "node.Cluster": "the cluster",

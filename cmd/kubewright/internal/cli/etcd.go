@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/apply"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/backups"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/flagvalue"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
@@ -41,7 +42,7 @@ func etcdCommand(a *workspace.Workspace) *cobra.Command {
 const clusterArg = " [CLUSTER]"
 
 // byArgument describes how these commands take a cluster's name.
-const byArgument = "behind the command"
+const byArgument = backups.ByArgument
 
 // first returns the first argument, or empty.
 func first(args []string) string {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/apply"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/backups"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/flagvalue"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
@@ -36,7 +37,7 @@ func etcdRestoreCommand(a *workspace.Workspace) *cobra.Command {
 			"  kubewright etcd restore -from-backup=prod-20260302T000000Z-cp1.tar.age -age-identity=backup.key",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if fromBackup != "" {
-				return restoreBackup(cmd.Context(), a, o, by, fromBackup, args)
+				return backups.Restore(cmd.Context(), a, o, by, fromBackup, args)
 			}
 			if len(args) == 0 {
 				return console.Misuse("kubewright etcd restore", errors.New("name the file of a snapshot, or a backup with -from-backup=FILE"))

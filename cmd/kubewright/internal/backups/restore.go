@@ -1,10 +1,9 @@
-package cli
+package backups
 
 import (
 	"context"
 	"crypto/x509"
 	"encoding/pem"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,9 +24,9 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// restoreBackup brings a cluster back from a backup. The snapshot in it is a file of a folder of its own
+// Restore brings a cluster back from a backup. The snapshot in it is a file of a folder of its own
 // while the command runs; certificates and keys stay in memory.
-func restoreBackup(ctx context.Context, a *workspace.Workspace, o session.Options, by apply.Approval, file string, args []string) error {
+func Restore(ctx context.Context, a *workspace.Workspace, o session.Options, by apply.Approval, file string, args []string) error {
 	folder, err := os.MkdirTemp("", "kubewright-restore-")
 	if err != nil {
 		return err
@@ -41,7 +40,7 @@ func restoreBackup(ctx context.Context, a *workspace.Workspace, o session.Option
 		s.Leaseless = true
 		s.Command = "etcd restore -from-backup=" + state.ShellWord(file) + " " + state.ShellWords(args...)
 		s.Planner = func(v *topology.Fleet, header planner.Plan, options planner.Options) (topology.Result, diag.Diagnostics) {
-			c, which := session.ChosenCluster(v.Config, first(args), byArgument)
+			c, which := session.ChosenCluster(v.Config, first(args), ByArgument)
 			if which == nil {
 				which = attachBackup(c, b, filepath.Base(file))
 			}
@@ -66,7 +65,7 @@ func openBackup(a *workspace.Workspace, file, snapshot string) (backup.Archive, 
 	if err != nil {
 		return backup.Archive{}, err
 	}
-	out, err := os.OpenFile(snapshot, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	out, err := safefile.Create(snapshot, 0o600)
 	if err != nil {
 		return backup.Archive{}, err
 	}
@@ -78,7 +77,7 @@ func openBackup(a *workspace.Workspace, file, snapshot string) (backup.Archive, 
 		return backup.Archive{}, err
 	}
 	if _, err := snapshots.Verify(snapshot); err != nil {
-		return backup.Archive{}, fmt.Errorf("the snapshot of etcd in it is damaged: %w", err)
+		return backup.Archive{}, err
 	}
 	return b, nil
 }
