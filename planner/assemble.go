@@ -118,8 +118,8 @@ func (o Options) Selects(step state.Address) bool {
 		!slices.Contains(o.SkipPhases, step.Phase)
 }
 
-// Restrict records the restriction in the plan.
-func (o Options) Restrict(p *Plan) {
+// Restrict returns the plan with a record of the restriction.
+func (o Options) Restrict(p Plan) Plan {
 	for _, s := range o.Targets {
 		p.Targets = append(p.Targets, s.String())
 	}
@@ -127,6 +127,7 @@ func (o Options) Restrict(p *Plan) {
 		p.Excluded = append(p.Excluded, s.String())
 	}
 	p.SkippedPhases = o.SkipPhases
+	return p
 }
 
 // Assemble builds a plan from changes and a draft: it resolves needs through steps that do not
@@ -155,8 +156,8 @@ func Assemble(p Plan, changes, drift []Change, d Draft, o Options) (*Plan, error
 	}
 	p.Changes, p.Forgotten = keepChanges(changes, ordered)
 	p.Drift = keepDrift(drift, &p, o)
-	markOutside(p.Changes, p.Drift)
-	o.Restrict(&p)
+	p.Changes = markOutside(p.Changes, p.Drift)
+	p = o.Restrict(p)
 	p.Resources = count(d, &p, o)
 	return &p, p.Check()
 }
@@ -373,15 +374,16 @@ func keepDrift(drift []Change, p *Plan, o Options) []Change {
 	return out
 }
 
-// markOutside marks the attributes whose observed value was, according to drift, set by another
+// markOutside returns the changes with a mark at the attributes whose observed value was, according to drift, set by another
 // user or component. At later waypoints of an item that value is no longer there.
-func markOutside(changes, drift []Change) {
+func markOutside(changes, drift []Change) []Change {
 	drifted := map[state.Address][]AttributeChange{}
 	for _, d := range drift {
 		drifted[d.Address] = d.Attributes
 	}
-	for i := range changes {
-		c := &changes[i]
+	out := slices.Clone(changes)
+	for i := range out {
+		c := &out[i]
 		at := c.Address
 		at.Waypoint = ""
 		of := drifted[at]
@@ -396,6 +398,7 @@ func markOutside(changes, drift []Change) {
 			})
 		}
 	}
+	return out
 }
 
 // count gives each resource the action that its steps amount to, and sets NoOp for a resource

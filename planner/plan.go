@@ -145,14 +145,6 @@ type DrainedPod struct {
 // String is NAMESPACE/NAME (NOTE).
 func (p DrainedPod) String() string { return p.Name + " (" + p.Note + ")" }
 
-// Expectation adds an entry to Expect.
-func (s *Step) Expectation(key, digest string) {
-	if s.Expect == nil {
-		s.Expect = map[string]string{}
-	}
-	s.Expect[key] = digest
-}
-
 // OnlyProves reports whether the step changes nothing and only waits until existing components run.
 // Whether such a step is needed depends on the moment.
 func (s *Step) OnlyProves() bool {

@@ -18,6 +18,8 @@ var clusterBlock = &Block{
 		{Name: "skip_phases", Type: typeStrings, Cost: CostNone, Doc: "Phases that plans leave out: `preflight`, `images`, `mark-control-plane`, `mark-worker`, and `addon` (CoreDNS and kube-proxy) or `addon/coredns`, `addon/kube-proxy`. What they made before stays. Others are needed, and refused with what to write instead."},
 		kernelModules("that every node is to have"), sysctls("of every node"),
 		{Name: "image_pull_policy", Type: typeString, Default: config.DefaultImagePullPolicy, Cost: CostNone, Doc: "When images are pulled: `Always`, `IfNotPresent` or `Never`. `Always` pulls what is there too, before a node joins or is upgraded."},
+		{Name: "server", Type: typeString, Computed: true, Derived: "computed", Cost: CostNone, Doc: "The URL of the API, as in the administrator's kubeconfig: of `control_plane_endpoint`, or of the first control plane without one. It can be referred to in outputs alone."},
+		{Name: "ca_certificate", Type: typeString, Computed: true, Derived: "known after the first apply", Cost: CostNone, Doc: "The certificate of the cluster's CA as PEM, for clients that have to trust it; during a rotation of the CA all that are to be trusted. It can be referred to in outputs alone."},
 		{Name: "image_pull_serial", Type: typeBool, Default: true, Cost: CostNone, Doc: "Pull the images of a node one after the other, instead of all at once."},
 	},
 	Blocks: []*Block{

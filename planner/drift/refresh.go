@@ -16,33 +16,36 @@ import (
 // kubewright.
 func Refresh(v *topology.Fleet, header planner.Plan, desired, observed *state.Snapshot, options planner.Options) topology.Result {
 	header.RefreshOnly, header.Moved = true, v.Moved
-	options.Restrict(&header)
-	header.Drift = slices.DeleteFunc(Drift(v, desired, observed), func(c planner.Change) bool { return !options.Selects(c.Address.Step()) })
-	for i := range header.Drift {
-		say(v, &header.Drift[i], desired, observed)
+	header = options.Restrict(header)
+	drift := slices.DeleteFunc(Drift(v, desired, observed), func(c planner.Change) bool { return !options.Selects(c.Address.Step()) })
+	for i := range drift {
+		drift[i] = say(v, drift[i], desired, observed)
 	}
-	sensitive.Scrub(v, header.Drift)
+	sensitive.Scrub(v, drift)
+	header.Drift = drift
 	open := AddressesOf(diff.Changes(desired, observed, WithImplied(v, desired)))
 	for _, a := range interruptedSteps(v, desired, observed, open) {
 		if options.Selects(a) {
 			header.Interrupted = append(header.Interrupted, a.String())
 		}
 	}
+	withheld := slices.Clone(header.Withheld)
 	for _, u := range v.Unobserved {
-		header.Withheld = append(header.Withheld, u)
+		withheld = append(withheld, u)
 	}
-	slices.SortFunc(header.Withheld, func(a, b state.Unobserved) int { return topology.CompareTargets(a.Target, b.Target) })
+	slices.SortFunc(withheld, func(a, b state.Unobserved) int { return topology.CompareTargets(a.Target, b.Target) })
+	header.Withheld = withheld
 	header.Resources = standing(v)
 	header.Certificates = pki.CertificateExpiry(v, &header)
 	return topology.Result{Plan: &header, Desired: desired, Observed: observed, Open: open}
 }
 
-// say adds the origin in the configuration to drift and, for a node whose taints can only be
+// say returns drift with its origin in the configuration and, for a node whose taints can only be
 // configured all at once, the taints that it now has.
-func say(v *topology.Fleet, c *planner.Change, desired, observed *state.Snapshot) {
+func say(v *topology.Fleet, c planner.Change, desired, observed *state.Snapshot) planner.Change {
 	want, have := desired.Find(c.Address), observed.Find(c.Address)
 	if want == nil || have == nil {
-		return
+		return c
 	}
 	c.Attributes = slices.Clone(c.Attributes)
 	n, shared := v.Find(c.Address.Target), false
@@ -64,6 +67,7 @@ func say(v *topology.Fleet, c *planner.Change, desired, observed *state.Snapshot
 			c.Shown = map[string]state.Value{"taints": left}
 		}
 	}
+	return c
 }
 
 // says reports whether a source location is in the node's own block.

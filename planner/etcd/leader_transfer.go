@@ -8,12 +8,14 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
 )
 
-// MoveLeaders makes each etcd member that the plan restarts transfer leadership before it stops, to
-// the member that stops last after that: this minimises the number of transfers. A member is
+// MoveLeaders returns the plan with a transfer of leadership before each etcd member that it restarts
+// stops, to the member that stops last after that: this minimises the number of transfers. A member is
 // skipped where quorum does not hold meanwhile, because no other one could take over.
-func MoveLeaders(v *topology.Fleet, p *planner.Plan) {
+func MoveLeaders(v *topology.Fleet, p *planner.Plan) *planner.Plan {
+	operations := map[state.Address][]planner.Operation{}
 	for _, c := range v.Clusters {
 		if c.Seen == nil {
 			continue // the members are unknown
@@ -26,10 +28,19 @@ func MoveLeaders(v *topology.Fleet, p *planner.Plan) {
 			}
 			if heirs := clusterHeirs(c, s, stop.peerURL, stops[i+1:]); len(heirs) > 0 {
 				op := planner.MoveEtcdLeader{Name: c.Node(s.Target).NodeName, PeerURL: stop.peerURL, To: heirs}
-				s.Operations = slices.Insert(slices.Clone(s.Operations), stop.operation, planner.Operation(op))
+				operations[s.ID] = slices.Insert(slices.Clone(s.Operations), stop.operation, planner.Operation(op))
 			}
 		}
 	}
+	if len(operations) == 0 {
+		return p
+	}
+	return p.WithSteps(func(s planner.Step) planner.Step {
+		if ops, moves := operations[s.ID]; moves {
+			s.Operations = ops
+		}
+		return s
+	})
 }
 
 // memberStop is where a plan stops a member of etcd: the indices of a step and its operation.

@@ -66,16 +66,15 @@ func refuseUnasked(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	return diags
 }
 
-// countWhole determines which of the destroyed clusters lose all of their nodes, however these were
+// countWhole returns the plan with what it says about destroyed clusters. It determines which of the destroyed clusters lose all of their nodes, however these were
 // selected, and of which some nodes are left: each cluster is counted once.
-func countWhole(v *topology.Fleet, p *planner.Plan) {
+func countWhole(v *topology.Fleet, p *planner.Plan) *planner.Plan {
 	if v.Recorded == nil {
-		return
+		return p
 	}
-	for i := range p.Resources {
-		r := &p.Resources[i]
+	return p.WithResources(func(r planner.ResourceChange) planner.ResourceChange {
 		if r.Target.Type != state.TypeCluster || !v.Destroy && r.Action != planner.Delete {
-			continue
+			return r
 		}
 		goes, left := false, []string{}
 		for t, n := range v.Recorded.Nodes {
@@ -94,7 +93,8 @@ func countWhole(v *topology.Fleet, p *planner.Plan) {
 			slices.Sort(left)
 			r.Partly, r.Note = true, "all but "+strings.Join(left, ", ")
 		}
-	}
+		return r
+	})
 }
 
 // namesAlone reports whether a destroy is restricted to this cluster and others, and excludes nothing:

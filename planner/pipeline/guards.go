@@ -47,7 +47,7 @@ func Check(cfg *config.Config, wrong ...*diag.Diagnostic) diag.Diagnostics {
 // unchangeable refuses what cannot be done with the clusters in their observed condition.
 func unchangeable(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
-	swapped := upgrade.WithOtherSecrets(v)
+	swapped := resolve.WithOtherSecrets(v)
 	for i, c := range v.Clusters {
 		if swapped != nil {
 			diags = append(diags, steering(c, swapped.Clusters[i])...)

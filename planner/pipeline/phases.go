@@ -3,9 +3,9 @@ package pipeline
 import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/sensitive"
 	"github.com/kubewright/kubewright/planner/topology"
-	"github.com/kubewright/kubewright/planner/upgrade"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -35,7 +35,7 @@ func Desired(v *topology.Fleet) *state.Snapshot {
 	if v.Destroy {
 		return out
 	}
-	swapped := upgrade.WithOtherSecrets(v)
+	swapped := resolve.WithOtherSecrets(v)
 	for i, c := range v.Clusters {
 		for j, n := range c.Nodes {
 			if n.Report == nil {

@@ -86,16 +86,13 @@ func Plan(v *topology.Fleet, header planner.Plan, options planner.Options) (topo
 	if err != nil {
 		return topology.Result{}, append(diags, UnsoundPlan(err))
 	}
-	countWhole(v, p)
-	speak(v, d, p)
+	p = speak(v, d, countWhole(v, p))
 	if diags = slices.Concat(diags, refusals(v, d, p, options), refuseParts(v, all, changes, p, options), objects.RefuseDeletingParents(v, p, desired)); diags.HasErrors() {
 		return topology.Result{}, diags
 	}
-	price(v, p.Changes)
-	etcd.MoveLeaders(v, p)
-	expect(v, p)
+	p = expect(v, etcd.MoveLeaders(v, price(v, p)))
 	if !v.Destroy {
-		p.Certificates = pki.CertificateExpiry(v, p)
+		p = p.WithCertificates(pki.CertificateExpiry(v, p))
 	}
 	return topology.Result{Plan: p, Desired: desired, Observed: observed, Open: open, Due: due}, append(diags, warnings(v, p, own, observed, options)...)
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// speak adds the sentences about its clusters to a plan. They describe only steps that are in the plan:
+// speak returns a plan with the sentences about its clusters. They describe only steps that are in the plan:
 // others may have been left out.
-func speak(v *topology.Fleet, d planner.Draft, p *planner.Plan) {
+func speak(v *topology.Fleet, d planner.Draft, p *planner.Plan) *planner.Plan {
 	if v.Destroy {
-		return
+		return p
 	}
 	out := map[state.Address]bool{}
 	for _, s := range d.Steps {
@@ -36,7 +36,9 @@ func speak(v *topology.Fleet, d planner.Draft, p *planner.Plan) {
 		}
 		rollouts = append(rollouts, upgrade.Rollouts(c, p)...)
 	}
-	p.Quorum, p.Upgrades, p.Rollouts = append(memberships, p.Quorum...), upgrades, rollouts
+	said := *p
+	said.Quorum, said.Upgrades, said.Rollouts = append(memberships, p.Quorum...), upgrades, rollouts
+	return &said
 }
 
 // clusterQuorum returns the sentence about etcd membership in a plan with these steps. out says which

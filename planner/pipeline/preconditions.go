@@ -7,22 +7,29 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// expect adds preconditions to each step: the files and objects that exist and that the step overwrites
+// expect returns the plan with preconditions of each step: the files and objects that exist and that the step overwrites
 // have to be as observed. If they change before the step's turn, the step is refused. Files that an
 // earlier step of the plan writes are our own change and no precondition. A departing node is removed
 // in whatever condition it is found.
-func expect(v *topology.Fleet, p *planner.Plan) {
-	e := expecter{fleet: v, seen: map[string]bool{}}
-	for i := range p.Steps {
-		s := &p.Steps[i]
-		if v.Destroy || s.Phase == topology.ResetPhase {
-			continue
-		}
-		for _, op := range s.Operations {
-			e.files(s, op)
-			e.objects(s, op)
-		}
+func expect(v *topology.Fleet, p *planner.Plan) *planner.Plan {
+	if v.Destroy {
+		return p
 	}
+	e := expecter{fleet: v, seen: map[string]bool{}}
+	return p.WithSteps(func(s planner.Step) planner.Step {
+		if s.Phase == topology.ResetPhase {
+			return s
+		}
+		expected := map[string]string{}
+		for _, op := range s.Operations {
+			e.files(expected, s.Target, op)
+			e.objects(expected, s.Target, op)
+		}
+		if len(expected) > 0 {
+			s.Expect = expected
+		}
+		return s
+	})
 }
 
 // expecter goes through a plan's steps in order.
@@ -40,15 +47,15 @@ func (e expecter) first(t state.Target, key string) bool {
 	return !was
 }
 
-func (e expecter) files(s *planner.Step, op planner.Operation) {
-	report := e.fleet.Reports[s.Target]
+func (e expecter) files(expected map[string]string, t state.Target, op planner.Operation) {
+	report := e.fleet.Reports[t]
 	for _, path := range planner.Overwrites(op) {
 		key := planner.FileExpectation(path)
-		if !e.first(s.Target, key) || report == nil || e.secret(s, op, path) || rewrites(e.fleet, s.Target, path) {
+		if !e.first(t, key) || report == nil || e.secret(t, op, path) || rewrites(e.fleet, t, path) {
 			continue
 		}
 		if f := report.Files[path]; f.Exists && f.SHA256 != "" {
-			s.Expectation(key, planner.ExpectedFile(f.SHA256))
+			expected[key] = planner.ExpectedFile(f.SHA256)
 		}
 	}
 }
@@ -56,7 +63,7 @@ func (e expecter) files(s *planner.Step, op planner.Operation) {
 // secret reports whether the present or the recorded content is sensitive: a digest without a key would
 // let a short secret be guessed, and no host and no API server has the key. Such a step depends on the
 // diff alone.
-func (e expecter) secret(s *planner.Step, op planner.Operation, id string) bool {
+func (e expecter) secret(t state.Target, op planner.Operation, id string) bool {
 	switch op := op.(type) {
 	case planner.WriteFile:
 		if op.Content.Ref != "" {
@@ -78,7 +85,7 @@ func (e expecter) secret(s *planner.Step, op planner.Operation, id string) bool 
 	if e.fleet.Recorded == nil {
 		return false
 	}
-	for _, it := range topology.RecordedItems(e.fleet.Recorded, s.Target) {
+	for _, it := range topology.RecordedItems(e.fleet.Recorded, t) {
 		if it.Address.ID() == id && it.Attributes.HasSensitive() {
 			return true
 		}
@@ -100,8 +107,8 @@ func rewrites(v *topology.Fleet, t state.Target, path string) bool {
 	return n != nil && n.Joins()
 }
 
-func (e expecter) objects(s *planner.Step, op planner.Operation) {
-	c := e.fleet.ClusterOf(s.Target)
+func (e expecter) objects(expected map[string]string, t state.Target, op planner.Operation) {
+	c := e.fleet.ClusterOf(t)
 	if c == nil || c.Report == nil {
 		return
 	}
@@ -109,13 +116,13 @@ func (e expecter) objects(s *planner.Step, op planner.Operation) {
 	case planner.ApplyObject:
 		ref := objects.RefOf(op.Object)
 		live, there := c.Report.Objects[ref]
-		if key := planner.ObjectExpectation(ref); !op.CreateOnly && e.first(c.Target, key) && there && !e.secret(s, op, ref.String()) {
-			s.Expectation(key, planner.ApplyDigest(op.Object, live))
+		if key := planner.ObjectExpectation(ref); !op.CreateOnly && e.first(c.Target, key) && there && !e.secret(t, op, ref.String()) {
+			expected[key] = planner.ApplyDigest(op.Object, live)
 		}
 	case planner.PatchNode:
 		live, there := c.Report.Nodes[op.Node]
-		if key := planner.ObjectExpectation(planner.NodeRef(op.Node)); e.first(c.Target, key) && there && !e.secret(s, op, op.Node) {
-			s.Expectation(key, planner.PatchDigest(op, live))
+		if key := planner.ObjectExpectation(planner.NodeRef(op.Node)); e.first(c.Target, key) && there && !e.secret(t, op, op.Node) {
+			expected[key] = planner.PatchDigest(op, live)
 		}
 	}
 }

@@ -10,11 +10,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// price sets the cost of each change for running components.
-func price(v *topology.Fleet, changes []planner.Change) {
-	for i := range changes {
-		changes[i].Cost = cost(v, changes[i])
-	}
+// price returns the plan with the cost of each change for running components.
+func price(v *topology.Fleet, p *planner.Plan) *planner.Plan {
+	return p.WithChanges(func(c planner.Change) planner.Change {
+		c.Cost = cost(v, c)
+		return c
+	})
 }
 
 func cost(v *topology.Fleet, c planner.Change) planner.Cost {

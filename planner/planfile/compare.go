@@ -289,11 +289,12 @@ func apartFromProofs(p *planner.Plan) *planner.Plan {
 	}
 	slices.SortFunc(out.Steps, func(a, b planner.Step) int { return a.ID.Compare(b.ID) })
 	for i := range out.Resources {
-		r := &out.Resources[i]
+		r := out.Resources[i]
 		r.Unchanged, r.There = 0, nil
 		if r.Action == planner.Update && !touched[r.Target] {
 			r.Action = planner.NoOp
 		}
+		out.Resources[i] = r
 	}
 	return &out
 }

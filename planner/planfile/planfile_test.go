@@ -237,7 +237,7 @@ func TestDigestDependsOnlyOnActions(t *testing.T) {
 		"warnings": func(p *planner.Plan) {
 			p.Diagnostics = []diag.JSON{{Severity: diag.Warning, Summary: "Removed APIs are in use", Detail: "By 3."}}
 		},
-		"bytes": func(p *planner.Plan) { p.Steps[0].Expectation("file:/x", "1") },
+		"bytes": func(p *planner.Plan) { p.Steps[0].Expect = map[string]string{"file:/x": "1"} },
 		"pods":  func(p *planner.Plan) { p.Steps[0].Pods = []planner.DrainedPod{{Name: "shop/web", Note: "Job"}} },
 		"words": func(p *planner.Plan) {
 			p.Steps[0].Operations[0] = worded{p.Steps[0].Operations[0].(planner.RemovePath)}

@@ -15,17 +15,19 @@ func authoritiesOf(c *config.Cluster) []topology.CA {
 	given := c.Certificates.Given()
 	var out []topology.CA
 	for _, ca := range kubeadm.CAs(kubeadm.Input{Cluster: c}) {
-		a := topology.CA{Certificate: ca, Block: "certificates." + caBlocks[ca.Name]}
+		block := "certificates." + caBlocks[ca.Name]
 		if g, ok := given[caBlocks[ca.Name]]; ok {
-			take(&a, g)
+			out = append(out, operatorCA(ca, block, g))
+		} else {
+			out = append(out, topology.CA{Certificate: ca, Block: block})
 		}
-		out = append(out, a)
 	}
 	return out
 }
 
-// take makes the authority the operator's. Its certificate was validated before.
-func take(a *topology.CA, g config.GivenCA) {
+// operatorCA returns a CA that the operator provides. Its certificate was validated before.
+func operatorCA(ca kubeadm.Certificate, block string, g config.GivenCA) topology.CA {
+	a := topology.CA{Certificate: ca, Block: block}
 	certs, _ := config.ParseCertificates([]byte(g.Certificate))
 	if len(certs) > 0 {
 		a.X509, a.Chain = certs[0], topology.ChainSerials(certs)
@@ -39,9 +41,10 @@ func take(a *topology.CA, g config.GivenCA) {
 		a.KeyLocation = topology.WithOperator
 	}
 	if a.X509 == nil {
-		return
+		return a
 	}
 	info := state.CertificateInfoOf(a.X509)
 	a.CommonName, a.Organizations, a.DNSNames, a.IPAddresses = info.CommonName, info.Organizations, info.DNSNames, info.IPAddresses
 	a.Usages, a.Algorithm = info.Usages, info.Algorithm
+	return a
 }

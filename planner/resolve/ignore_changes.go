@@ -10,23 +10,27 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// nodeIgnore replaces values that the lifecycle of a node or its cluster ignores with those on its
-// host: rendering then reproduces the observed values, whatever else changes in the same file.
-func nodeIgnore(n *topology.Node) {
+// nodeIgnore returns the node with the values on its host for those that the lifecycle of the node or
+// its cluster ignores: rendering then reproduces the observed values, whatever else changes in the
+// same file.
+func nodeIgnore(n *topology.Node) *topology.Node {
 	own, shared := n.Lifecycle, n.Cluster.Lifecycle
 	if n.Report == nil || n.Cluster.Fleet.Replaces(n.Target) || !n.Cluster.Fleet.RecordedNode(n.Target) || len(own.IgnoreChanges)+len(shared.IgnoreChanges) == 0 {
-		return
+		return n
 	}
 	copied, settings := *n.Node, *n.Cluster.Cluster
-	n.Node, n.Settings = &copied, &settings
-	ignoreKubelet(n, append(own.Below("kubelet", "config"), shared.Below("kubelet", "config")...))
+	if seen := n.Seen(state.KindYAMLFile, topology.KubeletConfig); !seen.IsNull() {
+		paths := append(own.Below("kubelet", "config"), shared.Below("kubelet", "config")...)
+		copied.Kubelet.Config = ignoreTree(withoutPaths(copied.Kubelet.Config, paths), seen, paths)
+		settings.Kubelet.Config = withoutPaths(settings.Kubelet.Config, paths)
+	}
 	flags := own.Below("kubelet", "arg")
 	if !n.IsControlPlane() && own.Ignores("taints") {
 		// They are also a flag of its kubelet.
-		flags, n.Taints = append(flags, []string{"register-with-taints"}), nil
+		flags, copied.Taints = append(flags, []string{"register-with-taints"}), nil
 	}
-	n.Kubelet.Args = ignoreArgs(n.Kubelet.Args, n.Seen(state.KindEnvFile, topology.KubeletFlags), flags)
-	n.Ignored = ignoredArgs(n, ComponentArgs(&settings))
+	copied.Kubelet.Args = ignoreArgs(copied.Kubelet.Args, n.Seen(state.KindEnvFile, topology.KubeletFlags), flags)
+	return n.WithSettings(&copied, &settings, ignoredArgs(n, ComponentArgs(&settings)))
 }
 
 // ignoredArgs returns the ignored arguments of static pods. They do not become settings: a patch
@@ -65,15 +69,6 @@ func groupArgs(args []state.Arg) map[string][]string {
 		out[a.Name] = append(out[a.Name], a.Value)
 	}
 	return out
-}
-
-func ignoreKubelet(n *topology.Node, paths [][]string) {
-	seen := n.Seen(state.KindYAMLFile, topology.KubeletConfig)
-	if seen.IsNull() {
-		return
-	}
-	n.Kubelet.Config = ignoreTree(withoutPaths(n.Kubelet.Config, paths), seen, paths)
-	n.Settings.Kubelet.Config = withoutPaths(n.Settings.Kubelet.Config, paths)
 }
 
 // Component locates the arguments of a static pod in the model.

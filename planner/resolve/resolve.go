@@ -38,7 +38,28 @@ func Fleet(v *topology.Fleet) {
 }
 
 func node(v *topology.Fleet, c *topology.Cluster, n *config.Node) *topology.Node {
-	out := &topology.Node{Node: n, Cluster: c, Settings: c.Cluster, Report: v.Report(n.Target), NodeName: v.NameOf(n.Target, n.Name)}
-	nodeIgnore(out)
-	return out
+	return nodeIgnore(&topology.Node{Node: n, Cluster: c, Settings: c.Cluster, Report: v.Report(n.Target), NodeName: v.NameOf(n.Target, n.Name)})
+}
+
+// With returns the fleet with another configuration of the same clusters and the same observation:
+// what would be planned for it. change returns what differs in the situation of the cluster at a
+// place.
+func With(v *topology.Fleet, cfg *config.Config, change func(place int, of topology.Situation) topology.Situation) *topology.Fleet {
+	out := *v
+	out.Config = cfg
+	Fleet(&out)
+	for i, c := range v.Clusters {
+		out.Clusters[i].Situation = change(i, c.Situation)
+	}
+	return &out
+}
+
+// WithOtherSecrets returns the fleet of the counterpart configuration with other secrets; nil if
+// there are none.
+func WithOtherSecrets(v *topology.Fleet) *topology.Fleet {
+	cfg := v.Config.WithOtherSecrets()
+	if cfg == nil {
+		return nil
+	}
+	return With(v, cfg, func(_ int, of topology.Situation) topology.Situation { return of })
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/sensitive"
 	"github.com/kubewright/kubewright/planner/topology"
-	"github.com/kubewright/kubewright/planner/upgrade"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -143,7 +143,7 @@ const restarted = "restarted"
 // manager is restored in the first stage that sets its signing CA.
 func restarting(v *topology.Fleet, place int) *topology.Waypoint {
 	w := &topology.Waypoint{Version: restarted, Fleet: v, Place: place, Missing: planner.ReasonDrift}
-	swapped := upgrade.WithOtherSecrets(v)
+	swapped := resolve.WithOtherSecrets(v)
 	for j, n := range w.Cluster().Nodes {
 		items := lostPods(n)
 		if swapped != nil {

@@ -2,6 +2,7 @@ package rotation
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -78,8 +79,7 @@ func Rotations(c *topology.Cluster) []*topology.CARotation {
 		if _, replaced := c.AtOnce[a.Base]; !rotatable(a) || replaced {
 			continue
 		}
-		r := &topology.CARotation{CA: a, Source: c.Primary}
-		cARotationFind(r, c)
+		r := caProgress(c, a)
 		if r.Begun && toGiven(r) || requested(c, a.Name) && r.Old != "" && changes(r) {
 			out = append(out, r)
 		}
@@ -103,8 +103,9 @@ func changes(r *topology.CARotation) bool {
 	return r.X509 == nil || r.Old != state.KeyDigest(r.X509)
 }
 
-// cARotationFind determines the progress of the rotation.
-func cARotationFind(r *topology.CARotation, c *topology.Cluster) {
+// caProgress returns the rotation of a CA as far as hosts show it.
+func caProgress(c *topology.Cluster, a topology.CA) *topology.CARotation {
+	r := &topology.CARotation{CA: a, Source: c.Primary}
 	order := etcd.PrimaryFirst(c)
 	trusted := func(ca string) bool {
 		return slices.ContainsFunc(order, func(n *topology.Node) bool { return slices.Contains(n.CADigestsIn(r.Base+".crt"), ca) })
@@ -128,6 +129,7 @@ func cARotationFind(r *topology.CARotation, c *topology.Cluster) {
 		}
 	}
 	r.Reissuing = r.Dropping || r.Begun && slices.ContainsFunc(c.Nodes, func(n *topology.Node) bool { return signedFor(r, n) })
+	return r
 }
 
 // standsAt reports whether the primary's CA belongs to the rotation whose files a control plane
@@ -315,9 +317,22 @@ func cARotationSentence(r *topology.CARotation, c *topology.Cluster) string {
 	name := topology.Rotation{Cluster: c.Target, CA: r.Name}.String()
 	if !r.Begun {
 		return name + ": all components trust both, the new CA issues what the old one has signed, then the old one is dropped everywhere; if interrupted, " +
-			"it continues with the next apply."
+			"it continues with the next apply." + otherKubeconfigs(r, c)
 	}
-	return name + ": in progress, continues at " + stage + "."
+	return name + ": in progress, continues at " + stage + "." + otherKubeconfigs(r, c)
+}
+
+// otherKubeconfigs returns the sentences of a plan about the kubeconfigs that people and programs have
+// elsewhere: from which stage on they fail.
+func otherKubeconfigs(r *topology.CARotation, c *topology.Cluster) string {
+	if r != c.ClusterCA() {
+		return ""
+	}
+	signed := fmt.Sprintf("those with a client certificate of the old CA at %s@%s", topology.CertsPhase, topology.DropOld)
+	if !r.Reissuing {
+		signed = fmt.Sprintf("those that trust the old CA alone at %s@%s, ", topology.CertsPhase, topology.Reissue) + signed
+	}
+	return " Kubeconfigs outside of the nodes stop working: " + signed + ". Fetch or issue them again after this apply."
 }
 
 // otherCallers warns of unmanaged pods: it is unknown how they read the CA of API servers.

@@ -85,17 +85,18 @@ func KeyRotation(c *topology.Cluster) *topology.KeyRotation {
 	if c.Founding || c.Fleet.Destroy || primary == nil || primary.Report == nil {
 		return nil
 	}
-	r := &topology.KeyRotation{Base: primary.ServiceAccountKey(), Source: c.Primary}
-	keyRotationFind(r, c)
+	r := keyProgress(c, primary)
 	if !r.Begun && !requested(c, serviceAccount) {
 		return nil
 	}
-	dueIn(r, c)
-	return r
+	secrets := oldTokens(c, r)
+	due, held := dueIn(c, r, secrets)
+	return r.WithEnd(secrets, due, held)
 }
 
-// keyRotationFind determines the progress of the rotation.
-func keyRotationFind(r *topology.KeyRotation, c *topology.Cluster) {
+// keyProgress returns the rotation as far as hosts show it.
+func keyProgress(c *topology.Cluster, primary *topology.Node) *topology.KeyRotation {
+	r := &topology.KeyRotation{Base: primary.ServiceAccountKey(), Source: c.Primary}
 	planes := keyControlPlanes(c)
 	trusted := func(key string) bool {
 		return slices.ContainsFunc(planes, func(n *topology.Node) bool { return slices.Contains(publicKeys(n, r.Base+".pub"), key) })
@@ -117,7 +118,7 @@ func keyRotationFind(r *topology.KeyRotation, c *topology.Cluster) {
 		}
 	}
 	if !r.Begun {
-		return
+		return r
 	}
 	r.Signed = true
 	for _, n := range planes {
@@ -134,40 +135,48 @@ func keyRotationFind(r *topology.KeyRotation, c *topology.Cluster) {
 			}
 		}
 	}
+	return r
 }
 
 // keyReaders are the components that sign with the private key.
 var keyReaders = []string{"kube-apiserver", "kube-controller-manager"}
 
-// dueIn determines whether the old key can be dropped.
-func dueIn(r *topology.KeyRotation, c *topology.Cluster) {
-	if c.Report != nil {
-		for _, s := range c.Report.TokenSecrets {
-			// A token without a key ID may have been signed by the old key.
-			if s.Key == "" || s.Key == r.Old {
-				r.Secrets = append(r.Secrets, s.Namespace+"/"+s.Name)
-			}
+// oldTokens returns the names of Secrets with tokens that the old key signed.
+func oldTokens(c *topology.Cluster, r *topology.KeyRotation) []string {
+	if c.Report == nil {
+		return nil
+	}
+	var out []string
+	for _, s := range c.Report.TokenSecrets {
+		// A token without a key ID may have been signed by the old key.
+		if s.Key == "" || s.Key == r.Old {
+			out = append(out, s.Namespace+"/"+s.Name)
 		}
 	}
+	return out
+}
+
+// dueIn reports whether the old key can be dropped, and what that waits for otherwise.
+func dueIn(c *topology.Cluster, r *topology.KeyRotation, secrets []string) (due bool, held string) {
 	switch {
 	case r.Dropping:
-		r.Due = true
+		return true, ""
 	case !r.Signed:
+		return false, ""
 	case c.Report == nil:
-		r.Held = "the API answers"
+		return false, "the API answers"
 	case slices.Contains(c.Fleet.Skipped, topology.TokenPausePhase):
-		r.Due = true
+		return true, ""
 	case c.Fleet.ObservedAt.Before(r.Since.Add(tokenAge)):
-		r.Held = pki.Date(r.Since.Add(tokenAge)) + ", when kubelets have renewed the tokens of all pods"
+		return false, pki.Date(r.Since.Add(tokenAge)) + ", when kubelets have renewed the tokens of all pods"
 	case !c.Report.TokensSeen:
-		r.Held = "the Secrets with tokens were observed"
-	case len(r.Secrets) > 0:
-		r.Held = "no Secret holds a token of the old key"
+		return false, "the Secrets with tokens were observed"
+	case len(secrets) > 0:
+		return false, "no Secret holds a token of the old key"
 	case disturbed(c) != nil:
-		r.Held = "nothing else of the cluster changes (" + disturbed(c).why + ")"
-	default:
-		r.Due = true
+		return false, "nothing else of the cluster changes (" + disturbed(c).why + ")"
 	}
+	return true, ""
 }
 
 // writes reports whether a stage writes a file.

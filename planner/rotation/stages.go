@@ -37,8 +37,8 @@ func RotationStages(v *topology.Fleet, observed *state.Snapshot) (changes []plan
 		}
 		seen := &state.Snapshot{}
 		pass := func(w *topology.Waypoint) {
-			changed, desired := upgrade.WaypointChanges(w, seen)
-			changes, items = append(changes, changed...), append(items, w.Items...)
+			changed, kept, desired := upgrade.WaypointChanges(w, seen)
+			changes, items = append(changes, changed...), append(items, kept...)
 			seen = desired
 			upgrade.OverlayAttributes(observed, desired)
 			for _, it := range desired.Items {
@@ -63,18 +63,17 @@ func RotationStages(v *topology.Fleet, observed *state.Snapshot) (changes []plan
 // signingWith returns the view with another signing CA for the controller managers of the cluster
 // at a place.
 func signingWith(v *topology.Fleet, place int, with topology.Signing) *topology.Fleet {
-	out := *v
-	resolve.Fleet(&out)
-	for i, original := range v.Clusters {
-		out.Clusters[i].Situation = original.Situation
-	}
-	out.Clusters[place].Signing = with
-	return &out
+	return resolve.With(v, v.Config, func(i int, s topology.Situation) topology.Situation {
+		if i == place {
+			return s.WithSigning(with)
+		}
+		return s
+	})
 }
 
 // controllerManagers returns the manifests of the stage, sealed.
 func controllerManagers(s *topology.RotationStage) []state.Item {
-	swapped := upgrade.WithOtherSecrets(s.Fleet)
+	swapped := resolve.WithOtherSecrets(s.Fleet)
 	var out []state.Item
 	for j, n := range s.Cluster().Nodes {
 		if !n.IsControlPlane() {

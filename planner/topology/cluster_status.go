@@ -36,6 +36,18 @@ type Situation struct {
 	Disowned bool
 }
 
+// WithUpgrade returns the situation with another version change.
+func (s Situation) WithUpgrade(up *Upgrade) Situation {
+	s.Up = up
+	return s
+}
+
+// WithSigning returns the situation with another pair of files with which controller managers sign.
+func (s Situation) WithSigning(with Signing) Situation {
+	s.Signing = with
+	return s
+}
+
 // Blank reports whether a host has nothing of any cluster.
 func Blank(r *state.Report) bool {
 	return r.Marks == nil && Traceless(r)

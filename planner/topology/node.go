@@ -23,6 +23,14 @@ type Node struct {
 	NodeName string
 }
 
+// WithSettings returns the node with other settings of its own and of its cluster, and the arguments
+// that are left to others.
+func (n *Node) WithSettings(own *config.Node, shared *config.Cluster, ignored *kubeadm.Kept) *Node {
+	out := *n
+	out.Node, out.Settings, out.Ignored = own, shared, ignored
+	return &out
+}
+
 func (n *Node) IsControlPlane() bool { return n.Role == config.ControlPlane }
 
 // IsFounder reports whether the cluster is being bootstrapped on this node.

@@ -71,6 +71,13 @@ type KeyRotation struct {
 	Held string
 }
 
+// WithEnd returns the rotation with what decides whether this plan drops the old key.
+func (r *KeyRotation) WithEnd(secrets []string, due bool, held string) *KeyRotation {
+	out := *r
+	out.Secrets, out.Due, out.Held = secrets, due, held
+	return &out
+}
+
 // TakesPart reports whether a stage of this plan has work left for the keys.
 func (r *KeyRotation) TakesPart(stage string) bool {
 	switch {

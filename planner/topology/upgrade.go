@@ -45,7 +45,7 @@ type Waypoint struct {
 	// Fleet is the fleet with that version; Place is the index of the cluster in it.
 	Fleet *Fleet
 	Place int
-	// Items are the desired items at the waypoint, addressed with it.
+	// Items are the desired items at the waypoint, addressed without it.
 	Items []state.Item
 	// Missing is why a static pod of an existing node is missing; empty if an interrupted apply has
 	// stopped it.

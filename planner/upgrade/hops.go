@@ -129,10 +129,10 @@ func Waypoints(v *topology.Fleet, observed *state.Snapshot) (changes []planner.C
 		}
 		seen := &state.Snapshot{}
 		for _, hop := range c.Up.Hops[:len(c.Up.Hops)-1] {
-			w := &topology.Waypoint{Version: hop.String(), Fleet: at(v, i, hop), Place: i}
-			choose(w)
-			changed, desired := WaypointChanges(w, seen)
-			changes, items = append(changes, changed...), append(items, w.Items...)
+			there := at(v, i, hop)
+			w := &topology.Waypoint{Version: hop.String(), Fleet: there, Place: i, Items: chosen(there, i)}
+			changed, kept, desired := WaypointChanges(w, seen)
+			changes, items = append(changes, changed...), append(items, kept...)
 			c.Up.Way, seen = append(c.Up.Way, w), desired
 			OverlayAttributes(observed, desired)
 		}
@@ -147,29 +147,29 @@ func at(v *topology.Fleet, place int, version skew.Release) *topology.Fleet {
 	c := *cfg.Clusters[place]
 	c.KubernetesVersion = version.String()
 	cfg.Clusters[place] = &c
-	out := *v
-	out.Config = &cfg
-	resolve.Fleet(&out)
-	for i, original := range v.Clusters {
-		out.Clusters[i].Situation = original.Situation
-	}
-	out.Clusters[place].Up = &topology.Upgrade{Oldest: version, Newest: version, Want: version, Raises: true, Begun: true}
-	return &out
+	return resolve.With(v, &cfg, func(i int, s topology.Situation) topology.Situation {
+		if i == place {
+			return s.WithUpgrade(&topology.Upgrade{Oldest: version, Newest: version, Want: version, Raises: true, Begun: true})
+		}
+		return s
+	})
 }
 
-// choose sets the desired items of the waypoint.
-func choose(w *topology.Waypoint) {
-	swapped := WithOtherSecrets(w.Fleet)
-	for j, n := range w.Cluster().Nodes {
+// chosen returns the desired items of a waypoint: the fleet there, and the place of the cluster.
+func chosen(there *topology.Fleet, place int) []state.Item {
+	swapped := resolve.WithOtherSecrets(there)
+	var out []state.Item
+	for j, n := range there.Clusters[place].Nodes {
 		if !n.IsControlPlane() || !n.Upgrades() {
 			continue
 		}
 		items := waypointItems(n)
 		if swapped != nil {
-			sensitive.Seal(w.Fleet, items, waypointItems(swapped.Clusters[w.Place].Nodes[j]))
+			sensitive.Seal(there, items, waypointItems(swapped.Clusters[place].Nodes[j]))
 		}
-		w.Items = append(w.Items, items...)
+		out = append(out, items...)
 	}
+	return out
 }
 
 // waypointItems returns the static pods of a control plane and their images; none if the
@@ -188,10 +188,10 @@ func waypointItems(n *topology.Node) []state.Item {
 	return pods
 }
 
-// WaypointChanges returns the changes from seen to the waypoint, and the snapshot at the waypoint.
-// w.Items keeps the changed items, under the waypoint's address.
-func WaypointChanges(w *topology.Waypoint, seen *state.Snapshot) ([]planner.Change, *state.Snapshot) {
-	desired := &state.Snapshot{Items: w.Items}
+// WaypointChanges returns the changes from seen to the waypoint, the changed items under the
+// waypoint's address, and the snapshot at the waypoint.
+func WaypointChanges(w *topology.Waypoint, seen *state.Snapshot) ([]planner.Change, []state.Item, *state.Snapshot) {
+	desired := &state.Snapshot{Items: slices.Clone(w.Items)}
 	desired.Sort()
 	observed := observe.Observed(w.Fleet, desired, &state.Snapshot{})
 	OverlayAttributes(observed, seen)
@@ -208,8 +208,7 @@ func WaypointChanges(w *topology.Waypoint, seen *state.Snapshot) ([]planner.Chan
 		}
 		kept = append(kept, it)
 	}
-	w.Items = kept
-	return changes, desired
+	return changes, kept, desired
 }
 
 // OverlayAttributes replaces observed attributes with those of seen.
@@ -270,20 +269,4 @@ func allImages(c *topology.Cluster) []state.Address {
 		}
 	}
 	return out
-}
-
-// WithOtherSecrets returns the view of the counterpart configuration with other secrets; nil if
-// there are none.
-func WithOtherSecrets(v *topology.Fleet) *topology.Fleet {
-	cfg := v.Config.WithOtherSecrets()
-	if cfg == nil {
-		return nil
-	}
-	t := *v
-	t.Config = cfg
-	resolve.Fleet(&t)
-	for i, c := range v.Clusters {
-		t.Clusters[i].Situation = c.Situation
-	}
-	return &t
 }

@@ -403,7 +403,7 @@ func (s *Apply) record(ctx context.Context, journal *statefile.Journal, outcome 
 func (s *Apply) conclude(st *state.State) {
 	s.Recorded = st
 	st.Outputs, st.ToolVersion = s.Outputs(), console.Version
-	s.Result.Plan.Outputs = st.Outputs
+	s.Result.Plan = s.Result.Plan.WithOutputs(st.Outputs)
 }
 
 // reobserve returns the state with what is observed to be as desired, and findings if nothing

@@ -76,23 +76,24 @@ func (s *Session) Judge() Judge {
 	return Judge{s.Config, s.Recorded, s.Approved, s.Now, s.Folder()}
 }
 
-// evaluate asks the policies about a new plan.
-func (j Judge) evaluate(p *planner.Plan) error {
+// evaluate returns a new plan with the findings of the policies about it.
+func (j Judge) evaluate(p *planner.Plan) (*planner.Plan, error) {
 	if len(j.config.Policies) == 0 {
-		return nil
+		return p, nil
 	}
 	in := j.input(j.config.Policies, p)
-	for _, p := range j.config.Policies {
-		if p.Approval == nil || p.Approval.File == "" {
+	for _, of := range j.config.Policies {
+		if of.Approval == nil || of.Approval.File == "" {
 			continue
 		}
 		var err error
-		if in.Approvals[p.Approval.File], err = j.approvals(p.Approval.File); err != nil {
-			return console.Failure(diag.Diagnostics{diag.Errorf("Approvals cannot be read", "%s, which policy %q names, cannot be read: %v. Nothing was changed.", p.Approval.File, p.Name, console.WithoutPath(err)).At(p.Approval.Source)})
+		if in.Approvals[of.Approval.File], err = j.approvals(of.Approval.File); err != nil {
+			return p, console.Failure(diag.Diagnostics{diag.Errorf("Approvals cannot be read", "%s, which policy %q names, cannot be read: %v. Nothing was changed.", of.Approval.File, of.Name, console.WithoutPath(err)).At(of.Approval.Source)})
 		}
 	}
-	p.Policies = policy.Evaluate(in)
-	return nil
+	judged := *p
+	judged.Policies = policy.Evaluate(in)
+	return &judged, nil
 }
 
 func (j Judge) input(policies []config.Policy, p *planner.Plan) policy.Input {

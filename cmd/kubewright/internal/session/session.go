@@ -328,7 +328,9 @@ func (s *Session) Plan(ctx context.Context) error {
 	if err := s.report(append(s.idlePatterns(), diags...)); err != nil {
 		return errors.Join(console.ErrRefused, err)
 	}
-	s.Result.Plan.Diagnostics = s.warnings
+	warned := *s.Result.Plan
+	warned.Diagnostics = s.warnings
+	s.Result.Plan = &warned
 	return nil
 }
 
@@ -377,7 +379,8 @@ func (s *Session) planBy(ctx context.Context, make PlanFunc) (diag.Diagnostics, 
 	}
 	s.Observed, s.Result = v, result
 	logPlan(s)
-	return diags, s.Judge().evaluate(result.Plan)
+	s.Result.Plan, err = s.Judge().evaluate(result.Plan)
+	return diags, err
 }
 
 // takeOver makes a fleet treat the clusters of import blocks as recorded. The apply writes them
@@ -430,7 +433,7 @@ func (s *Session) Outputs() map[string]state.Value {
 		}
 		return out
 	}
-	for _, o := range s.Config.OutputsFor(NodeNames(s.Recorded)) {
+	for _, o := range s.Config.OutputsFor(Known(s.Recorded)) {
 		out[o.Name] = o.Value
 		if o.Sensitive {
 			out[o.Name] = state.SensitiveValue("output:"+o.Name, s.Key().Fingerprint(o.Value))
@@ -550,6 +553,20 @@ func (s *Session) EnsureState() *state.State {
 		}
 	}
 	return s.Recorded
+}
+
+// Known returns what applies have found out beyond the configuration, from the state, which may be
+// nil.
+func Known(recorded *state.State) config.Known {
+	out := config.Known{Names: NodeNames(recorded), Clusters: map[string]config.Access{}}
+	if recorded == nil {
+		return out
+	}
+	servers := record.Servers(recorded)
+	for label, c := range recorded.Clusters {
+		out.Clusters[label] = config.Access{Server: servers[label], CACertificate: c.CACertificate}
+	}
+	return out
 }
 
 // NodeNames returns the node names in a state, which may be nil.
