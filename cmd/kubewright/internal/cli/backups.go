@@ -15,7 +15,7 @@ func etcdBackupsCommand(a *workspace.Workspace) *cobra.Command {
 			"size, digest, what they hold, and where they are. Of a bucket it lists what was put there, without\n" +
 			"asking it: its lifecycle may have removed old ones. Nothing is changed.",
 		Example: "  kubewright etcd backups\n  kubewright etcd backups prod -json",
-		RunE: func(cmd *cobra.Command, args []string) error { return backups.List(cmd.Context(), a, o, args) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return backups.List(cmd.Context(), a, o, args) },
 	}
 	careFlags(&o, cmd)
 	return cmd
