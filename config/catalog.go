@@ -23,6 +23,8 @@ const (
 	ArtifactRunc       ArtifactKind = "runc"
 	ArtifactCNI        ArtifactKind = "cni"
 	ArtifactCrictl     ArtifactKind = "crictl"
+	// ArtifactAge encrypts backups.
+	ArtifactAge ArtifactKind = "age"
 	// ArtifactConfig is a file that containerd's configuration imports.
 	ArtifactConfig ArtifactKind = "config"
 	// ArtifactImages is an archive of container images.

@@ -376,6 +376,10 @@ type Cluster struct {
 	Directories []Directory `json:",omitempty"`
 	// AtRest is the encryption of objects in etcd; nil for none.
 	AtRest    *AtRest   `json:",omitempty"`
+	// Backup is nil without backups; its files and units are among the others.
+	Backup *Backup `json:",omitempty"`
+	// Restored is set while the cluster is brought back from a backup.
+	Restored  *Restored `json:"-"`
 	Lifecycle Lifecycle `json:",omitzero"`
 	Origins   Origins
 	// Sensitive are the values that must not be shown, by keys as in Origins.

@@ -57,7 +57,7 @@ func Checks() []string {
 		"SystemVerification", "Hostname", "KubeletVersion", "Service-kubelet", "Port-6443", "Port-10250", "Port-10257", "Port-10259", "Port-2379", "Port-2380",
 		"FileContent--proc-sys-net-ipv4-ip_forward", "FileContent--proc-sys-net-ipv6-conf-default-forwarding",
 		"FileExisting-losetup", "FileExisting-mount", "FileExisting-cp", "DirAvailable--var-lib-etcd",
-		"InitSystem", "Architecture", "Clock", "DiskSpace", "DirWritable--etc", "DirLinks", "DirOwners", "KernelLog", "KernelDefaults", "KernelModules", "Sysctls", "Units", "AdvertiseAddress", "Artifacts", "Packages",
+		"InitSystem", "Architecture", "Clock", "DiskSpace", "DirWritable--etc", "DirLinks", "DirOwners", "KernelLog", "KernelDefaults", "KernelModules", "Sysctls", "Units", "Backup", "AdvertiseAddress", "Artifacts", "Packages",
 		"CoreDNSUnsupportedPlugins", "CoreDNSMigration", "CreateJob", "ControlPlaneNodesReady", "StaticPodManifest",
 	} {
 		names[n] = true

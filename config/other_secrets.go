@@ -109,6 +109,7 @@ var replacedSecrets = regexp.MustCompile(`^(` + strings.Join([]string{
 	`file\[.*\]\.(content|source)`,
 	`audit\.(policy|webhook\.kubeconfig)`,
 	`authentication\..*`,
+	`backup\.s3\.(access_key|secret_key)`,
 	`admission\.plugin\[.*\]\.configuration(\W.*)?`,
 	`addon\[.*\]\.manifest(\W.*)?`,
 	`bootstrap_token\[\d+\]\.token`,

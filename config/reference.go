@@ -35,6 +35,8 @@ func SuppliedPath(name string) string { return state.JoinPath("certificates.supp
 func (c *Cluster) given(path string) state.Secret {
 	keys := state.SplitPath(path)
 	switch {
+	case len(keys) == 2 && keys[0] == "restored" && c.Restored != nil:
+		return c.Restored.Files[keys[1]]
 	case len(keys) != 3:
 	case keys[0] == "certificates" && keys[1] == "supplied":
 		return c.Certificates.SuppliedFiles[keys[2]]

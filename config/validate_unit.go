@@ -18,7 +18,9 @@ type Unit struct {
 	DropIns []DropIn
 	// Enabled and Running are nil where the host's own state is left alone.
 	Enabled, Running *bool
-	Source           state.Source
+	// Roles choose the nodes of a cluster's unit; all of them if empty.
+	Roles  []string `json:",omitempty"`
+	Source state.Source
 }
 
 // DropIn is a file in a unit's folder NAME.d.
@@ -34,7 +36,9 @@ type DropIn struct {
 func (cl *Cluster) UnitsOf(n *Node) []Unit {
 	byName := map[string]Unit{}
 	for _, u := range slices.Concat(cl.Units, n.Units) {
-		byName[u.Name] = u
+		if selects(u.Roles, "", n) {
+			byName[u.Name] = u
+		}
 	}
 	out := make([]Unit, 0, len(byName))
 	for _, name := range keys(byName) {

@@ -114,7 +114,7 @@ func (p *Run) NewPerformer() *providers.Performer {
 	}
 	return &providers.Performer{
 		Host: p.Hosts.Host, Seat: p.seat, Others: p.Others, Access: w.Access(), Issuer: w.Issuer(), Clock: w.Clock(),
-		Artifacts: p.Artifacts, Snapshots: p.Snapshots, Interrupted: before.Interrupted, Secrets: p.Config.Secrets, Made: p.Made,
+		Artifacts: p.Artifacts, SnapshotFolder: p.Restores.Folder, Snapshots: p.Snapshots, Interrupted: before.Interrupted, Secrets: p.Config.Secrets, Made: p.Made,
 		Content: func(_ context.Context, x state.Sensitive) (state.Secret, error) {
 			return pipeline.Reveal(p.Observed, p.Result.Desired, x)
 		},

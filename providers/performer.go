@@ -48,6 +48,9 @@ type Performer struct {
 	Clock  Clock
 	// Artifacts returns the operator's folder with the artifacts for a node.
 	Artifacts func(t state.Target) (string, error)
+	// SnapshotFolder is the folder with the snapshot that etcd is restored from, where it is not among
+	// the artifacts.
+	SnapshotFolder string
 	// Snapshots is the operator's folder for snapshots of etcd.
 	Snapshots string
 	// Interrupted returns since when the interrupted plan that this run continues has been

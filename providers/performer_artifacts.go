@@ -39,7 +39,7 @@ func (w *work) artifacts(ops []planner.Operation, hear func(op int, line string)
 				hear(i, "sent "+amount(sent, size))
 			}
 		}
-		if err := s.add(w, name, digest, tell); err != nil {
+		if err := s.add(w, op, name, digest, tell); err != nil {
 			s.close()
 			return nil, fmt.Errorf("cannot read artifact %s: %w", name, err)
 		}
@@ -60,12 +60,15 @@ func artifactOf(op planner.Operation) (name, digest string) {
 	return "", ""
 }
 
-func (s *shipment) add(w *work, name, digest string, tell func(sent, size int64)) error {
+func (s *shipment) add(w *work, op planner.Operation, name, digest string, tell func(sent, size int64)) error {
 	if s.root == nil {
 		if w.Artifacts == nil {
 			return errors.New("internal error: no folder of artifacts is known")
 		}
 		folder, err := w.Artifacts(w.own())
+		if _, restores := op.(planner.RestoreEtcd); restores && w.SnapshotFolder != "" {
+			folder, err = w.SnapshotFolder, nil
+		}
 		if err != nil {
 			return err
 		}

@@ -31,6 +31,7 @@ var (
 		"engine/hosts.observer.proveServing":               1,
 		"planner/drift.WithImplied":                        1,
 		"planner/maintenance.Restore":                      4,
+		"planner/maintenance.RestoreBackup":                1,
 		"planner/maintenance.withDrainOptions":             1,
 		"planner/observe.query":                            3,
 		"planner/ownership.distrust":                       8,

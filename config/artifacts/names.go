@@ -31,6 +31,7 @@ var patterns = []struct {
 	{config.ArtifactRunc, regexp.MustCompile(`^runc\.` + architecture + `$`), nil},
 	{config.ArtifactCNI, regexp.MustCompile(`^cni-plugins-linux-` + architecture + `-v` + version + `\.tgz$`), cniPlugin},
 	{config.ArtifactCrictl, regexp.MustCompile(`^crictl-v` + version + `-linux-` + architecture + `\.tar\.gz$`), func(m string) bool { return m == "crictl" }},
+	{config.ArtifactAge, regexp.MustCompile(`^age-v` + version + `-linux-` + architecture + `\.tar\.gz$`), func(m string) bool { return m == "age/age" }},
 	{config.ArtifactConfig, regexp.MustCompile(`^containerd/[A-Za-z0-9][A-Za-z0-9._-]*\.toml$`), nil},
 	{config.ArtifactImages, regexp.MustCompile(`^images/[^/]+\.(?:tar|tar\.gz|tgz)$`), nil},
 }

@@ -56,7 +56,7 @@ var language = []entry{
 	},
 	{"apt yum dnf", "kubewright installs the kubelet and its runtime only. Other packages belong to the set-up of the machine.", byPackages},
 	{"upgrade_strategy rolling_update strategy", "Changing kubernetes_version upgrades the cluster.", Code{"cluster", `upgrade { max_unavailable = "25%" }`}},
-	{"backup etcd_backup etcd_snapshot", "kubewright etcd snapshot saves a copy of etcd, and a plan that risks its quorum saves one first. A schedule is cron's.", Code{}},
+	{"etcd_backup etcd_snapshot", "The backup block of a cluster has its control planes take backups. kubewright etcd snapshot saves a copy of etcd, and a plan that risks its quorum saves one first.", Code{}},
 	// SSH.
 	{
 		"ssh ssh_user ssh_port ssh_key ssh_key_path ssh_private_key ssh_private_key_file ansible_host ansible_user ansible_ssh_private_key_file",

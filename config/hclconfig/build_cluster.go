@@ -21,6 +21,7 @@ func (l *loader) build() *config.Config {
 		addAdmission(l.eval, b, cl)
 		addAuthentication(l.eval, b, cl)
 		addAtRest(l.eval, b, cl)
+		addBackup(l.eval, b, cl)
 		c.Clusters = append(c.Clusters, cl)
 	}
 	slices.SortFunc(c.Clusters, func(a, b *config.Cluster) int { return cmp.Compare(a.Label, b.Label) })

@@ -39,6 +39,19 @@ func (a composer) file(p, content string, hidden bool, at hcl.Range) {
 	}
 }
 
+// unit adds a unit for control planes.
+func (a composer) unit(u config.Unit, at hcl.Range) {
+	for _, other := range a.c.Units {
+		if other.Name == u.Name {
+			a.e.add(diag.Errorf("Setting is written twice", "unit %q and the %s block both have this unit. Remove one of them.", u.Name, a.block).At(other.Source))
+			return
+		}
+	}
+	u.Roles, u.Source = []string{string(config.ControlPlane)}, source(at)
+	a.c.Units = append(a.c.Units, u)
+	a.c.Origins["unit["+strconv.Quote(u.Name)+"]"] = source(at)
+}
+
 // arg adds an argument of the API server.
 func (a composer) arg(name, value string, at hcl.Range) {
 	for _, arg := range a.c.APIServer.Args {

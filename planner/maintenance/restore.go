@@ -26,6 +26,8 @@ type EtcdRestore struct {
 	Cluster string
 	// Artifact is the file's name in its folder, SHA256 its digest.
 	Artifact, SHA256 string
+	// Folder is the folder of that file where it is not the one of the artifacts.
+	Folder string
 	// Answers are the members of an etcd that answers a linearizable read; nil for none.
 	Answers []state.EtcdMember
 }

@@ -80,6 +80,7 @@ func query(n *topology.Node) state.Query {
 	addItems(&q, phases.Desired(n))
 	host.PackagesQuery(n, &q)
 	host.HostFilesQuery(n, &q)
+	preflight.BackupQuery(n, &q)
 	recorded := c.Fleet.Recorded
 	if q.Preflight = !c.Fleet.RecordedNode(n.Target); !q.Preflight {
 		q.Programs = recorded.Nodes[n.Target].Programs

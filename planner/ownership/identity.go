@@ -228,7 +228,7 @@ func refuseMember(l topology.Departure) *diag.Diagnostic {
 // one: all control planes are blank, and the state no longer records the cluster, but these hosts
 // show that it existed.
 func refuseDeserted(c *topology.Cluster) *diag.Diagnostic {
-	if !c.Founding || c.Fleet.Destroy || len(heldCAs(c)) > 0 {
+	if !c.Founding || c.Restored != nil || c.Fleet.Destroy || len(heldCAs(c)) > 0 {
 		return nil
 	}
 	var lines []string

@@ -1,7 +1,10 @@
 package pipeline
 
 import (
+	"cmp"
+
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
@@ -23,6 +26,9 @@ func Situate(v *topology.Fleet) diag.Diagnostics {
 		diags = append(diags, SituateCluster(c)...)
 		if !owned.HasErrors() {
 			diags = append(diags, ownership.CheckIdentity(c)...)
+			if d := etcd.RefuseUnfinished(c); d != nil {
+				diags = append(diags, d)
+			}
 		}
 		c.Up = upgrade.AnalyzeUpgrade(c)
 		if c.AtOnce = rotation.ExpiredCAs(c); staticpod.ReplacesAtOnce(c) {
@@ -75,23 +81,25 @@ func SituateCluster(c *topology.Cluster) diag.Diagnostics {
 	if c.Refused() {
 		return nil
 	}
+	// A cluster that is brought back from a backup is bootstrapped, also where that was interrupted.
+	restores := c.Restored != nil && c.Report == nil
 	switch {
 	case c.Report != nil && member != nil:
 		c.Primary = c.Reachable(member).Target
-	case founder != nil:
+	case founder != nil && !restores:
 		if c.Emptied() {
 			return ownership.RefuseLost(c)
 		}
 		c.Founding, c.Primary = !c.RecordedRunning(), founder.Target
-	case member != nil:
+	case member != nil && !restores:
 		c.Primary = member.Target
-	case holder != nil && c.RecordedRunning(): // no host has a kubeconfig, which is an item like any other
+	case holder != nil && c.RecordedRunning() && !restores: // no host has a kubeconfig, which is an item like any other
 		c.Primary = holder.Target
 	case len(planes) > 0:
-		if known && c.RecordedCA() != "" && !c.Fleet.Destroy {
+		if known && c.RecordedCA() != "" && !restores && !c.Fleet.Destroy {
 			return ownership.RefuseLost(c)
 		}
-		c.Founding, c.Primary = true, planes[0].Target
+		c.Founding, c.Primary = true, cmp.Or(founder, planes[0]).Target
 	}
 	pki.CompletePrimary(c)
 	c.Cas = c.CADigests()

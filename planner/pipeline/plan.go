@@ -108,7 +108,7 @@ func findings(v *topology.Fleet) diag.Diagnostics {
 
 // warnings returns what an operator has to know before a plan is applied.
 func warnings(v *topology.Fleet, p *planner.Plan, own map[state.Address]objects.OwnObject, observed *state.Snapshot, options planner.Options) diag.Diagnostics {
-	return slices.Concat(pki.WarnUnverified(v), etcd.Alarms(v, p), etcd.LostUnknownVoters(v), ownership.WarnForgotten(v), objects.WarnLeft(v, p, own, observed), objects.WarnMissingNamespaces(v, p),
+	return slices.Concat(pki.WarnUnverified(v), etcd.Alarms(v, p), etcd.LostUnknownVoters(v), etcd.OverdueBackups(v), ownership.WarnForgotten(v), objects.WarnLeft(v, p, own, observed), objects.WarnMissingNamespaces(v, p),
 		ownership.Unreplaced(v, p, options), drain.CheckDrains(v, p), drain.CheckSkippedDrains(v, p), drain.WarnDrainCapacity(v, p), drain.WarnCordoned(v, p), staticpod.CheckPairs(v, p), etcd.QuorumHeld(v, p))
 }
 
@@ -178,6 +178,7 @@ func draft(v *topology.Fleet, desired *state.Snapshot, changes []planner.Change)
 	}
 	for _, c := range v.Clusters {
 		if !v.Destroy {
+			etcd.RestoreBackup(&b, c)
 			etcd.OrderMembershipChanges(&b, c)
 			chainReplaced(&b, c)
 			pki.OrderServing(&b, c)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
@@ -105,6 +106,9 @@ var spoiltHosts = []spoilt{
 	}},
 	{check: "Sysctls", text: "parameters of sysctls: net.bridge.bridge-nf-filter-vlan-tagged.", ever: true, config: func(c *config.Config) {
 		c.Nodes[0].Sysctls = map[string]string{"net.bridge.bridge-nf-filter-vlan-tagged": "1"}
+	}},
+	{edits: "file /usr/bin/age delete", check: "Backup", text: "age is not in root's PATH, and the backup block needs it", ever: true, config: func(c *config.Config) {
+		c.Clusters[0].Backup = &config.Backup{Period: time.Hour, Bucket: "https://s3.example.com/b/"}
 	}},
 	{check: "Units", text: "systemd has no unit none.service.", ever: true, config: func(c *config.Config) {
 		c.Nodes[0].Units = []config.Unit{{Name: "none.service", Running: new(bool)}}

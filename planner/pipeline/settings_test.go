@@ -109,6 +109,7 @@ func settings() map[string]setting {
 
 // otherwise lists the fields without an effect on a bootstrap or a destruction, with the reason.
 var otherwise = map[string]string{
+	"cluster.Backup": "stands for files and units; see backup.txtar", "cluster.Restored": "no setting; see backup_restored_on_blank_hosts.txtar",
 	"cluster.Label": "the address", "cluster.Lifecycle": "forbids; see lifecycle.txtar", "node.Lifecycle": "forbids; see lifecycle.txtar",
 	"cluster.AtRest":  "a file of keys and stages; see encryption_test.go",
 	"cluster.Origins": "no setting", "cluster.Sensitive": "no setting", "cluster.Source": "no setting",

@@ -114,6 +114,7 @@ var preflightChecks = []preflightCheck{
 	{name: "Sysctls", on: onAll, by: ours, treatment: checked, always: true, note: "the running kernel has the parameters of sysctls. " +
 		"While modules of kernel_modules are not loaded yet, those of modules are not checked", find: kernelSysctls},
 	{name: "Units", on: onAll, by: ours, treatment: checked, always: true, note: "units of unit blocks without content exist, and can be enabled where that is asked for", find: hostUnits},
+	{name: "Backup", on: onControlPlanes, by: ours, treatment: checked, always: true, note: "age is there for the backups of a backup block, and curl where they go into a bucket", find: backupPrograms},
 	{name: "HTTPProxy", on: onControlPlanes, by: byKubeadm, treatment: checked, note: "a warning. kubeadm checks the environment that it runs in; " +
 		"here it is proxy_env, which becomes the components'", find: proxiedHost},
 	{name: "HTTPProxyCIDR", on: onControlPlanes, by: byKubeadm, treatment: checked, note: "a warning, as HTTPProxy, for the first address of each subnet", find: proxiedSubnets},

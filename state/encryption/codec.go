@@ -1,6 +1,7 @@
 package encryption
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -122,11 +123,22 @@ func (c *Codec) Open(kept []byte) ([]byte, error) {
 
 // Decrypt decrypts a file of the user that was encrypted with age, as text or in binary form.
 func (c *Codec) Decrypt(b []byte) ([]byte, error) {
-	var from io.Reader = bytes.NewReader(b)
+	r, err := c.Reader(bytes.NewReader(b))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
+}
+
+// Reader decrypts a file of the user as it is read.
+func (c *Codec) Reader(file io.Reader) (io.Reader, error) {
+	buffered := bufio.NewReader(file)
+	begin, _ := buffered.Peek(len(header))
+	from := io.Reader(buffered)
 	switch {
-	case Sealed(b):
+	case Sealed(begin):
 		from = armor.NewReader(from)
-	case !bytes.HasPrefix(b, []byte("age-encryption.org/")):
+	case !bytes.HasPrefix(begin, []byte("age-encryption.org/")):
 		return nil, errors.New("it is not encrypted with age; encrypt it, as in age -e -a -r RECIPIENT, so that no secret is beside the configuration")
 	}
 	identities, err := c.known()
@@ -137,7 +149,7 @@ func (c *Codec) Decrypt(b []byte) ([]byte, error) {
 	if err != nil {
 		return nil, c.refused(err)
 	}
-	return io.ReadAll(r)
+	return r, nil
 }
 
 // known returns the identities; they are read once.

@@ -219,6 +219,9 @@ func pkiFolders(n *topology.Node) []planner.Operation {
 // foundCAs creates what all control planes share; existing files are kept.
 func foundCAs(n *topology.Node, w topology.PhaseWork) []planner.Operation {
 	var ops []planner.Operation
+	if n.Cluster.Restored != nil && n.Cluster.Founding {
+		return restoredCAs(n, w)
+	}
 	for _, ca := range n.Cluster.Authorities {
 		if ca.KeyLocation == topology.Made && ChangesPair(w, ca.Base) {
 			_, ended := n.Cluster.AtOnce[ca.Base]

@@ -118,7 +118,7 @@ func (fl *Fleet) system(b *Baseline, p Profile) {
 		b.put(dir, &file.File{Type: file.Directory})
 	}
 	b.put("/tmp", (&file.File{Type: file.Directory, Mode: "1777"}))
-	for _, tool := range []string{"mount", "umount", "losetup", "cp", "ip", "iptables", "nft", "modprobe", "sysctl", "swapoff", "tar", "gzip", "conntrack", "sudo", "curl"} {
+	for _, tool := range []string{"mount", "umount", "losetup", "cp", "ip", "iptables", "nft", "modprobe", "sysctl", "swapoff", "tar", "gzip", "conntrack", "sudo", "curl", "age"} {
 		b.put("/usr/bin/"+tool, file.Opaque("debian "+p.OSVersion+" "+tool, "0755"))
 	}
 	b.units["ssh"] = Unit{Active: true, Enabled: true}

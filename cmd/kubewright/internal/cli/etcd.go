@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/apply"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/backups"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/flagvalue"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
@@ -34,14 +35,14 @@ func etcdCommand(a *workspace.Workspace) *cobra.Command {
 			"that has lost its quorum for good.",
 		Example: "  kubewright etcd status\n  kubewright etcd snapshot\n  kubewright etcd defragment prod",
 	})
-	cmd.AddCommand(etcdStatusCommand(a), etcdSnapshotCommand(a), etcdDefragmentCommand(a), etcdRestoreCommand(a))
+	cmd.AddCommand(etcdStatusCommand(a), etcdSnapshotCommand(a), etcdBackupsCommand(a), etcdDefragmentCommand(a), etcdRestoreCommand(a))
 	return cmd
 }
 
 const clusterArg = " [CLUSTER]"
 
 // byArgument describes how these commands take a cluster's name.
-const byArgument = "behind the command"
+const byArgument = backups.ByArgument
 
 // first returns the first argument, or empty.
 func first(args []string) string {

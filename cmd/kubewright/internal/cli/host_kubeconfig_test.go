@@ -118,7 +118,7 @@ var argumentsOf = map[string][]string{
 
 // asksTheBackend are the commands that read the state.
 var asksTheBackend = []string{
-	"apply", "certificates", "console", "cordon", "destroy", "doctor", "drain", "etcd defragment", "etcd snapshot", "etcd status", "force-unlock", "graph", "history", "init", "kubeconfig", "lock status",
+	"apply", "certificates", "console", "cordon", "destroy", "doctor", "drain", "etcd backups", "etcd defragment", "etcd snapshot", "etcd status", "force-unlock", "graph", "history", "init", "kubeconfig", "lock status",
 	"output", "plan", "show", "state decrypt", "state list", "state mv", "state pull", "state push", "state recover", "state rm", "state show", "status", "uncordon",
 }
 

@@ -2,10 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/apply"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/backups"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/flagvalue"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/diag"
@@ -20,14 +24,24 @@ import (
 func etcdRestoreCommand(a *workspace.Workspace) *cobra.Command {
 	var o session.Options
 	var by apply.Approval
+	var fromBackup string
 	cmd := &cobra.Command{
-		Use: "restore FILE" + clusterArg, Short: "Rebuild the etcd of a cluster from a snapshot, when it has lost its quorum for good", Args: takes(1, 2),
+		Use: "restore [FILE]" + clusterArg, Short: "Rebuild the etcd of a cluster from a snapshot, or the cluster from a backup", Args: takes(0, 2),
 		Long: "restore shows a plan, asks for the cluster's name, and rebuilds etcd from a snapshot: API servers and\n" +
 			"what is left of etcd are stopped and its data is set aside, one control plane gets the snapshot, and\n" +
 			"the others join it. What came after the snapshot is lost. It is refused while a quorum answers.\n" +
+			"With -from-backup in place of FILE, a cluster whose control planes are all lost is brought back on blank\n" +
+			"hosts from a backup, which is decrypted with -age-identity: its CAs and keys, and etcd.\n" +
 			"After any failure the remedy is the same command again; when it is done, run kubewright apply.",
-		Example: "  kubewright etcd restore kubewright.snapshots/prod-20260302T090000Z-r4711-cdf818194e3a8c32.db",
+		Example: "  kubewright etcd restore kubewright.snapshots/prod-20260302T090000Z-r4711-cdf818194e3a8c32.db\n" +
+			"  kubewright etcd restore -from-backup=prod-20260302T000000Z-cp1.tar.age -age-identity=backup.key",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if fromBackup != "" {
+				return backups.Restore(cmd.Context(), a, o, by, fromBackup, args)
+			}
+			if len(args) == 0 {
+				return console.Misuse("kubewright etcd restore", errors.New("name the file of a snapshot, or a backup with -from-backup=FILE"))
+			}
 			file := a.Named(args[0])
 			digest, err := snapshots.Verify(file)
 			if err != nil {
@@ -44,6 +58,7 @@ func etcdRestoreCommand(a *workspace.Workspace) *cobra.Command {
 	lockFlag(&o, cmd.Flags())
 	o.OverrideFlag(cmd.Flags())
 	cmd.Flags().StringArrayVar(&o.Forget, topology.ForgetUnreachableFlag, nil, "proceed without the control plane with this `address`, whose block is gone and whose host is gone for good (repeatable)")
+	cmd.Flags().Var((*flagvalue.FileName)(&fromBackup), "from-backup", "bring the cluster back on blank hosts from this backup, a `file` that a backup block has made")
 	approvalFlags(&by, cmd)
 	return cmd
 }

@@ -10,9 +10,11 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/listing"
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/backup"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/engine/hosts"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/planner/topology"
@@ -96,6 +98,9 @@ func (f facts) cluster(label string) listing.ClusterStatus {
 	out.Certificates = f.certificatesOf(label)
 	if !external {
 		out.Snapshot = f.snapshot(label)
+	}
+	if c != nil && c.Backup != nil {
+		out.Backup = f.backup(c)
 	}
 	out.Differences = f.differences(label)
 	out.Problems = append(out.Problems, f.problems(out)...)
@@ -252,6 +257,17 @@ func (f facts) snapshot(label string) *listing.SnapshotStatus {
 	return out
 }
 
+// backup returns the last backup that the control planes have taken.
+func (f facts) backup(c *config.Cluster) *listing.BackupStatus {
+	b := etcd.BackupsOf(f.fleet, c)
+	out := &listing.BackupStatus{Overdue: b.Overdue(c.Backup.Period, f.fleet.ObservedAt), Failure: f.said(b.Failed.Error)}
+	if last := b.Last(); last != nil {
+		out.Name, out.Taken = last.Name, last.Manifest.Time.UTC()
+		out.AgeSeconds = int64(max(0, f.fleet.ObservedAt.Sub(out.Taken)) / time.Second)
+	}
+	return out
+}
+
 // problems returns what does not work in a cluster, or is not known, the worst first.
 func (f facts) problems(c listing.ClusterStatus) []listing.Problem {
 	var out []listing.Problem
@@ -268,6 +284,13 @@ func (f facts) problems(c listing.ClusterStatus) []listing.Problem {
 	if n := c.Certificates.Unreadable; n > 0 {
 		add(listing.ProblemCertificate, "", "kubewright certificates lists them", "certificates cannot be read: %d", n)
 	}
+	if c.Backup != nil && c.Backup.Overdue {
+		remedy := "see why on a control plane: journalctl -u " + backup.Service
+		if c.Backup.Failure != "" {
+			remedy = "remove the cause, and take one: systemctl start " + backup.Service
+		}
+		add(listing.ProblemBackup, "", remedy, "the last backup is older than twice the schedule%s", because(c.Backup.Failure))
+	}
 	for _, err := range violations(c, f.fleet.ClusterReports[c.Name]) {
 		add(listing.ProblemSkew, "", "", "versions do not fit: %s", err)
 	}
@@ -280,6 +303,14 @@ func (f facts) problems(c listing.ClusterStatus) []listing.Problem {
 		add(listing.ProblemPlan, "", "see more with: kubewright plan", "no plan can be made: %s", reason)
 	}
 	return out
+}
+
+// because completes a sentence with a reason, if there is one.
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
 }
 
 // etcdProblems returns what is wrong with the etcd of a cluster.

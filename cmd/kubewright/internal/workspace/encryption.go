@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,6 +42,11 @@ func (a *Workspace) Codec() state.Codec {
 		a.Sealer = a.NewCodec(block, false)
 	}
 	return a.Sealer
+}
+
+// DecryptStream decrypts a file as it is read, with the same keys as DecryptFile.
+func (a *Workspace) DecryptStream(file io.Reader) (io.Reader, error) {
+	return a.NewCodec(nil, false).Reader(file)
 }
 
 // DecryptFile decrypts a file of the configuration, in memory, with the private keys that also decrypt

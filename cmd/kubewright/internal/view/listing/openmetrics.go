@@ -102,6 +102,15 @@ func MetricFamilies() []MetricFamily {
 			}
 			return seconds(c.Snapshot.Taken), true
 		})},
+		{"kubewright_backup_timestamp_seconds", "seconds", "When the control planes have taken the last backup.", cluster, perCluster(func(c ClusterStatus) (float64, bool) {
+			if c.Backup == nil || c.Backup.Taken.IsZero() {
+				return 0, false
+			}
+			return seconds(c.Backup.Taken), true
+		})},
+		{"kubewright_backup_overdue", "", "1 if the last backup is older than twice the schedule of the backup block.", cluster, perCluster(func(c ClusterStatus) (float64, bool) {
+			return number(c.Backup != nil && c.Backup.Overdue), c.Backup != nil
+		})},
 		{"kubewright_plan_possible", "", "1 if a plan can be made, so that the differences are known.", cluster, perCluster(func(c ClusterStatus) (float64, bool) { return number(c.Differences.Known), true })},
 		{"kubewright_outside_changes", "", "Items that were changed outside of kubewright.", cluster, perCluster(func(c ClusterStatus) (float64, bool) {
 			return float64(len(c.Differences.Outside)), c.Differences.Known
@@ -193,7 +202,7 @@ func perMember(value func(state.EtcdMember) (float64, bool)) func(Status) []samp
 
 func problemSamples(s Status) (out []sample) {
 	for _, c := range s.Clusters {
-		for _, kind := range []ProblemKind{ProblemAPI, ProblemEtcd, ProblemNode, ProblemCertificate, ProblemSkew, ProblemPlan, ProblemHost} {
+		for _, kind := range []ProblemKind{ProblemAPI, ProblemEtcd, ProblemNode, ProblemCertificate, ProblemBackup, ProblemSkew, ProblemPlan, ProblemHost} {
 			n := 0
 			for _, p := range c.Problems {
 				if p.Kind == kind {

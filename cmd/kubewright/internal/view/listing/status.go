@@ -34,6 +34,7 @@ type ClusterStatus struct {
 	Etcd         EtcdHealth         `json:"etcd"`
 	Certificates CertificatesStatus `json:"certificates"`
 	Snapshot     *SnapshotStatus    `json:"snapshot,omitempty"`
+	Backup       *BackupStatus      `json:"backup,omitempty"`
 	Differences  Differences        `json:"differences"`
 }
 
@@ -46,6 +47,7 @@ const (
 	ProblemEtcd        ProblemKind = "etcd"
 	ProblemNode        ProblemKind = "node"
 	ProblemCertificate ProblemKind = "certificate"
+	ProblemBackup      ProblemKind = "backup"
 	ProblemSkew        ProblemKind = "skew"
 	ProblemPlan        ProblemKind = "plan"
 	// ProblemHost: a host does not answer, so that what it holds is not known.
@@ -149,6 +151,18 @@ type SnapshotStatus struct {
 	AgeSeconds int64 `json:"age_seconds,omitempty"`
 	// Reason says why the folder cannot be read.
 	Reason string `json:"reason,omitempty"`
+}
+
+// BackupStatus is the last backup that the control planes have taken.
+type BackupStatus struct {
+	// Name and Taken are empty if there is none.
+	Name  string    `json:"name,omitempty"`
+	Taken time.Time `json:"taken,omitzero"`
+	// AgeSeconds is how old it is; Overdue reports whether that is more than twice the schedule.
+	AgeSeconds int64 `json:"age_seconds,omitempty"`
+	Overdue    bool  `json:"overdue,omitempty"`
+	// Failure says why the last attempt failed.
+	Failure string `json:"failure,omitempty"`
 }
 
 // Differences is what differs from the configuration.

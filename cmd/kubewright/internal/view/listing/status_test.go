@@ -44,6 +44,7 @@ func fullStatus() Status {
 			}},
 			Certificates: CertificatesStatus{First: first, Due: 2, Expired: 1, Unreadable: 1},
 			Snapshot:     &SnapshotStatus{Folder: "/srv/kubewright.snapshots", Path: "/srv/kubewright.snapshots/a", Taken: at(11), AgeSeconds: 3600},
+			Backup:       &BackupStatus{Name: "prod-20260302T110000Z-cp1.tar.age", Taken: at(11), AgeSeconds: 3600, Overdue: true, Failure: "no space left on device"},
 			Differences: Differences{Known: true, NotObserved: 1, After: at(8), Pending: &Counts{1, 2, 3}, Outside: []OutsideChange{
 				{Address: "node.cp/certs/file:/a", Written: at(10)}, {Address: "b"}, {Address: "c"}, {Address: "d"}, {Address: "e"}, {Address: "f"},
 			}},

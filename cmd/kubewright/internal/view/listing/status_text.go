@@ -60,6 +60,9 @@ func (p statusPage) cluster(c ClusterStatus) {
 	p.row("etcd", c.Etcd.text())
 	p.row("Certificates", c.Certificates.text())
 	p.row("Snapshot", p.snapshotText(c.Snapshot))
+	if c.Backup != nil {
+		p.row("Backup", p.backupText(*c.Backup))
+	}
 	p.row("Differences", p.differenceLines(c.Differences)...)
 }
 
@@ -255,6 +258,21 @@ func (p statusPage) snapshotText(s *SnapshotStatus) string {
 		return "none in " + folder + " on this machine"
 	}
 	return minute(s.Taken) + ", " + ago(p.now.Sub(s.Taken)) + ", in " + folder + " on this machine"
+}
+
+// backupText says when the control planes have taken the last backup.
+func (p statusPage) backupText(b BackupStatus) string {
+	text := "none yet"
+	if !b.Taken.IsZero() {
+		text = minute(b.Taken) + ", " + ago(p.now.Sub(b.Taken))
+	}
+	if b.Overdue {
+		text += ", overdue"
+	}
+	if b.Failure != "" {
+		text += "; the last attempt failed"
+	}
+	return text
 }
 
 // ago returns how long ago something was, in the largest two units.

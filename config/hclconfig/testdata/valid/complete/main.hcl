@@ -328,6 +328,22 @@ cluster "prod" {
     }
   }
 
+  backup {
+    schedule   = "6h"
+    folder     = "/srv/backups"
+    keep       = 30
+    recipients = ["age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"]
+    s3 {
+      bucket     = "backups"
+      region     = "eu-west-1"
+      endpoint   = "https://minio.example.com"
+      prefix     = "complete/"
+      access_key = "AKBACKUP"
+      secret_key = var.password
+      ca         = file("minio-ca.crt")
+    }
+  }
+
   directory "/srv/cache" {
     mode     = "0750"
     owner    = "root:adm"

@@ -1,0 +1,85 @@
+package backups
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/listing"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/engine/hosts"
+	"github.com/kubewright/kubewright/planner/etcd"
+)
+
+// ByArgument describes how the commands take a cluster's name.
+const ByArgument = "behind the command"
+
+// first returns the first argument, or empty.
+func first(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
+// List prints the backups of a cluster.
+func List(ctx context.Context, a *workspace.Workspace, o session.Options, args []string) error {
+	asJSON := o.JSON
+	o.JSON, a.QuietStdout = false, asJSON
+	s, err := session.Open(ctx, a, o, "")
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	c, which := session.ChosenCluster(s.Config, first(args), ByArgument)
+	if which == nil && c.Backup == nil {
+		which = diag.Errorf("Cluster has no backups", "Cluster %q has no backup block, so that its control planes take no backups. Write one:\n\n"+
+			"  backup {\n    recipients = [\"age1…\"]\n    folder     = \"/var/backups/kubewright\"\n  }\n\nOr take a snapshot of etcd to this machine: kubewright etcd snapshot", c.Label).At(c.Source)
+	}
+	if which != nil {
+		return console.Failure(diag.Diagnostics{which})
+	}
+	s.Hosts.Keep(func(m *hosts.Member) bool { return m.Plane && m.Cluster == c.Label })
+	v := s.Observe(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b, now := etcd.BackupsOf(v, c), s.Hosts.World.Clock().Now()
+	list := backupList(b, c, now)
+	if list.Overdue {
+		a.Print(diag.Diagnostics{diag.Warningf(etcd.BackupOverdue, "%s", b.OverdueText(c.Label, now))})
+	}
+	if asJSON {
+		return listing.BackupsJSON(a.Stdout, list)
+	}
+	return listing.Backups(a.Stdout, list, a.Options())
+}
+
+// backupList returns the backups of a cluster for output.
+func backupList(b etcd.Backups, c *config.Cluster, now time.Time) listing.BackupList {
+	out := listing.BackupList{
+		Cluster: c.Label, Target: cmp.Or(c.Backup.Folder, c.Backup.Bucket), PeriodSeconds: int64(c.Backup.Period / time.Second), Backups: []listing.BackupFile{},
+		Overdue: b.Overdue(c.Backup.Period, now), Failure: b.Failed.Error, FailedAt: b.Failed.Time,
+	}
+	if out.Failure != "" {
+		out.FailedOn = b.Host.String()
+	}
+	for _, t := range b.Silent {
+		out.NotObserved = append(out.NotObserved, t.String())
+	}
+	for _, f := range b.List {
+		row := listing.BackupFile{
+			Name: f.Name, Taken: f.Manifest.Time.UTC(), AgeSeconds: int64(max(0, now.Sub(f.Manifest.Time)) / time.Second), Size: f.Size, SHA256: f.SHA256,
+			Holds: f.Manifest.Holds(), Kubernetes: f.Manifest.Kubernetes, Revision: f.Manifest.Revision, Recipients: f.Manifest.Recipients, Missing: f.Missing,
+		}
+		for _, t := range f.Hosts {
+			row.Nodes = append(row.Nodes, t.String())
+		}
+		out.Backups = append(out.Backups, row)
+	}
+	return out
+}

@@ -1,0 +1,134 @@
+package backups
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/apply"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/backup"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/maintenance"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/providers/snapshots"
+	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/safefile"
+)
+
+// Restore brings a cluster back from a backup. The snapshot in it is a file of a folder of its own
+// while the command runs; certificates and keys stay in memory.
+func Restore(ctx context.Context, a *workspace.Workspace, o session.Options, by apply.Approval, file string, args []string) error {
+	folder, err := os.MkdirTemp("", "kubewright-restore-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	b, err := openBackup(a, a.Named(file), filepath.Join(folder, backup.SnapshotFile))
+	if err != nil {
+		return console.Failure(diag.Diagnostics{diag.Errorf("Backup cannot be used", "%s: %v. Nothing was changed.", file, err)})
+	}
+	return apply.CarryOut(ctx, a, o, by, "etcd restore", func(s *session.Session) {
+		s.Leaseless = true
+		s.Command = "etcd restore -from-backup=" + state.ShellWord(file) + " " + state.ShellWords(args...)
+		s.Planner = func(v *topology.Fleet, header planner.Plan, options planner.Options) (topology.Result, diag.Diagnostics) {
+			c, which := session.ChosenCluster(v.Config, first(args), ByArgument)
+			if which == nil {
+				which = attachBackup(c, b, filepath.Base(file))
+			}
+			if which != nil {
+				return topology.Result{}, diag.Diagnostics{which}
+			}
+			s.Typed, s.Observed = c.Label, v
+			s.Restores = maintenance.EtcdRestore{Cluster: c.Label, Artifact: backup.SnapshotFile, SHA256: b.SnapshotSHA256, Folder: folder}
+			return maintenance.RestoreBackup(v, header, options, c)
+		}
+	})
+}
+
+// openBackup decrypts and verifies a backup, and writes its snapshot to a file.
+func openBackup(a *workspace.Workspace, file, snapshot string) (backup.Archive, error) {
+	f, err := safefile.Open(file)
+	if err != nil {
+		return backup.Archive{}, err
+	}
+	defer f.Close()
+	r, err := a.DecryptStream(f)
+	if err != nil {
+		return backup.Archive{}, err
+	}
+	out, err := safefile.Create(snapshot, 0o600)
+	if err != nil {
+		return backup.Archive{}, err
+	}
+	b, err := backup.Read(r, out)
+	if closed := out.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return backup.Archive{}, err
+	}
+	if _, err := snapshots.Verify(snapshot); err != nil {
+		return backup.Archive{}, err
+	}
+	return b, nil
+}
+
+// attachBackup gives a cluster what the backup holds of it.
+func attachBackup(c *config.Cluster, b backup.Archive, name string) *diag.Diagnostic {
+	if c.Etcd.External != nil {
+		return diag.Errorf("Etcd is external", "The etcd of cluster %q is not on its control planes, and is restored where it runs.", c.Label).At(c.Source)
+	}
+	if b.Cluster != c.Label {
+		return diag.Errorf("Backup is of another cluster", "%s is of cluster %q, and this is cluster %q. Use a backup of this cluster; if the cluster had that label before, give it back.", name, b.Cluster, c.Label).At(c.Source)
+	}
+	if p := encryptionKeys(b); p != "" && !slices.ContainsFunc(c.Files, func(f config.File) bool { return f.Path == p }) {
+		return diag.Errorf("Encryption keys are not in the configuration", "%s was taken while API objects were encrypted with keys in %s, and no file block of cluster %q has that file: no API server could read the restored objects. "+
+			"Take it out of the backup (age -d -i IDENTITY %[1]s | tar -xO %[4]s), and write a file block with it.", name, p, c.Label, backup.FilesFolder+strings.TrimPrefix(p, "/")).At(c.Source)
+	}
+	given, dir := c.Certificates.Given(), c.Certificates.Dir
+	needed := []string{dir + "/sa.key", dir + "/sa.pub"}
+	for block, base := range map[string]string{"ca": "/ca", "front_proxy_ca": "/front-proxy-ca", "etcd_ca": "/etcd/ca"} {
+		if _, is := given[block]; !is {
+			needed = append(needed, dir+base+".crt", dir+base+".key")
+		}
+	}
+	slices.Sort(needed)
+	for _, p := range needed {
+		if len(b.Content[p]) == 0 {
+			return diag.Errorf("Backup is incomplete", "%s does not hold %s, which cluster %q needs. If the CA is managed outside kubewright, provide it in the certificates block, as it was when the cluster was bootstrapped.", name, p, c.Label).At(c.Source)
+		}
+	}
+	block, _ := pem.Decode(b.Content[dir+"/ca.crt"])
+	if block == nil {
+		return diag.Errorf("Backup is incomplete", "The CA in %s, %s/ca.crt, is no certificate.", name, dir).At(c.Source)
+	}
+	ca, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return diag.Errorf("Backup is incomplete", "The CA in %s, %s/ca.crt, cannot be read: %v.", name, dir, err).At(c.Source)
+	}
+	c.Restored = &config.Restored{Backup: name, Snapshot: backup.SnapshotFile, SHA256: b.SnapshotSHA256, CA: state.KeyDigest(ca), Files: map[string]state.Secret{}}
+	for p, content := range b.Content {
+		c.Restored.Files[p] = state.NewSecret(content)
+	}
+	return nil
+}
+
+// encryptionKeys returns the path of the keys that API objects are encrypted with; empty if the backup
+// holds none.
+func encryptionKeys(b backup.Archive) string {
+	for _, p := range b.Paths() {
+		if !strings.HasSuffix(p, ".crt") && !strings.HasSuffix(p, ".key") && !strings.HasSuffix(p, ".pub") {
+			return p
+		}
+	}
+	return ""
+}
