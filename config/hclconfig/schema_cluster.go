@@ -19,6 +19,7 @@ var clusterBlock = &Block{
 		kernelModules("that every node is to have"), sysctls("of every node"),
 		{Name: "image_pull_policy", Type: typeString, Default: config.DefaultImagePullPolicy, Cost: CostNone, Doc: "When images are pulled: `Always`, `IfNotPresent` or `Never`. `Always` pulls what is there too, before a node joins or is upgraded."},
 		{Name: "image_pull_serial", Type: typeBool, Default: true, Cost: CostNone, Doc: "Pull the images of a node one after the other, instead of all at once."},
+		{Name: "on_unreachable", Type: typeString, Default: config.DefaultOnUnreachable, Cost: CostNone, Doc: "What a plan does while hosts of the cluster do not answer. `refuse`: it is shown, and applied only with `-allow-unreachable`. `withhold`: it is applied without what waits for these hosts, and the exit code is 9; for scheduled runs. A control plane may be missing only while etcd holds quorum and lists its member."},
 	},
 	Blocks: []*Block{
 		networkBlock, apiServerBlock,

@@ -73,6 +73,13 @@ func (m *markdownPage) head(r *outline.Review) {
 		}
 		lines = append(lines, line+"\n")
 	}
+	for i, x := range outline.Withheld(r.Plan) {
+		if i == maxWithheld {
+			lines = append(lines, "- and "+strconv.Itoa(len(r.Plan.WithheldSteps)-i)+" more withheld steps\n")
+			break
+		}
+		lines = append(lines, "- **Withheld**: "+mdCode(x.Address)+": "+mdText(bounded(strings.Join(append(x.What, x.Why), "; ")))+"\n")
+	}
 	for _, n := range r.Notes() {
 		lines = append(lines, "- **"+n[0]+"**: "+mdText(bounded(n[1]))+"\n")
 	}

@@ -231,6 +231,31 @@ func (p printer) withheld() {
 		}
 	}
 	p.Line()
+	p.withheldSteps()
+}
+
+// withheldShown is how many withheld steps are shown without -full.
+const withheldShown = 20
+
+// withheldSteps prints the work that waits until the targets are back.
+func (p printer) withheldSteps() {
+	list := outline.Withheld(p.plan)
+	if len(list) == 0 {
+		return
+	}
+	p.Line(p.Bold(p.Yellow("Withheld: ")), outline.WithheldHeadline(p.plan), ":")
+	for i, w := range list {
+		if i == withheldShown && !p.Full {
+			p.Line("  and ", ui.Plural(len(list)-i, "more step"), " (-full shows all)")
+			break
+		}
+		room := strings.Repeat("-", ansi.StringWidth(w.Address)+1) // the address takes this room on the first line
+		p.Line("  ", p.Bold(w.Address), " ", strings.TrimPrefix(ui.Wrap(room+" "+w.Why, p.Width, "    "), room))
+		for _, what := range w.What {
+			p.Line("    ", ui.Wrap(what, p.Width, "      "))
+		}
+	}
+	p.Line()
 }
 
 // outputChanges compares the outputs of the state with those of the plan.

@@ -1,0 +1,72 @@
+package outline
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
+	"github.com/kubewright/kubewright/planner"
+)
+
+// WithheldWork is work that a plan leaves for a later one, in words.
+type WithheldWork struct {
+	// Address is a step, or a node whose host was not observed.
+	Address string
+	// What are lines about what would be done; Why is a clause.
+	What []string
+	Why  string
+}
+
+// withheldItems is how many changes of one step are named.
+const withheldItems = 6
+
+// Withheld returns the work that a plan leaves for a later one.
+func Withheld(plan *planner.Plan) []WithheldWork {
+	var out []WithheldWork
+	for _, w := range plan.WithheldSteps {
+		work := WithheldWork{Address: ui.Clean(w.Step.String()), Why: ui.Clean(w.Reason)}
+		for _, c := range w.Changes {
+			work.What = append(work.What, changeWords(c))
+		}
+		for _, text := range w.Operations {
+			work.What = append(work.What, ui.Clean(text))
+		}
+		if n := len(work.What); n > withheldItems {
+			work.What = append(work.What[:withheldItems:withheldItems], "and "+strconv.Itoa(n-withheldItems)+" more")
+		}
+		out = append(out, work)
+	}
+	return out
+}
+
+// changeWords says what a change would do, with the attributes that it would change.
+func changeWords(c planner.Change) string {
+	text := string(c.Action) + " " + ui.Clean(c.Address.Class()) + " " + ui.Clean(c.Address.ID())
+	var paths []string
+	for _, a := range c.Attributes {
+		if a.Path != "" {
+			paths = append(paths, ui.Clean(a.Path))
+		}
+	}
+	switch n := len(paths); {
+	case n == 0 || c.Action != planner.Update:
+		return text
+	case n > withheldItems:
+		return text + ": " + strings.Join(paths[:withheldItems], ", ") + " and " + strconv.Itoa(n-withheldItems) + " more"
+	}
+	return text + ": " + strings.Join(paths, ", ")
+}
+
+// WithheldHeadline counts the work that a plan leaves for a later one, and says when that can be made;
+// empty for none.
+func WithheldHeadline(plan *planner.Plan) string {
+	n := len(plan.WithheldSteps)
+	if n == 0 {
+		return ""
+	}
+	verb := "waits"
+	if n > 1 {
+		verb = "wait"
+	}
+	return ui.Plural(n, "step") + " " + verb + " until what could not be observed is back"
+}
