@@ -35,8 +35,11 @@ type Draft struct {
 	Rotations []string
 	Withheld  []state.Unobserved
 	// Withhold are steps that wait for a missing host, with a clause each that says why.
-	// WithheldChanges is other work of that kind, for which there is no step.
-	Withhold        map[state.Address]string
+	Withhold map[state.Address]string
+	// Apart are steps that stay in the plan although steps that they need are withheld: what they
+	// need is there already.
+	Apart map[state.Address]bool
+	// WithheldChanges is other work that waits for a missing host, for which there is no step.
 	WithheldChanges []WithheldStep
 }
 

@@ -24,6 +24,13 @@ type Absence struct {
 	voters, healthy int
 }
 
+// Vouched reports whether control planes of a cluster are missing, and the others are planned without
+// them.
+func Vouched(c *topology.Cluster) bool {
+	a := Of(c)
+	return a != nil && a.Doubt == ""
+}
+
 // plane is a control plane that could not be observed.
 type plane struct {
 	target  state.Target

@@ -43,7 +43,7 @@ func (a *Absence) Withhold(steps []planner.Step) map[state.Address]string {
 		for _, phase := range []string{topology.EtcdPhase, topology.ControlPlanePhase, topology.KubeletStartPhase} {
 			reader := id
 			if reader.Phase = phase; out[reader] != "" {
-				out[id] = fmt.Sprintf("would be read only in %s, which is withheld", reader)
+				out[id] = fmt.Sprintf("is read by a component only in %s here, which is withheld", phase)
 				break
 			}
 		}
@@ -51,52 +51,78 @@ func (a *Absence) Withhold(steps []planner.Step) map[state.Address]string {
 	return out
 }
 
-// reason returns why a step is withheld by itself; empty if it is not, or is of another cluster.
+// reason returns why a step is withheld by itself; empty if it is not, or is of another cluster. It
+// does not name the step's own target, so that the steps of several nodes have the same reason.
 func (a *Absence) reason(s *planner.Step) string {
 	c := a.cluster
 	n := c.Node(s.Target)
+	plane := n != nil && n.IsControlPlane()
+	meanwhile := fmt.Sprintf("while %s %s missing", a.Names(), a.verb())
 	switch {
-	case planner.ChangesMembers(s), slices.Contains(s.Limits, c.Limit("etcd-membership")) && !planner.RestartsMember(s):
-		return fmt.Sprintf("changes the members of etcd while %s %s missing: %s", a.Names(), a.verb(), a.Quorum())
-	case n != nil && planner.RestartsMember(s):
-		return a.restart(s, n)
-	case slices.Contains(s.Limits, c.Limit("control-plane-disruption")), n != nil && n.IsControlPlane() && slices.Contains(s.Gates, planner.APIGate):
-		return fmt.Sprintf("disrupts another control plane while %s %s missing", a.Names(), a.verb())
-	case a.leaves(s.Target):
-		return fmt.Sprintf("belongs to the removal of a control plane, which changes the members of etcd while %s %s missing", a.Names(), a.verb())
-	case n != nil && n.IsControlPlane() && (n.Joins() || c.Fleet.Replaces(n.Target)):
-		return fmt.Sprintf("belongs to the join of a control plane, which changes the members of etcd while %s %s missing", a.Names(), a.verb())
+	case a.leaves(s.Target), plane && c.Fleet.Replaces(n.Target):
+		return fmt.Sprintf("removes a control plane, and with it a member of etcd, %s: %s", meanwhile, a.Quorum())
+	case plane && n.Joins():
+		return fmt.Sprintf("adds a control plane, and with it a member of etcd, %s: %s", meanwhile, a.Quorum())
+	case planner.ChangesMembers(s) && (n != nil || slices.Contains(s.Limits, c.Limit("etcd-membership"))):
+		return fmt.Sprintf("adds or removes a member of etcd %s: %s", meanwhile, a.Quorum())
+	case plane && planner.RestartsMember(s):
+		return fmt.Sprintf("restarts a member of etcd %s: %s", meanwhile, a.after(s, n))
+	case plane && slices.Contains(s.Gates, planner.APIGate):
+		return fmt.Sprintf("restarts a component of a control plane %s: %d of %d serve the API", meanwhile, a.serving(), len(c.ControlPlanes()))
+	case slices.Contains(s.Limits, c.Limit("control-plane-disruption")), slices.Contains(s.Limits, c.Limit("etcd-membership")):
+		return "disrupts another control plane " + meanwhile
 	case !a.owns(s.Target) || independent(s):
 		return ""
 	case c.Up != nil:
-		return fmt.Sprintf("belongs to the change of versions, which begins or continues with all control planes; %s %s missing", a.Names(), a.verb())
+		return fmt.Sprintf("belongs to an upgrade, which takes all control planes; %s %s missing", a.Names(), a.verb())
 	case len(pki.FormerHosts(c)) > 0:
-		return fmt.Sprintf("belongs to the move of the endpoint, which begins or continues with all control planes; %s %s missing", a.Names(), a.verb())
+		return fmt.Sprintf("belongs to the move of the endpoint, which takes all control planes; %s %s missing", a.Names(), a.verb())
 	case s.ID.Waypoint != "":
-		return fmt.Sprintf("belongs to a sequence of steps on all control planes; %s %s missing", a.Names(), a.verb())
+		return fmt.Sprintf("belongs to a sequence that takes all control planes; %s %s missing", a.Names(), a.verb())
 	}
 	return ""
 }
 
-// restart returns why a restart of an etcd member is withheld, by the rule of the gate that the step
-// would meet.
-func (a *Absence) restart(s *planner.Step, n *topology.Node) string {
+// after returns a clause about etcd while the member on a node restarts.
+func (a *Absence) after(s *planner.Step, n *topology.Node) string {
 	left := a.healthy
-	for _, m := range n.Cluster.VotersAt(topology.AnyWindow) {
-		if m.Healthy && slices.Contains(m.PeerURLs, n.PeerURL()) {
-			left--
+	if m := n.PeerURL(); quorum.IsDown(n.Cluster.Seen.Members, m) || !n.Cluster.Votes(m) {
+		return a.Quorum() // it takes none away, but is not known to return
+	}
+	if left--; left < a.quorum() {
+		return fmt.Sprintf("%d of %d would be left, quorum is %d", left, a.voters, a.quorum())
+	}
+	return fmt.Sprintf("%d of %d would be left, quorum is %d, and one more failure would be one too many", left, a.voters, a.quorum())
+}
+
+// serving counts the control planes that serve the API.
+func (a *Absence) serving() int {
+	count := 0
+	for _, o := range a.cluster.ControlPlanes() {
+		if o.Serves() {
+			count++
 		}
 	}
-	clause := fmt.Sprintf("restarts the member of etcd on %s while %s %s missing", n.Short(), a.Names(), a.verb())
-	if err := quorum.Allows(s, n.PeerURL(), n.Cluster.Seen.Members); err != nil && left < a.quorum() {
-		return fmt.Sprintf("%s: %d of %d members would be left, quorum is %d", clause, left, a.voters, a.quorum())
-	}
-	return clause + ": one more failure meanwhile would be one too many"
+	return count
 }
 
 // leaves reports whether a target is a control plane that departs from the cluster.
 func (a *Absence) leaves(t state.Target) bool {
 	return slices.ContainsFunc(a.cluster.Departing(), func(l topology.Departure) bool { return l.Target == t })
+}
+
+// Apart returns the steps of a draft that label and taint nodes which are in the cluster already: they
+// come after the steps in which a node joins, and do not depend on them any more.
+func (a *Absence) Apart(steps []planner.Step) map[state.Address]bool {
+	out := map[state.Address]bool{}
+	for i := range steps {
+		s := &steps[i]
+		if n := a.cluster.Node(s.Target); n != nil && n.Report != nil && !n.Joins() && !a.cluster.Fleet.Replaces(n.Target) &&
+			(s.Phase == topology.MarkWorkerPhase || s.Phase == topology.MarkControlPlanePhase) {
+			out[s.ID] = true
+		}
+	}
+	return out
 }
 
 // owns reports whether a target is the cluster, an addon of it, or a node that is in it or leaves it.

@@ -75,10 +75,11 @@ func unpermitted(v *topology.Fleet) []state.Target {
 // assemble assembles the plan of a draft without the steps that wait for missing control planes, and
 // without those that would be left half done then.
 func assemble(v *topology.Fleet, header planner.Plan, changes, drift []planner.Change, d planner.Draft, o planner.Options) (*planner.Plan, error) {
-	d.Withhold = map[state.Address]string{}
+	d.Withhold, d.Apart = map[state.Address]string{}, map[state.Address]bool{}
 	for _, c := range v.Clusters {
 		if a := absence.Of(c); a != nil && a.Doubt == "" {
 			maps.Copy(d.Withhold, a.Withhold(d.Steps))
+			maps.Copy(d.Apart, a.Apart(d.Steps))
 		}
 	}
 	d.WithheldChanges = onMissingHosts(v, changes, o)
@@ -108,6 +109,9 @@ func halfDone(v *topology.Fleet, d planner.Draft, p *planner.Plan) map[state.Add
 	out := map[state.Address]string{}
 	for i := range p.Steps {
 		s := &p.Steps[i]
+		if d.Apart[s.ID] {
+			continue
+		}
 		var found []violation
 		if _, closes := d.Closes[s.ID]; !closes && rests(v, s.ID) {
 			found = left.missed(s.ID)

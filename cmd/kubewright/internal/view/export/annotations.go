@@ -103,7 +103,7 @@ func collectAnnotations(r *outline.Review) *annotationList {
 	for _, u := range r.Withheld {
 		a.add("warning", "could not be observed", state.Source{}, u.Target.String(), u.Reason, u.Remedy)
 	}
-	for _, x := range outline.Withheld(r.Plan) {
+	for _, x := range outline.WithheldGroups(r.Plan) {
 		a.add("warning", "withheld", state.Source{}, x.Address, append(x.What, x.Why)...)
 	}
 	for _, f := range r.Policies {

@@ -165,7 +165,7 @@ func newPageData(r *outline.Review) *pageData {
 	for _, u := range r.Withheld {
 		d.Withheld = append(d.Withheld, pageWithheld{ui.Clean(u.Target.String()), ui.Clean(u.Reason), ui.Clean(u.Remedy)})
 	}
-	d.Steps = outline.Withheld(r.Plan)
+	d.Steps = outline.WithheldGroups(r.Plan)
 	shared := sharedBlocks(r.Plan)
 	anchors := anchorsOf(r.Plan, shared)
 	place := map[state.Target]int{}

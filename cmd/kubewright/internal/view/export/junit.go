@@ -64,7 +64,7 @@ func junit(w io.Writer, plan *planner.Plan, o ui.Options) error {
 		}
 		report.Add(s)
 	}
-	if list := outline.Withheld(r.Plan); len(list) > 0 {
+	if list := outline.WithheldGroups(r.Plan); len(list) > 0 {
 		s := testreport.Suite{Name: "withheld"}
 		for _, x := range list {
 			s.Add(testreport.Case{Name: x.Address, ClassName: x.Address, Error: &testreport.Problem{Type: "withheld", Message: x.Why, Text: strings.Join(x.What, "\n")}})

@@ -73,9 +73,9 @@ func (m *markdownPage) head(r *outline.Review) {
 		}
 		lines = append(lines, line+"\n")
 	}
-	for i, x := range outline.Withheld(r.Plan) {
+	for i, x := range outline.WithheldGroups(r.Plan) {
 		if i == maxWithheld {
-			lines = append(lines, "- and "+strconv.Itoa(len(r.Plan.WithheldSteps)-i)+" more withheld steps\n")
+			lines = append(lines, "- and more that is withheld; `kubewright show` prints all of it\n")
 			break
 		}
 		lines = append(lines, "- **Withheld**: "+mdCode(x.Address)+": "+mdText(bounded(strings.Join(append(x.What, x.Why), "; ")))+"\n")

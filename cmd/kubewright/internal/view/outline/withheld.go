@@ -1,6 +1,7 @@
 package outline
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,15 +27,30 @@ func Withheld(plan *planner.Plan) []WithheldWork {
 	for _, w := range plan.WithheldSteps {
 		work := WithheldWork{Address: ui.Clean(w.Step.String()), Why: ui.Clean(w.Reason)}
 		for _, c := range w.Changes {
-			work.What = append(work.What, changeWords(c))
+			work.What = append(work.What, "would "+changeWords(c))
 		}
 		for _, text := range w.Operations {
-			work.What = append(work.What, ui.Clean(text))
+			work.What = append(work.What, "would "+ui.Clean(text))
 		}
 		if n := len(work.What); n > withheldItems {
 			work.What = append(work.What[:withheldItems:withheldItems], "and "+strconv.Itoa(n-withheldItems)+" more")
 		}
 		out = append(out, work)
+	}
+	return out
+}
+
+// WithheldGroups returns the work like Withheld, with what is the same on several targets once: its
+// addresses are joined.
+func WithheldGroups(plan *planner.Plan) []WithheldWork {
+	var out []WithheldWork
+	for _, w := range Withheld(plan) {
+		i := slices.IndexFunc(out, func(o WithheldWork) bool { return o.Why == w.Why && slices.Equal(o.What, w.What) })
+		if i < 0 {
+			out = append(out, w)
+			continue
+		}
+		out[i].Address += ", " + w.Address
 	}
 	return out
 }
