@@ -31,8 +31,7 @@ import (
 )
 
 // Plan compares the configuration with what was observed and recorded. If the diagnostics contain
-// errors, nothing may be done. There is no plan then, unless all errors are about hosts that could not
-// be observed and the plan would be permitted without them: it is for reading.
+// errors, nothing may be done; ForReading says whether there is a plan to read.
 func Plan(v *topology.Fleet, header planner.Plan, options planner.Options) (topology.Result, diag.Diagnostics) {
 	diags := append(setAside(v, options.Targets), leaveOut(v, options)...)
 	away := setApart(v, options)
@@ -56,9 +55,6 @@ func Plan(v *topology.Fleet, header planner.Plan, options planner.Options) (topo
 	}
 	header.Withheld, header.Unpermitted = away.withheld, append(away.unpermitted, unpermitted(v)...)
 	result, found := compare(v, header, options)
-	if found.HasErrors() {
-		return topology.Result{}, slices.Concat(diags, missing, found)
-	}
 	return result, slices.Concat(diags, missing, found)
 }
 

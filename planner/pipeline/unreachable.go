@@ -19,6 +19,13 @@ func Unreachable(d *diag.Diagnostic) bool {
 	return d.Summary == ownership.HostNotObserved || d.Summary == ownership.ControlPlaneNotObserved
 }
 
+// ForReading reports whether a plan is refused only because of hosts that could not be observed, and
+// without which the operator has not permitted to apply it.
+func ForReading(r topology.Result, diags diag.Diagnostics) bool {
+	errors := diags.Errors()
+	return r.Plan != nil && len(errors) > 0 && !slices.ContainsFunc(errors, func(d *diag.Diagnostic) bool { return !Unreachable(d) })
+}
+
 // unreachable refuses to apply a plan without a host that could not be observed: of a worker, of a
 // departing node, of a control plane whose absence its cluster shows, or in a destroy of any node. The
 // content of such a host is unknown, and unknown is not absent: a flag, or the cluster's block, has to

@@ -196,7 +196,7 @@ func TestUnaccountedControlPlaneIsRefused(t *testing.T) {
 			delete(v.ClusterReports, "prod")
 			v.ClusterErrors["prod"] = "timeout"
 		}, "the API of the cluster does not answer either (timeout)"},
-		"etcd lists nobody": {func(_ *operator, v *topology.Fleet) {
+		"etcd lists no members": {func(_ *operator, v *topology.Fleet) {
 			v.ClusterReports["prod"].Members, v.ClusterReports["prod"].EtcdUnobserved = nil, "timeout"
 		}, "etcd does not say who its members are (timeout)"},
 		"no member there": {func(_ *operator, v *topology.Fleet) {

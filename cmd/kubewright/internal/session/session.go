@@ -316,7 +316,7 @@ func (s *Session) Hold(ctx context.Context, operation string) error {
 
 // Plan observes everything and plans without writing anything. It prints warnings and keeps
 // them with the plan. After an error there is a plan all the same if it is only for reading, because
-// hosts did not answer without which nobody has permitted to apply it.
+// hosts did not answer and the operator has not permitted to apply it without them.
 func (s *Session) Plan(ctx context.Context) error {
 	make := s.Planner
 	if make == nil {
@@ -374,7 +374,7 @@ func (s *Session) planBy(ctx context.Context, make PlanFunc) (diag.Diagnostics, 
 		return diags, err
 	}
 	result, diags := make(v, s.Header(), options)
-	if diags.HasErrors() && result.Plan == nil {
+	if diags.HasErrors() && !pipeline.ForReading(result, diags) {
 		return diags, nil
 	}
 	if s.firstKey != "" {

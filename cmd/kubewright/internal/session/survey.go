@@ -24,7 +24,7 @@ func Survey(ctx context.Context, s *Session, look func(*topology.Fleet)) (*plann
 		return nil, diags, err
 	}
 	result, diags := pipeline.Plan(v, s.Header(), planner.Options{})
-	if diags.HasErrors() || result.Plan == nil {
+	if diags.HasErrors() {
 		return nil, diags, nil
 	}
 	s.Observed, s.Result = v, result

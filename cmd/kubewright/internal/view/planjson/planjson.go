@@ -47,7 +47,7 @@ type Document struct {
 	Rotations       []string                    `json:"rotations,omitempty"`
 	Certificates    []planner.CertificateEnd    `json:"certificates,omitempty"`
 	Withheld        []state.Unobserved          `json:"withheld,omitempty"`
-	WithheldSteps   []planner.WithheldStep      `json:"withheld_steps,omitempty"`
+	WithheldSteps   []WithheldStep              `json:"withheld_steps,omitempty"`
 	Unpermitted     []state.Target              `json:"unpermitted,omitempty"`
 	Interrupted     []string                    `json:"cut_short,omitempty"`
 	Policies        []policyJSON                `json:"policies,omitempty"`
@@ -220,7 +220,7 @@ func New(plan *planner.Plan, o ui.Options) Document {
 		Summary:         summaryJSON{add, change, remove},
 		ResourceChanges: []resourceJSON{}, ResourceDrift: []driftJSON{}, OutputChanges: outputChangesJSON(o.Recorded.Outputs, plan.Outputs),
 		Steps: newSteps(plan, timeline), Estimate: newEstimate(timeline),
-		Limits: plan.Limits, Quorum: plan.Quorum, Upgrades: plan.Upgrades, Rollouts: plan.Rollouts, Rotations: plan.Rotations, Certificates: plan.Certificates, Withheld: plan.Withheld, WithheldSteps: plan.WithheldSteps, Unpermitted: plan.Unpermitted, Interrupted: plan.Interrupted, Diagnostics: plan.Diagnostics, PlannedValues: plannedJSON{Outputs(plan.Outputs), moduleJSON{[]plannedResourceJSON{}}},
+		Limits: plan.Limits, Quorum: plan.Quorum, Upgrades: plan.Upgrades, Rollouts: plan.Rollouts, Rotations: plan.Rotations, Certificates: plan.Certificates, Withheld: plan.Withheld, WithheldSteps: withheldSteps(plan), Unpermitted: plan.Unpermitted, Interrupted: plan.Interrupted, Diagnostics: plan.Diagnostics, PlannedValues: plannedJSON{Outputs(plan.Outputs), moduleJSON{[]plannedResourceJSON{}}},
 	}
 	all := outline.NewIndex(plan)
 	known := map[state.Target]bool{}
