@@ -90,9 +90,12 @@ func silentPlanes(c *topology.Cluster) []plane {
 
 func (a *Absence) doubt(silent []plane) string {
 	c := a.cluster
+	if !slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool { return n.Report != nil }) {
+		return "none of its control planes answers, so that nothing shows what is missing"
+	}
 	if len(c.AtOnce) > 0 || c.Report == nil {
-		return fmt.Sprintf("the API of the cluster does not answer either (%s), so that nothing shows who is missing",
-			cmp.Or(c.Fleet.ClusterErrors[c.Label], "no control plane leads to it"))
+		return fmt.Sprintf("the API of the cluster does not answer either (%s), so that nothing shows what is missing",
+			cmp.Or(c.Fleet.ClusterErrors[c.Label], "it was not asked"))
 	}
 	if len(c.Rotating) > 0 || c.Keys.Acts() || staticpod.RotationBegun(c) {
 		return "a CA or key of the cluster is being rotated, and every host has to take part in that"

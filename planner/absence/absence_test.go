@@ -128,7 +128,9 @@ func TestWithheldSteps(t *testing.T) {
 		return func(s *planner.Step) { s.Operations = planner.Operations{op} }
 	}
 	both := func(op planner.Operation) func(*planner.Step) {
-		return func(s *planner.Step) { s.Operations, s.Limits = planner.Operations{op}, []string{c.Limit("etcd-membership")} }
+		return func(s *planner.Step) {
+			s.Operations, s.Limits = planner.Operations{op}, []string{c.Limit("etcd-membership")}
+		}
 	}
 	restartEtcd := operation(planner.Wait{For: planner.WaitStaticPod, Name: "etcd-cp1"})
 	gate := func(s *planner.Step) { s.Gates = []string{planner.APIGate, planner.QuorumGate} }

@@ -99,7 +99,7 @@ func (a *Absence) after(s *planner.Step, n *topology.Node) string {
 func (a *Absence) serving() int {
 	count := 0
 	for _, o := range a.cluster.ControlPlanes() {
-		if o.Serves() {
+		if o.Report != nil && a.cluster.ShowsReady(o.NodeName) {
 			count++
 		}
 	}

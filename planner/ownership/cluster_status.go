@@ -33,7 +33,7 @@ func RefuseSilent(c *topology.Cluster, silent []*topology.Node, known bool, doub
 	case !known:
 		detail += ". A cluster is bootstrapped only after every control plane was observed to be blank: one that was not may hold the data of an existing cluster."
 	case doubt != "":
-		detail += ". The others are planned without it only while the cluster itself shows who is missing, and " + doubt + "."
+		detail += ". The others are planned without it only while the cluster itself shows what is missing, and " + doubt + "."
 		if len(silent) > 1 {
 			detail = strings.Replace(detail, "without it only", "without them only", 1)
 		}

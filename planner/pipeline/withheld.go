@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
@@ -150,8 +149,10 @@ func onMissingHosts(v *topology.Fleet, changes []planner.Change, o planner.Optio
 			out = append(out, planner.WithheldStep{Step: id, Action: by[id][0].Action, Reason: "its host was not observed", Changes: by[id]})
 		}
 		if likely := asOnOthers(n, changes, o); len(likely) > 0 {
-			out = append(out, planner.WithheldStep{Step: state.Address{Target: t}, Action: planner.Update, Operations: likely,
-				Reason: "its host was not observed; " + others(n) + " of the cluster would get this"})
+			out = append(out, planner.WithheldStep{
+				Step: state.Address{Target: t}, Action: planner.Update, Operations: likely,
+				Reason: "its host was not observed; " + others(n) + " of the cluster would get this",
+			})
 		}
 	}
 	return out
@@ -179,10 +180,13 @@ func asOnOthers(n *topology.Node, changes []planner.Change, o planner.Options) [
 	count := map[string]int{}
 	var order []string
 	for _, ch := range changes {
-		if !peers[ch.Address.Target] || ch.Action == planner.Forget || ch.Kind == state.KindNodeObject || ch.Address.Waypoint != "" {
+		if !peers[ch.Address.Target] || ch.Action == planner.Forget || ch.Address.Waypoint != "" {
 			continue
 		}
-		what := ch.Address.Phase + ": " + strings.TrimPrefix(ch.Address.Item, "file:")
+		what := fmt.Sprintf("%s %s %s", ch.Action, ch.Address.Class(), ch.Address.ID())
+		if ch.Kind == state.KindNodeObject { // each has its own name
+			what = fmt.Sprintf("%s its Node object", ch.Action)
+		}
 		if count[what]++; count[what] == 1 {
 			order = append(order, what)
 		}

@@ -34,7 +34,7 @@ const (
 	// ExitProblem: a status shows something that does not work.
 	ExitProblem = 8
 	// ExitWithheld: all is done except for what waits for hosts that do not answer.
-	ExitWithheld = 9
+	ExitWithheld    = 9
 	ExitUnformatted = 3
 	ExitInterrupted = 130
 )

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
 )
 
 // WithheldWork is work that a plan leaves for a later one, in words.
@@ -40,11 +41,37 @@ func Withheld(plan *planner.Plan) []WithheldWork {
 	return out
 }
 
-// WithheldGroups returns the work like Withheld, with what is the same on several targets once: its
-// addresses are joined.
+// withheldPhases is from how many steps of one target on that are withheld for one reason only the
+// phases are named.
+const withheldPhases = 4
+
+// WithheldGroups returns the work like Withheld, for people: with what is the same on several targets
+// once, under all their addresses, and the many steps of one target, as of a join, as one.
 func WithheldGroups(plan *planner.Plan) []WithheldWork {
+	type group struct {
+		target state.Target
+		why    string
+	}
+	of := func(w planner.WithheldStep) group { return group{w.Step.Target, w.Reason} }
+	phases := map[group][]string{}
+	for _, w := range plan.WithheldSteps {
+		phases[of(w)] = append(phases[of(w)], w.Step.Phase)
+	}
+	var list []WithheldWork
+	named := map[group]bool{}
+	for i, w := range Withheld(plan) {
+		step := plan.WithheldSteps[i]
+		names := phases[of(step)]
+		switch {
+		case len(names) < withheldPhases:
+			list = append(list, w)
+		case !named[of(step)]:
+			named[of(step)] = true
+			list = append(list, WithheldWork{Address: ui.Clean(step.Step.Target.String()), What: []string{"would do " + strings.Join(slices.Compact(names), ", ")}, Why: w.Why})
+		}
+	}
 	var out []WithheldWork
-	for _, w := range Withheld(plan) {
+	for _, w := range list {
 		i := slices.IndexFunc(out, func(o WithheldWork) bool { return o.Why == w.Why && slices.Equal(o.What, w.What) })
 		if i < 0 {
 			out = append(out, w)
