@@ -32,10 +32,10 @@ type Config struct {
 	Digest string
 	// Secrets redacts the configuration's secrets in other texts.
 	Secrets *state.Redactor `json:"-"`
-	// Named evaluates the outputs again, with the names that nodes took from their hosts: what
-	// depends on those is pending in Outputs. It is nil if nothing does, and returns nil if
+	// Applied evaluates the outputs again, with what is known of the applied configuration: what
+	// depends on that is pending in Outputs. It is nil if nothing does, and returns nil if
 	// evaluation fails.
-	Named func(names map[state.Target]string) []*Output `json:"-"`
+	Applied func(Known) []*Output `json:"-"`
 	// Incomplete reports whether mistakes kept nodes from being made, so that too few nodes are
 	// no further error.
 	Incomplete bool
@@ -468,12 +468,29 @@ type Connection struct {
 	Timeout time.Duration
 }
 
-// OutputsFor returns the outputs, with the names that nodes took from their hosts where they are
-// known.
-func (c *Config) OutputsFor(names map[state.Target]string) []*Output {
-	if c.Named != nil {
-		if named := c.Named(names); named != nil {
-			return named
+// Known is what no configuration says, and an apply finds out.
+type Known struct {
+	// Names are the names that nodes took from their hosts.
+	Names map[state.Target]string
+	// Clusters are how clients reach the clusters and trust them, by label.
+	Clusters map[string]Access
+}
+
+// Access is what a client of a cluster needs besides its own credentials. What is not known is
+// empty.
+type Access struct {
+	// Server is the URL of the API, as in the administrator's kubeconfig.
+	Server string
+	// CACertificate is the certificate of the cluster's CA, or all that are trusted while it is
+	// rotated, as PEM.
+	CACertificate string
+}
+
+// OutputsFor returns the outputs, with what is known of the applied configuration.
+func (c *Config) OutputsFor(k Known) []*Output {
+	if c.Applied != nil {
+		if applied := c.Applied(k); applied != nil {
+			return applied
 		}
 	}
 	return c.Outputs

@@ -56,6 +56,8 @@ const (
 	ReadContent Read = "content"
 	// ReadCertificate reads Certificates, parsed from PEM.
 	ReadCertificate Read = "certificate"
+	// ReadAuthority reads Certificates, parsed from PEM, and the PEM itself into Content.
+	ReadAuthority Read = "authority"
 	// ReadPublicKeys reads PublicKeys, parsed from PEM.
 	ReadPublicKeys Read = "public_keys"
 	// ReadKey reads the digest, and whether the file holds a private key in PEM form. It also
@@ -155,7 +157,7 @@ type FileReport struct {
 	Modified time.Time
 	// SHA256 is lower-case hex without prefix.
 	SHA256 string
-	// Content is set for ReadContent only.
+	// Content is set for ReadContent and ReadAuthority.
 	Content []byte
 	// Link is where a symbolic link points. If it leads to a regular file, directly or over other
 	// links, Target is that file, and TargetMode and TargetOwner its mode and owner.

@@ -40,7 +40,10 @@ type State struct {
 // RecordedCluster is the identity of a cluster.
 type RecordedCluster struct {
 	// CA is the KeyDigest of the cluster's CA.
-	CA            string `json:"ca,omitempty"`
+	CA string `json:"ca,omitempty"`
+	// CACertificate is what clients have to trust: the certificate of the CA as PEM, with others
+	// while it is rotated.
+	CACertificate string `json:"ca_certificate,omitempty"`
 	EtcdClusterID string `json:"etcd_cluster_id,omitempty"`
 	Version       string `json:"version,omitempty"`
 	// Fixed are the settings that cannot change during the life of the cluster, by their names in
@@ -53,7 +56,7 @@ type RecordedCluster struct {
 
 // Equal reports whether both record the same.
 func (c RecordedCluster) Equal(o RecordedCluster) bool {
-	return c.CA == o.CA && c.EtcdClusterID == o.EtcdClusterID && c.Version == o.Version &&
+	return c.CA == o.CA && c.CACertificate == o.CACertificate && c.EtcdClusterID == o.EtcdClusterID && c.Version == o.Version &&
 		c.PreventDestroy == o.PreventDestroy && maps.Equal(c.Fixed, o.Fixed)
 }
 

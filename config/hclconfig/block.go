@@ -64,6 +64,7 @@ func (e *evaluator) read(body hcl.Body, row *Block, header hcl.Range) *template 
 	e.report(diags)
 	t.broken = diags.HasErrors()
 	t.attrs = content.Attributes
+	refuseComputed(e, t)
 	for _, b := range content.Blocks {
 		if b.Type == "dynamic" {
 			if d := e.readDynamic(b, row); d != nil {
@@ -76,6 +77,16 @@ func (e *evaluator) read(body hcl.Body, row *Block, header hcl.Range) *template 
 	}
 	e.checkUnique(t)
 	return t
+}
+
+// refuseComputed reports attributes that cannot be written, and leaves them out.
+func refuseComputed(e *evaluator, t *template) {
+	for _, row := range t.row.Attributes {
+		if a := t.attrs[row.Name]; a != nil && row.Computed {
+			e.errorAt(a.NameRange, "Attribute cannot be set", "The attribute %s of a %s is computed. Remove this line; outputs can refer to it, as in cluster.NAME.%s.", row.Name, t.row.Name, row.Name)
+			delete(t.attrs, row.Name)
+		}
+	}
 }
 
 // readBlock reads a block with its labels.

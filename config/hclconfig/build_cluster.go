@@ -30,7 +30,7 @@ func (l *loader) build() *config.Config {
 	c.Incomplete = l.incomplete
 	c.Outputs = l.buildOutputs()
 	if slices.ContainsFunc(c.Outputs, func(o *config.Output) bool { return o.Value.IsPending() }) {
-		c.Named = l.named
+		c.Applied = l.applied
 	}
 	sortChanges(l.moved)
 	sortChanges(l.removed)
@@ -307,16 +307,16 @@ func (l *loader) buildOutputs() []*config.Output {
 	return out
 }
 
-// named returns the outputs with node names that have become known; nil if they cannot be
-// evaluated with those.
-func (l *loader) named(names map[state.Target]string) []*config.Output {
+// applied returns the outputs with what has become known; nil if they cannot be evaluated with
+// that.
+func (l *loader) applied(known config.Known) []*config.Output {
 	if l.pending == nil {
 		l.pending = l.eval.pending(l.nodes)
 	}
 	for _, t := range l.pending {
 		t.status = waiting
 	}
-	l.eval.recorded, l.eval.diags = names, nil
+	l.eval.known, l.eval.diags = known, nil
 	out := l.buildOutputs()
 	if l.eval.diags.HasErrors() {
 		return nil
@@ -324,13 +324,17 @@ func (l *loader) named(names map[state.Target]string) []*config.Output {
 	return out
 }
 
-// pending returns the node names and the locals that only an apply can know.
+// pending returns the node names, the computed attributes of clusters and the locals that only an
+// apply can know.
 func (e *evaluator) pending(sets []*nodeSet) []*thunk {
 	all := slices.Collect(maps.Values(e.locals))
 	for _, set := range sets {
 		for _, n := range set.nodes {
 			all = append(all, n.block.attrs["name"])
 		}
+	}
+	for _, c := range e.clusters {
+		all = append(all, c.attrs["server"], c.attrs["ca_certificate"])
 	}
 	return slices.DeleteFunc(all, func(t *thunk) bool {
 		if t.status != done {

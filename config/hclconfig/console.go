@@ -22,15 +22,15 @@ type Console struct {
 	close  func() error
 }
 
-// NewConsole loads a configuration as Load does. recorded are the recorded node names: they
-// give a value to names that are taken from a host. If there are no errors among the findings,
+// NewConsole loads a configuration as Load does. known gives a
+// value to what only an apply finds out. If there are no errors among the findings,
 // the caller closes the console.
-func NewConsole(o Options, recorded map[state.Target]string) (*Console, diag.Diagnostics) {
+func NewConsole(o Options, known config.Known) (*Console, diag.Diagnostics) {
 	l, closeRoot, diags := newLoader(o)
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	l.eval.recorded = recorded
+	l.eval.known = known
 	c := &Console{loader: l, config: l.load(), close: closeRoot}
 	l.eval.diags.Sort()
 	if l.eval.diags.HasErrors() {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/state"
 )
@@ -32,7 +33,7 @@ node "n" {
 func TestConsoleExpressions(t *testing.T) {
 	t.Parallel()
 	c, diags := hclconfig.NewConsole(hclconfig.Options{FS: folder("main.hcl", consoleConfig, "note.txt", "hello")},
-		map[state.Target]string{state.NodeKeyTarget("n", "a"): "host-a"})
+		config.Known{Names: map[state.Target]string{state.NodeKeyTarget("n", "a"): "host-a"}})
 	if len(diags) > 0 {
 		t.Fatal(diags)
 	}
@@ -85,7 +86,7 @@ func TestConsoleExpressions(t *testing.T) {
 			}
 		}
 	}
-	if _, diags := hclconfig.NewConsole(hclconfig.Options{FS: folder("main.hcl", `locals { a = }`)}, nil); !diags.HasErrors() {
+	if _, diags := hclconfig.NewConsole(hclconfig.Options{FS: folder("main.hcl", `locals { a = }`)}, config.Known{}); !diags.HasErrors() {
 		t.Error("a configuration that cannot be read has a console")
 	}
 }

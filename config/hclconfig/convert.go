@@ -26,7 +26,7 @@ func (e *evaluator) conform(t *thunk, v cty.Value) cty.Value {
 		return v
 	}
 	if !plain.IsWhollyKnown() {
-		e.errorAt(t.expr.Range(), "Value not known in time", "%s must be known before an apply, but it is made of %s. Write that value out, for example as the attribute name of the node.", row.Name, pendingNames(marks))
+		e.errorAt(t.expr.Range(), "Value not known in time", "%s must be known before an apply, but it is made of %s. Only outputs can refer to that. Write the value out, a node's name as the attribute name of the node.", row.Name, pendingNames(marks))
 		return failedValue(row.Type.cty)
 	}
 	if plain.IsNull() {

@@ -7,6 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
 )
@@ -31,8 +32,8 @@ type evaluator struct {
 	keyed int
 	// unconditional skips the preconditions of clusters and nodes.
 	unconditional bool
-	// recorded are the recorded node names, in a console.
-	recorded map[state.Target]string
+	// known is what applies have found out, for outputs and in a console.
+	known config.Known
 	// stack are the thunks that are being evaluated, for the path of a cycle.
 	stack []*thunk
 }

@@ -572,19 +572,19 @@ output "plain" { value = 1 }`)
 	}
 	a, b := state.NodeKeyTarget("n", "a"), state.NodeKeyTarget("n", "b")
 	for _, first := range []string{"host-a", "other"} {
-		got := values(c.Named(map[state.Target]string{a: first}))
+		got := values(c.Applied(config.Known{Names: map[state.Target]string{a: first}}))
 		if !got["all"].IsPending() || !got["first"].Equal(state.String("it is "+strings.ToUpper(first))) {
 			t.Errorf("with one name: got %v", got)
 		}
-		got = values(c.Named(map[state.Target]string{a: first, b: "host-b"}))
+		got = values(c.Applied(config.Known{Names: map[state.Target]string{a: first, b: "host-b"}}))
 		if want := state.Map(map[string]state.Value{"a": state.String(first), "b": state.String("host-b")}); !got["all"].Equal(want) || !got["plain"].Equal(state.Int(1)) {
 			t.Errorf("with all names: got %v", got)
 		}
 	}
-	if got := values(c.Named(nil)); !got["first"].IsPending() {
+	if got := values(c.Applied(config.Known{})); !got["first"].IsPending() {
 		t.Errorf("without names: got %v", got)
 	}
-	if c, _ := load("main.hcl", consoleConfig); c.Named != nil {
-		t.Error("no output depends on a node name, and Named is set")
+	if c, _ := load("main.hcl", consoleConfig); c.Applied != nil {
+		t.Error("no output depends on a node name, and Applied is set")
 	}
 }

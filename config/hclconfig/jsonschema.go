@@ -60,6 +60,9 @@ func bodyOf(row *Block, path string) object {
 	var required []string
 	for i := range row.Attributes {
 		a := &row.Attributes[i]
+		if a.Computed {
+			continue
+		}
 		properties[a.Name] = attributeOf(a)
 		if a.Required {
 			required = append(required, a.Name)

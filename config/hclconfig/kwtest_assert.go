@@ -65,7 +65,7 @@ func (c *Console) redacted(d *diag.Diagnostic) *diag.Diagnostic {
 // testScope holds the names that only conditions of tests have.
 func (c *Console) testScope(v TestValues) *scope {
 	outputs := map[string]cty.Value{}
-	for _, o := range c.config.OutputsFor(c.loader.eval.recorded) {
+	for _, o := range c.config.OutputsFor(c.loader.eval.known) {
 		value := testValue(o.Value)
 		if o.Sensitive {
 			value = value.Mark(sensitive)

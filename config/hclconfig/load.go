@@ -209,6 +209,7 @@ func (l *loader) declareAll(body *template) {
 		case clusterBlock:
 			if e.checkName(t) {
 				b := bind(t, "cluster."+t.label, "", nil)
+				deriveAccess(e, b)
 				l.clusters = append(l.clusters, b)
 				e.clusters[t.label] = b
 			}

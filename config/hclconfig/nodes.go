@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -95,13 +96,36 @@ func (e *evaluator) addNode(s *nodeSet, target state.Target, key string, each *s
 		b.attrs["for_each"] = s.forEach // evaluated once for all
 	}
 	b.attrs["name"].derive = func() cty.Value {
-		if name := e.recorded[target]; name != "" {
-			return cty.StringVal(name)
-		}
-		return cty.UnknownVal(cty.String).Mark(pendingMark{target, "name"})
+		return orPending(e.known.Names[target], target, "name")
 	}
 	s.nodes = append(s.nodes, n)
 	s.byKey[key] = n
+}
+
+// orPending returns a value that an apply finds out.
+func orPending(value string, target state.Target, name string) cty.Value {
+	if value != "" {
+		return cty.StringVal(value)
+	}
+	return cty.UnknownVal(cty.String).Mark(pendingMark{target, name})
+}
+
+// deriveAccess sets the computed attributes of a cluster.
+func deriveAccess(e *evaluator, b *block) {
+	target := state.ClusterTarget(b.label)
+	b.attrs["server"].derive = func() cty.Value {
+		endpoint, marks := e.force(b.attrs["control_plane_endpoint"]).Unmark()
+		switch {
+		case failed(marks) || e.wrong(b, "bind_port"):
+			return failedValue(cty.String)
+		case endpoint.IsNull() || endpoint.AsString() == "":
+			return orPending(e.known.Clusters[b.label].Server, target, "server")
+		}
+		return cty.StringVal("https://" + config.CompleteEndpoint(endpoint.AsString(), e.number(b, "bind_port"))).WithMarks(marks)
+	}
+	b.attrs["ca_certificate"].derive = func() cty.Value {
+		return orPending(e.known.Clusters[b.label].CACertificate, target, "ca_certificate")
+	}
 }
 
 // deriveAdvertise sets the default of advertise_addresses: the address, if that is an IP

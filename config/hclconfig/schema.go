@@ -69,6 +69,8 @@ type Attribute struct {
 	Default  any
 	Derived  string
 	Required bool
+	// Computed attributes can be referred to, and not be written.
+	Computed bool
 	// NonEmpty refuses the empty string.
 	NonEmpty  bool
 	Doc       string

@@ -28,6 +28,7 @@ type attributeJSON struct {
 	Required  bool   `json:"required,omitempty"`
 	Default   any    `json:"default,omitempty"`
 	Derived   string `json:"derived,omitempty"`
+	Computed  bool   `json:"computed,omitempty"`
 	Doc       string `json:"doc"`
 	Since     string `json:"since,omitempty"`
 	Sensitive bool   `json:"sensitive,omitempty"`
@@ -62,7 +63,7 @@ func jsonBlocks(rows []*Block) []blockJSON {
 		b := blockJSON{Name: r.Name, Label: r.Label, Repeat: r.Repeat, Free: r.Free, Doc: r.Doc, Since: r.Since, Blocks: jsonBlocks(r.Blocks), Variants: jsonBlocks(r.Variants)}
 		for _, a := range r.Attributes {
 			b.Attributes = append(b.Attributes, attributeJSON{
-				Name: a.Name, Type: a.Type.Name, Required: a.Required, Default: a.Default, Derived: a.Derived,
+				Name: a.Name, Type: a.Type.Name, Required: a.Required, Default: a.Default, Derived: a.Derived, Computed: a.Computed,
 				Doc: a.Doc, Since: a.Since, Sensitive: a.Sensitive, Cost: a.Cost,
 			})
 		}

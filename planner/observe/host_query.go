@@ -55,6 +55,7 @@ func query(n *topology.Node) state.Query {
 		q.Files = append(q.Files, state.FileQuery{Path: n.EtcdData()}, state.FileQuery{Path: RestoredData(n), Read: state.ReadContent})
 	}
 	if n.IsControlPlane() {
+		q.Files = append(q.Files, state.FileQuery{Path: c.CAFile(), Read: state.ReadAuthority})
 		keyRotationQuery(n, &q)
 	}
 	staticpod.ReadersQuery(n, &q)
@@ -185,7 +186,7 @@ func addItems(q *state.Query, items []state.Item) {
 // rank orders the ways to read a file: a path that is queried twice is read in the way with the
 // higher rank.
 var rank = map[state.Read]int{
-	state.ReadStat: 0, state.ReadDigest: 1, state.ReadKey: 2, state.ReadContent: 3, state.ReadPublicKeys: 4, state.ReadKubeconfig: 5, state.ReadCertificate: 6,
+	state.ReadStat: 0, state.ReadDigest: 1, state.ReadKey: 2, state.ReadContent: 3, state.ReadPublicKeys: 4, state.ReadKubeconfig: 5, state.ReadCertificate: 6, state.ReadAuthority: 7,
 }
 
 // NormalQuery returns the query sorted and without duplicates.

@@ -186,6 +186,9 @@ func clusterRecord(c *topology.Cluster) *state.RecordedCluster {
 		rec = *old.Clusters[c.Label]
 		rec.CA = ca
 	}
+	if text := trusted(c); text != "" {
+		rec.CACertificate = text
+	}
 	rec.PreventDestroy = pipeline.RemembersProtection(c.Fleet, c.Target)
 	if c.Report != nil {
 		rec.Version = c.Report.Version
@@ -195,4 +198,31 @@ func clusterRecord(c *topology.Cluster) *state.RecordedCluster {
 		}
 	}
 	return &rec
+}
+
+// trusted returns the certificates of the cluster's CA as PEM, as the first control plane in the
+// order of the configuration has them; empty if no control plane was observed with them.
+func trusted(c *topology.Cluster) string {
+	for _, n := range c.ControlPlanes() {
+		if n.Report == nil {
+			continue
+		}
+		if f := n.Report.Files[c.CAFile()]; len(f.Certificates) > 0 {
+			return string(f.Content)
+		}
+	}
+	return ""
+}
+
+// Servers returns the administrator's URL of each cluster's API, by label, as the last apply
+// wrote it to the first of its control planes.
+func Servers(recorded *state.State) map[string]string {
+	out := map[string]string{}
+	for _, it := range recorded.Items {
+		n := recorded.Nodes[it.Address.Target]
+		if n != nil && out[n.Cluster] == "" && it.Kind == state.KindKubeconfig && it.Address.ID() == topology.AdminConf {
+			out[n.Cluster] = it.Attributes.Get("server").AsString()
+		}
+	}
+	return out
 }

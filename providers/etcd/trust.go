@@ -50,7 +50,7 @@ func (w watching) ClientHandshake(ctx context.Context, authority string, raw net
 		}
 		return conn, info, err
 	}
-	return &listened{conn, w.tell}, info, nil
+	return &listened{conn, w.tell, make(chan struct{}, 1)}, info, nil
 }
 
 // Clone implements credentials.TransportCredentials.
@@ -63,10 +63,15 @@ func (w watching) Clone() credentials.TransportCredentials {
 type listened struct {
 	net.Conn
 	tell func(error)
+	// reading is held by the reader: a failed write waits here, and not for the connection's lock,
+	// until a read that is under way has met its deadline.
+	reading chan struct{}
 }
 
 // Read implements net.Conn.
 func (w *listened) Read(b []byte) (int, error) {
+	w.reading <- struct{}{}
+	defer func() { <-w.reading }()
 	n, err := w.Conn.Read(b)
 	switch {
 	case n > 0:

@@ -174,7 +174,7 @@ func testFacts(t *testing.T, s *subject) {
 }
 
 func testAbsent(t *testing.T, s *subject) {
-	for _, read := range []state.Read{state.ReadStat, state.ReadDigest, state.ReadContent, state.ReadCertificate, state.ReadKubeconfig} {
+	for _, read := range []state.Read{state.ReadStat, state.ReadDigest, state.ReadContent, state.ReadCertificate, state.ReadAuthority, state.ReadKubeconfig} {
 		path := folder + "/absent"
 		r := s.observe(t, state.Query{Files: []state.FileQuery{{Path: path, Read: read}}})
 		if f, ok := r.Files[path]; !ok || f.Exists || f.Type != "" {

@@ -87,13 +87,18 @@ func certificatesAlone(b []byte) ([]byte, []state.CertificateInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	return Blocks(b), infos, nil
+}
+
+// Blocks returns the certificates in PEM, without text between the blocks and without headers.
+func Blocks(b []byte) []byte {
 	var out []byte
 	for block, rest := pem.Decode(b); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type == blockCertificate {
 			out = append(out, pem.EncodeToMemory(&pem.Block{Type: blockCertificate, Bytes: block.Bytes})...)
 		}
 	}
-	return out, infos, nil
+	return out
 }
 
 // keyAlone returns the first private key in PEM; nil if there is none.

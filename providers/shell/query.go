@@ -119,7 +119,7 @@ func (q *query) add(f state.FileQuery) error {
 	case state.ReadDigest:
 	case state.ReadContent, state.ReadPublicKeys:
 		q.contents = append(q.contents, p)
-	case state.ReadCertificate:
+	case state.ReadCertificate, state.ReadAuthority:
 		q.certificates = append(q.certificates, p)
 	case state.ReadKubeconfig:
 		q.kubeconfig = append(q.kubeconfig, p)

@@ -357,7 +357,7 @@ func (r *reading) attach() error {
 		switch f.Read {
 		case state.ReadContent:
 			report.Content = r.contents[f.Path]
-		case state.ReadCertificate:
+		case state.ReadCertificate, state.ReadAuthority:
 			if report.Certificates, err = pki.ParseCertificates(certificates[f.Path]); err == nil {
 				report.Content = certificates[f.Path] // until pki.Link has processed it
 			}
@@ -381,6 +381,12 @@ func (r *reading) attach() error {
 		r.report.Files[f.Path], err = report, nil
 	}
 	pki.Link(r.report.Files)
+	for _, f := range r.query.Files {
+		if report := r.report.Files[f.Path]; f.Read == state.ReadAuthority && len(report.Certificates) > 0 {
+			report.Content = pki.Blocks(certificates[f.Path])
+			r.report.Files[f.Path] = report
+		}
+	}
 	return nil
 }
 

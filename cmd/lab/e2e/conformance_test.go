@@ -36,9 +36,81 @@ func TestConformance(t *testing.T) {
 	}
 	suite := conformanceSuite(t, lab.DefaultKubernetes)
 	s := newSiteOf(t, lab.Options{Name: "e2econf", ControlPlanes: 3, Workers: 2, Archives: suite.Images})
+	s.offer(suite.Images)
 	s.must("apply", "-auto-approve", "-no-color")
 	s.wantCluster()
 	s.wantConformance(suite, suite.Tests)
+}
+
+// The tests of a tenth of the suite, always the same one, judge clusters of other releases, and
+// clusters that have a past.
+
+func TestConformanceOf134(t *testing.T) {
+	begin(t)
+	testTenth(t, "e2ec134", "v1.34.9")
+}
+
+func TestConformanceOf135(t *testing.T) {
+	begin(t)
+	testTenth(t, "e2ec135", "v1.35.8")
+}
+
+func TestConformanceOf137(t *testing.T) {
+	begin(t)
+	testTenth(t, "e2ec137", "v1.37.1")
+}
+
+// testTenth lets a tenth of the suite of a release judge a new cluster of the release.
+func testTenth(t *testing.T, name, version string) {
+	t.Helper()
+	suite := conformanceSuite(t, version)
+	s := newSiteOf(t, lab.Options{Name: name, Kubernetes: version, ControlPlanes: 3, Workers: 2, Archives: suite.Images})
+	s.offer(suite.Images)
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantCluster()
+	s.wantConformance(suite, conformance.Tenth(suite.Tests))
+}
+
+// TestConformanceAfterUpgrade judges a cluster that was upgraded from the minor version before.
+func TestConformanceAfterUpgrade(t *testing.T) {
+	begin(t)
+	suite := conformanceSuite(t, upgradeTo)
+	s := newSiteOf(t, lab.Options{Name: "e2ecu", Kubernetes: upgradeFrom, MoreImages: []string{upgradeTo}, ControlPlanes: 3, Workers: 2, Archives: suite.Images})
+	s.offer(suite.Images)
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantCluster()
+	s.version = upgradeTo
+	s.extra = "  install { artifacts = \"./artifacts\" }\n"
+	s.bringKubelet(upgradeTo)
+	s.configure()
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantVersion(upgradeTo)
+	s.wantConformance(suite, conformance.Tenth(suite.Tests))
+}
+
+// TestConformanceAfterRotation judges a cluster whose CAs were all rotated.
+func TestConformanceAfterRotation(t *testing.T) {
+	begin(t)
+	suite := conformanceSuite(t, lab.DefaultKubernetes)
+	s := newSiteOf(t, lab.Options{Name: "e2ecr", ControlPlanes: 3, Workers: 2, Archives: suite.Images})
+	s.offer(suite.Images)
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantCluster()
+	s.must("apply", "-auto-approve", "-no-color", "-replace=cluster.prod/ca", "-replace=cluster.prod/front-proxy-ca", "-replace=cluster.prod/etcd-ca")
+	s.wantCluster()
+	s.wantConformance(suite, conformance.Tenth(suite.Tests))
+}
+
+// TestConformanceAfterAdoption judges a cluster that kubeadm created and kubewright adopted.
+func TestConformanceAfterAdoption(t *testing.T) {
+	begin(t)
+	suite := conformanceSuite(t, lab.DefaultKubernetes)
+	s := adopted(t, adoption{name: "conformance", lab: lab.Options{Name: "e2eca", ControlPlanes: 3, Workers: 2, Archives: suite.Images}})
+	if t.Failed() {
+		return
+	}
+	s.offer(suite.Images)
+	s.wantConformance(suite, conformance.Tenth(suite.Tests))
 }
 
 // conformanceSuite returns the conformance suite of a release.
@@ -63,7 +135,7 @@ func conformanceSuite(t *testing.T, version string) build.Conformance {
 // wantConformance runs tests of the suite, and checks that each passes but for the exceptions.
 func (s *site) wantConformance(suite build.Conformance, tests []string) {
 	s.t.Helper()
-	excepted := conformanceExceptions(s.t)
+	excepted := exceptions(s.t, "conformance")
 	kubeconfig, err := s.Kubeconfig(context.Background(), s.planes[0].Name)
 	if err != nil {
 		s.t.Fatal(err)
@@ -142,11 +214,12 @@ func (s *site) conformanceFolder(suite build.Conformance) string {
 	return folder
 }
 
-// conformanceExceptions returns, by full name, the tests that cannot pass on hosts of one kernel,
-// with the reason that was seen: lines "NAME: REASON" of a file, in which # begins a comment.
-func conformanceExceptions(t testing.TB) map[string]string {
+// exceptions returns, by full name, the tests of a suite that cannot pass on the lab's hosts, with
+// the reason that was seen: lines "NAME :: REASON" of a file, in which # begins a comment.
+func exceptions(t testing.TB, suite string) map[string]string {
 	t.Helper()
-	f, err := os.Open("testdata/conformance-exceptions.txt")
+	file := "testdata/" + suite + "-exceptions.txt"
+	f, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,11 +230,11 @@ func conformanceExceptions(t testing.TB) map[string]string {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		name, reason, ok := strings.Cut(line, "[Conformance]: ")
+		name, reason, ok := strings.Cut(line, " :: ")
 		if !ok || reason == "" {
-			t.Fatalf("testdata/conformance-exceptions.txt: %q has no reason", line)
+			t.Fatalf("%s: %q has no reason", file, line)
 		}
-		all[name+"[Conformance]"] = reason
+		all[name] = reason
 	}
 	return all
 }

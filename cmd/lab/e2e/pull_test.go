@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -153,32 +155,94 @@ type mirror struct {
 // it.
 func (s *site) mirror() *mirror {
 	s.t.Helper()
+	m := &mirror{site: s, requests: map[string]int{}}
+	address := s.registry(func(r *http.Request) {
+		from, _, _ := net.SplitHostPort(r.RemoteAddr)
+		m.mu.Lock()
+		m.requests[from]++
+		m.mu.Unlock()
+	})
+	m.repository = address + "/mirror/kubernetes"
+	s.pullFrom(address, address)
+	return m
+}
+
+// registry serves an empty registry in the lab's network, and returns its address. asked is called
+// for each request for a manifest.
+func (s *site) registry(asked func(*http.Request)) string {
+	s.t.Helper()
 	_, address := s.Endpoint()
 	l, err := net.Listen("tcp", netip.AddrPortFrom(address.Addr(), 0).String())
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	m := &mirror{site: s, repository: l.Addr().String() + "/mirror/kubernetes", requests: map[string]int{}}
 	images := registry.New(registry.Logger(log.New(io.Discard, "", 0)), registry.WithBlobHandler(registry.NewDiskBlobHandler(s.t.TempDir())))
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.Path, "/manifests/") {
-			from, _, _ := net.SplitHostPort(r.RemoteAddr)
-			m.mu.Lock()
-			m.requests[from]++
-			m.mu.Unlock()
+			asked(r)
 		}
 		images.ServeHTTP(w, r)
 	})}
 	go func() { _ = server.Serve(l) }()
 	s.t.Cleanup(func() { _ = server.Close() })
-	folder := "/etc/containerd/certs.d/" + l.Addr().String()
-	settings := fmt.Sprintf("server = \"http://%[1]s\"\n[host.\"http://%[1]s\"]\n  capabilities = [\"pull\", \"resolve\"]\n", l.Addr())
+	return l.Addr().String()
+}
+
+// pullFrom lets the hosts' runtime pull the images of registries from the one at an address, over
+// plain HTTP.
+func (s *site) pullFrom(address string, registries ...string) {
+	s.t.Helper()
+	settings := fmt.Sprintf("server = \"http://%[1]s\"\n[host.\"http://%[1]s\"]\n  capabilities = [\"pull\", \"resolve\"]\n", address)
 	for _, h := range s.hosts() {
-		s.sh(h.Name, "mkdir -p "+folder+" && cat >"+folder+"/hosts.toml <<'E'\n"+settings+"E\n")
+		for _, name := range registries {
+			folder := "/etc/containerd/certs.d/" + name
+			s.sh(h.Name, "mkdir -p "+folder+" && cat >"+folder+"/hosts.toml <<'E'\n"+settings+"E\n")
+		}
 		// The default is a list of two folders, in which the runtime finds nothing.
-		s.sh(h.Name, "printf '\\n[plugins.\"io.containerd.cri.v1.images\".registry]\\n  config_path = \"/etc/containerd/certs.d\"\\n' >>/etc/containerd/config.toml && systemctl restart containerd")
+		s.sh(h.Name, "grep -q certs.d /etc/containerd/config.toml || { printf '\\n[plugins.\"io.containerd.cri.v1.images\".registry]\\n  config_path = \"/etc/containerd/certs.d\"\\n' >>/etc/containerd/config.toml && systemctl restart containerd; }")
 	}
-	return m
+}
+
+// offer serves images, as archives, to the hosts under the names that they have: for tests that
+// pull what is there already.
+func (s *site) offer(archives []string) {
+	s.t.Helper()
+	address := s.registry(func(*http.Request) {})
+	names := map[string]bool{}
+	for _, file := range archives {
+		manifest, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return os.Open(file) })
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, d := range manifest {
+			for _, tag := range d.RepoTags {
+				names[s.copyImage(file, tag, address)] = true
+			}
+		}
+	}
+	s.pullFrom(address, slices.Sorted(maps.Keys(names))...)
+}
+
+// copyImage pushes an image of an archive to the registry at an address, under its name but for the
+// registry, and returns that one.
+func (s *site) copyImage(file, tag, address string) string {
+	s.t.Helper()
+	from, err := name.NewTag(tag)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	content, err := tarball.ImageFromPath(file, &from)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	to, err := name.NewTag(address+"/"+from.RepositoryStr()+":"+from.TagStr(), name.Insecure)
+	if err == nil {
+		err = remote.Write(to, content)
+	}
+	if err != nil {
+		s.t.Fatalf("cannot push %s: %v", tag, err)
+	}
+	return from.RegistryStr()
 }
 
 // push pushes one of the lab's images to the registry.

@@ -65,12 +65,15 @@ func (ob Observation) content(f *file.File, read state.Read, r *state.FileReport
 	switch read {
 	case state.ReadContent:
 		r.Content = ob.servers.Text(f)
-	case state.ReadCertificate:
+	case state.ReadCertificate, state.ReadAuthority:
 		if f.Record == nil || len(f.Record.Certificates) == 0 {
 			r.Invalid = "no certificate in the file"
 			return
 		}
 		r.Certificates = append([]state.CertificateInfo(nil), f.Record.Certificates...)
+		if read == state.ReadAuthority {
+			r.Content = ob.servers.Text(f)
+		}
 	case state.ReadKey:
 		if key := ob.privateKey(f); key != "" {
 			r.PublicKeys = []string{key}

@@ -11,8 +11,8 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/stateview"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/hclconfig"
-	"github.com/kubewright/kubewright/state"
 	"github.com/spf13/cobra"
 )
 
@@ -39,7 +39,7 @@ func consoleCommand(a *workspace.Workspace) *cobra.Command {
 func evaluate(ctx context.Context, a *workspace.Workspace, o session.Options) error {
 	a.QuietStdout = true
 	a.Sources = a.SourceText
-	recorded, err := recordedNames(ctx, a)
+	recorded, err := known(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -113,15 +113,15 @@ func expression(ctx context.Context, a *workspace.Workspace) (string, error) {
 	}
 }
 
-// recordedNames returns the node names in the state, if there is one.
-func recordedNames(ctx context.Context, a *workspace.Workspace) (map[state.Target]string, error) {
+// known returns what applies have found out, from the state, if there is one.
+func known(ctx context.Context, a *workspace.Workspace) (config.Known, error) {
 	store, err := a.StoreAlone()
 	if err != nil {
-		return nil, err
+		return config.Known{}, err
 	}
 	loaded, err := store.Load(ctx)
 	if err != nil {
-		return nil, err
+		return config.Known{}, err
 	}
-	return session.NodeNames(loaded.State), nil
+	return session.Known(loaded.State), nil
 }

@@ -3,6 +3,7 @@ package doctor
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -17,8 +18,12 @@ import (
 )
 
 // Examine prints what does not run on the hosts of all nodes, or of those with these addresses or
-// names. It returns an error if something is wrong on one of them.
-func Examine(ctx context.Context, a *workspace.Workspace, o session.Options, names []string) error {
+// names, and writes a support bundle into the file if it is not empty. It returns an error if
+// something is wrong on one of them.
+func Examine(ctx context.Context, a *workspace.Workspace, o session.Options, names []string, file string) error {
+	if err := a.CheckOverwrite("bundle", file); err != nil {
+		return err
+	}
 	asJSON := o.JSON
 	o.JSON, a.QuietStdout = false, asJSON
 	s, err := session.Open(ctx, a, o, "")
@@ -45,6 +50,14 @@ func Examine(ctx context.Context, a *workspace.Workspace, o session.Options, nam
 	}
 	if err := show(a.Stdout, found, a.Options()); err != nil {
 		return err
+	}
+	if file != "" {
+		if err := writeBundle(s, v, found, file); err != nil {
+			return err
+		}
+		if !asJSON {
+			fmt.Fprintf(a.Stdout, "\nThe support bundle is %s. Read its files before you send it.\n", file)
+		}
 	}
 	ill := slices.DeleteFunc(slices.Clone(found), listing.Examined.Well)
 	if len(ill) == 0 {

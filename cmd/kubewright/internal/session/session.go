@@ -435,7 +435,7 @@ func (s *Session) Outputs() map[string]state.Value {
 		}
 		return out
 	}
-	for _, o := range s.Config.OutputsFor(NodeNames(s.Recorded)) {
+	for _, o := range s.Config.OutputsFor(Known(s.Recorded)) {
 		out[o.Name] = o.Value
 		if o.Sensitive {
 			out[o.Name] = state.SensitiveValue("output:"+o.Name, s.Key().Fingerprint(o.Value))
@@ -555,6 +555,20 @@ func (s *Session) EnsureState() *state.State {
 		}
 	}
 	return s.Recorded
+}
+
+// Known returns what applies have found out beyond the configuration, from the state, which may be
+// nil.
+func Known(recorded *state.State) config.Known {
+	out := config.Known{Names: NodeNames(recorded), Clusters: map[string]config.Access{}}
+	if recorded == nil {
+		return out
+	}
+	servers := record.Servers(recorded)
+	for label, c := range recorded.Clusters {
+		out.Clusters[label] = config.Access{Server: servers[label], CACertificate: c.CACertificate}
+	}
+	return out
 }
 
 // NodeNames returns the node names in a state, which may be nil.

@@ -16,6 +16,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/testview"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/providers/sim"
@@ -156,9 +157,9 @@ func (b *bench) configuration(run *hclconfig.TestRun) (*hclconfig.Console, diag.
 		Destroy: run.Command == "destroy", Test: run, Decrypt: w.DecryptFile,
 	}
 	if b.last == nil {
-		return hclconfig.NewConsole(o, nil)
+		return hclconfig.NewConsole(o, config.Known{})
 	}
-	return hclconfig.NewConsole(o, session.NodeNames(b.last.Recorded))
+	return hclconfig.NewConsole(o, session.Known(b.last.Recorded))
 }
 
 // assert evaluates the conditions of a run: those that do not hold, and mistakes in them.

@@ -2,6 +2,7 @@ package build
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os/exec"
@@ -94,7 +95,7 @@ func (c *Cache) conformanceRoot(ctx context.Context) (string, error) {
 }
 
 // conformanceRecipe changes when the same programs result in different images.
-const conformanceRecipe = "2"
+const conformanceRecipe = "5"
 
 // conformanceImages returns the archives of the images of the tests, under the names that the
 // suite has for them, and builds missing ones.
@@ -157,7 +158,7 @@ func (m testImages) image(ctx context.Context, ref string) (i image, ok bool, er
 	case "busybox":
 		i, err = m.busybox(ctx)
 	case "glibc-dns-testing":
-		i, err = m.withPrograms(ctx, "/bin/bash", "/usr/bin/dig", "/usr/bin/getent", "/usr/bin/host", "/usr/bin/nslookup")
+		i, err = m.withPrograms(ctx, "/usr/bin/dig", "/usr/bin/getent", "/usr/bin/host", "/usr/bin/nslookup")
 	case "kitten", "nautilus":
 		i, err = m.agnhost(ctx)
 		i.command = []string{"test-webserver"}
@@ -186,9 +187,10 @@ func (m testImages) image(ctx context.Context, ref string) (i image, ok bool, er
 }
 
 // busybox returns an image of busybox with all its commands, and of the files that every system
-// has.
+// has. The shell is bash: Debian's busybox prefers its own commands to those in the image, such as
+// nc, and drops variables of the environment whose names a shell cannot use.
 func (m testImages) busybox(ctx context.Context) (image, error) {
-	const program = "/bin/busybox"
+	const program, shell = "/bin/busybox", "/bin/bash"
 	i := image{
 		files: map[string]string{program: filepath.Join(m.root, program)},
 		texts: map[string]string{
@@ -206,7 +208,8 @@ func (m testImages) busybox(ctx context.Context) (image, error) {
 			i.links["/bin/"+name] = program
 		}
 	}
-	return i, err
+	i.links["/bin/sh"] = shell
+	return i, errors.Join(err, i.addDynamic(ctx, m.root, []string{shell}))
 }
 
 // withPrograms returns the image of busybox with programs of the root file system, which replace
@@ -230,7 +233,7 @@ func (m testImages) withPrograms(ctx context.Context, programs ...string) (image
 }
 
 func (m testImages) agnhost(ctx context.Context) (image, error) {
-	i, err := m.withPrograms(ctx, "/bin/bash", "/usr/bin/curl", "/usr/bin/dig", "/usr/bin/host", "/usr/bin/iperf",
+	i, err := m.withPrograms(ctx, "/usr/bin/curl", "/usr/bin/dig", "/usr/bin/getent", "/usr/bin/host", "/usr/bin/iperf",
 		"/usr/bin/nc", "/usr/bin/nslookup", "/usr/bin/ss", "/usr/sbin/ip", "/usr/bin/lsns", "/usr/bin/nsenter", "/usr/bin/unshare")
 	if err != nil {
 		return i, err
@@ -246,19 +249,22 @@ func (m testImages) agnhost(ctx context.Context) (image, error) {
 	return i, nil
 }
 
-// nginxConfig serves the page that nginx has by default.
-const nginxConfig = `daemon off;
+// nginxConfig returns a configuration that serves the page that nginx has by default.
+func nginxConfig(port int) string {
+	return fmt.Sprintf(`daemon off;
 user www-data;
+pid /var/run/nginx.pid;
 error_log /dev/stderr notice;
 events {}
 http {
   access_log /dev/stdout;
   server {
-    listen 80;
+    listen %d;
     root /usr/share/nginx/html;
   }
 }
-`
+`, port)
+}
 
 func (m testImages) nginx(ctx context.Context) (image, error) {
 	i, err := m.withPrograms(ctx, "/usr/sbin/nginx")
@@ -266,10 +272,10 @@ func (m testImages) nginx(ctx context.Context) (image, error) {
 		return i, err
 	}
 	maps.Copy(i.texts, map[string]string{
-		"/etc/nginx/nginx.conf":            nginxConfig,
+		"/etc/nginx/nginx.conf":            nginxConfig(80),
 		"/usr/share/nginx/html/index.html": "<!DOCTYPE html>\n<title>Welcome to nginx!</title>\n<h1>Welcome to nginx!</h1>\n",
 	})
-	i.modes["/var/log/nginx"], i.modes["/var/lib/nginx"] = 0o755, 0o755
+	i.modes["/var/log/nginx"], i.modes["/var/lib/nginx"], i.modes["/var/run"] = 0o755, 0o755, 0o755
 	i.command = []string{"nginx"}
 	return i, nil
 }

@@ -52,40 +52,55 @@ func (s spec) verdict() Verdict {
 // readReport returns the verdicts of a report on exactly the given tests. It is an error if
 // another set of tests ran: a test without a verdict must not be taken for one that passed.
 func readReport(file string, tests []string) ([]Verdict, error) {
-	text, err := os.ReadFile(file)
+	ran, err := Report(file)
 	if err != nil {
 		return nil, err
 	}
-	var suites []struct {
-		SpecialSuiteFailureReasons []string
-		SpecReports                []spec
-	}
-	if err := json.Unmarshal(text, &suites); err != nil {
-		return nil, fmt.Errorf("cannot read the report %s: %w", file, err)
-	}
 	var verdicts []Verdict
 	missing := slices.Clone(tests)
-	for _, suite := range suites {
-		for _, s := range suite.SpecReports {
-			switch {
-			case s.LeafNodeType != "It":
-				if s.State == "failed" || s.State == "panicked" || s.State == "timedout" {
-					return nil, fmt.Errorf("%s failed: %s", s.LeafNodeType, s.verdict().Reason)
-				}
-				continue
-			case s.State == "skipped" && !slices.Contains(tests, s.name()), s.State == "pending":
-				continue // all other tests of the suite
-			}
-			at := slices.Index(missing, s.name())
-			if at < 0 {
-				return nil, fmt.Errorf("the suite ran %q, which was not asked for", s.name())
-			}
-			missing = slices.Delete(missing, at, at+1)
-			verdicts = append(verdicts, s.verdict())
+	for _, v := range ran {
+		if v.skipped() && !slices.Contains(tests, v.Test) {
+			continue // all other tests of the suite
 		}
+		at := slices.Index(missing, v.Test)
+		if at < 0 {
+			return nil, fmt.Errorf("the suite ran %q, which was not asked for", v.Test)
+		}
+		missing = slices.Delete(missing, at, at+1)
+		verdicts = append(verdicts, v)
 	}
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("the suite did not run %d of %d tests, such as %q", len(missing), len(tests), missing[0])
 	}
 	return verdicts, nil
 }
+
+// Report returns the verdicts of a report on all tests but pending ones. A test that the suite has
+// skipped did not pass, and its reason begins with the word.
+func Report(file string) ([]Verdict, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var suites []struct{ SpecReports []spec }
+	if err := json.Unmarshal(text, &suites); err != nil {
+		return nil, fmt.Errorf("cannot read the report %s: %w", file, err)
+	}
+	var out []Verdict
+	for _, suite := range suites {
+		for _, s := range suite.SpecReports {
+			switch {
+			case s.LeafNodeType == "It" && s.State != "pending":
+				out = append(out, s.verdict())
+			case s.LeafNodeType != "It" && slices.Contains([]string{"failed", "panicked", "timedout"}, s.State):
+				return nil, fmt.Errorf("%s failed: %s", s.LeafNodeType, s.verdict().Reason)
+			}
+		}
+	}
+	return out, nil
+}
+
+// skipped reports whether the suite has skipped the test.
+func (v Verdict) skipped() bool { return !v.Passed && strings.HasPrefix(v.Reason, skippedState) }
+
+const skippedState = "skipped"
