@@ -508,7 +508,7 @@ func interrupted(outcome *executor.Outcome) bool {
 }
 
 // whole returns how a successful apply ends: with a code of its own if something was withheld because
-// a target could not be observed. Operations that are no apply of the configuration tell that only with
+// a target could not be observed. Operations that are no apply of the configuration report that only with
 // -detailed-exitcode, as a host that does not answer.
 func (s *Apply) whole(err error) error {
 	switch {

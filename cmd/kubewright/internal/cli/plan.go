@@ -147,7 +147,7 @@ func showAs(s *session.Session, form planForm, why explanation) error {
 }
 
 // changesCode returns the exit code of a plan with -detailed-exitcode. If not everything could
-// be observed, that comes first: whoever applies the plan has to come back.
+// be observed, that comes first: the operator who applies the plan has to come back.
 func changesCode(s *session.Session) int {
 	p := s.Result.Plan
 	switch {
