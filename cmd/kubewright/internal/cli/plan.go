@@ -151,10 +151,12 @@ func showAs(s *session.Session, form planForm, why explanation) error {
 func changesCode(s *session.Session) int {
 	p := s.Result.Plan
 	switch {
-	case p.Withholds():
+	case p.Withholds() && s.Permits():
 		return console.ExitWithheld
 	case s.OutputsChange(), !p.RefreshOnly && len(ownership.Unremembered(s.Observed)) > 0:
 		return console.ExitChanges
+	case p.Empty() && p.Withholds():
+		return console.ExitUnreachable
 	case p.Empty():
 		return console.ExitOK
 	case onlyDrift(p):
