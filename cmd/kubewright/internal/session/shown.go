@@ -8,8 +8,8 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
-	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/state"
 )
 
