@@ -514,7 +514,7 @@ func (s *Apply) whole(err error) error {
 	switch {
 	case err != nil || !s.Result.Plan.Withholds():
 		return err
-	case s.Planner == nil && s.Permits():
+	case s.Planner == nil && session.Permits(s.Session):
 		return console.Exit(console.ExitWithheld)
 	case s.Finer:
 		return console.Exit(console.ExitUnreachable)

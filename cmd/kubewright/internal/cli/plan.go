@@ -151,7 +151,7 @@ func showAs(s *session.Session, form planForm, why explanation) error {
 func changesCode(s *session.Session) int {
 	p := s.Result.Plan
 	switch {
-	case p.Withholds() && s.Permits():
+	case p.Withholds() && session.Permits(s):
 		return console.ExitWithheld
 	case s.OutputsChange(), !p.RefreshOnly && len(ownership.Unremembered(s.Observed)) > 0:
 		return console.ExitChanges

@@ -71,6 +71,6 @@ func (s *Session) OutputsChange() bool {
 
 // Permits reports whether the operator permits to apply plans without what could not be observed: by
 // the flag, or in the block of a cluster.
-func (s *Session) Permits() bool {
+func Permits(s *Session) bool {
 	return s.Opts.AllowUnreachable || slices.ContainsFunc(s.Config.Clusters, func(c *config.Cluster) bool { return c.OnUnreachable == config.Withhold })
 }

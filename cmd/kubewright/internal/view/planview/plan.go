@@ -252,7 +252,7 @@ func (p printer) withheldSteps() {
 	p.Line(p.Bold(p.Yellow("Warning: ")), outline.WithheldHeadline(p.plan), ":")
 	for i, w := range list {
 		if i == withheldShown && !p.Full {
-			p.Line("  and ", ui.Plural(len(list)-i, "more step"), " of this kind (-full shows all)")
+			p.Line("  and ", ui.Plural(len(list)-i, "more step"), " (-full shows all)")
 			break
 		}
 		p.Line("  ", p.Bold(ui.Wrap(w.Address, p.Width-2, "  ")))
