@@ -36,7 +36,7 @@ func withholdSteps(steps []Step, d Draft) (kept []Step, withheld []WithheldStep)
 			reason := d.Withhold[s.ID]
 			if opens, closer := d.Closes[s.ID]; reason == "" && closer {
 				if len(opens) > 0 && all(opens, func(n state.Address) bool { return gone(n) || !there(steps, n) }) && slices.ContainsFunc(opens, gone) {
-					reason = "closes what is withheld"
+					reason = "waits for " + opens[0].String() + ", which is withheld"
 				}
 			} else if i := slices.IndexFunc(s.Needs, gone); reason == "" && i >= 0 && !d.Apart[s.ID] {
 				reason = "waits for " + s.Needs[i].String() + ", which is withheld"

@@ -117,7 +117,7 @@ func halfDone(v *topology.Fleet, d planner.Draft, p *planner.Plan) map[state.Add
 		}
 		found = slices.Concat(found, left.unended(s.ID, expiriesOf(v, s)), left.written(s))
 		if len(found) > 0 {
-			out[s.ID] = fmt.Sprintf(found[0].why, found[0].gone) + ", and that is withheld"
+			out[s.ID] = "waits for " + found[0].gone.String() + ", which is withheld"
 		}
 	}
 	return out

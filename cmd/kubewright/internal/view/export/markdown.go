@@ -73,11 +73,7 @@ func (m *markdownPage) head(r *outline.Review) {
 		}
 		lines = append(lines, line+"\n")
 	}
-	for i, x := range outline.WithheldGroups(r.Plan) {
-		if i == maxWithheld {
-			lines = append(lines, "- and more that is withheld; `kubewright show` prints all of it\n")
-			break
-		}
+	for _, x := range outline.WithheldGroups(r.Plan) {
 		lines = append(lines, "- **Withheld**: "+mdCode(x.Address)+": "+mdText(bounded(strings.Join(append(x.What, x.Why), "; ")))+"\n")
 	}
 	for _, n := range r.Notes() {
