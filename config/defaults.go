@@ -12,6 +12,7 @@ const (
 	DefaultBindPort        = 6443
 	DefaultImageRepository = "registry.k8s.io"
 	DefaultImagePullPolicy = "IfNotPresent"
+	DefaultOnUnreachable   = Refuse
 	DefaultServiceSubnet   = "10.96.0.0/12"
 	DefaultDNSDomain       = "cluster.local"
 	DefaultEtcdDataDir     = "/var/lib/etcd"
@@ -45,7 +46,7 @@ func NewCluster(label, version string) *Cluster {
 	return &Cluster{
 		Label: label, Name: DefaultClusterName, KubernetesVersion: version,
 		BindPort: DefaultBindPort, ImageRepository: DefaultImageRepository,
-		ImagePullPolicy: DefaultImagePullPolicy, ImagePullSerial: true,
+		ImagePullPolicy: DefaultImagePullPolicy, ImagePullSerial: true, OnUnreachable: DefaultOnUnreachable,
 		Network: Network{ServiceSubnet: DefaultServiceSubnet, DNSDomain: DefaultDNSDomain},
 		Etcd:    Etcd{DataDir: DefaultEtcdDataDir},
 		Certificates: Certificates{

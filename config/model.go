@@ -369,13 +369,15 @@ type Cluster struct {
 	Sysctls         map[string]string
 	ImagePullPolicy string
 	ImagePullSerial bool
-	Patches         []Patch
-	Units           []Unit `json:",omitempty"`
+	// OnUnreachable is Refuse or Withhold.
+	OnUnreachable string
+	Patches       []Patch
+	Units         []Unit `json:",omitempty"`
 	// Files and Directories are the user's, on the nodes that they select.
 	Files       []File      `json:",omitempty"`
 	Directories []Directory `json:",omitempty"`
 	// AtRest is the encryption of objects in etcd; nil for none.
-	AtRest    *AtRest   `json:",omitempty"`
+	AtRest *AtRest `json:",omitempty"`
 	// Backup is nil without backups; its files and units are among the others.
 	Backup *Backup `json:",omitempty"`
 	// Restored is set while the cluster is brought back from a backup.
@@ -386,6 +388,14 @@ type Cluster struct {
 	Sensitive map[string]bool
 	Source    state.Source
 }
+
+// What a plan does about hosts of a cluster that do not answer.
+const (
+	// Refuse: the plan is shown, and applied only with a flag.
+	Refuse = "refuse"
+	// Withhold: the plan is applied without what waits for these hosts.
+	Withhold = "withhold"
+)
 
 // Patch is one file of kubeadm's patches folder.
 type Patch struct {

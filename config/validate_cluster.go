@@ -21,6 +21,7 @@ func (c checker) cluster(cl *Cluster) {
 	c.repository("image_repository", cl.ImageRepository)
 	c.clusterName(cl.Name)
 	c.pullPolicy(cl.ImagePullPolicy)
+	c.oneOf("on_unreachable", "Invalid treatment of unreachable hosts", cl.OnUnreachable, Refuse, Withhold)
 	c.sans("api_server.cert_sans", cl.APIServer.CertSANs)
 	c.component("api_server", "kube-apiserver", cl.APIServer.Component, cl.Certificates.Dir)
 	c.anonymous(cl.APIServer.Component)

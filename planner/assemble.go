@@ -34,6 +34,13 @@ type Draft struct {
 	Remarks   []Remark
 	Rotations []string
 	Withheld  []state.Unobserved
+	// Withhold are steps that wait for a missing host, with a clause each that says why.
+	Withhold map[state.Address]string
+	// Apart are steps that stay in the plan although steps that they need are withheld: what they
+	// need is there already.
+	Apart map[state.Address]bool
+	// WithheldChanges is other work that waits for a missing host, for which there is no step.
+	WithheldChanges []WithheldStep
 }
 
 // Remark is a sentence about what a step does.
@@ -141,13 +148,15 @@ func Assemble(p Plan, changes, drift []Change, d Draft, o Options) (*Plan, error
 	all := slices.Clone(steps)
 	steps = excludeSteps(steps, o.Excludes, d.Closes)
 	p.LeftOut = leftOut(all, steps, o.Excludes)
+	steps, p.WithheldSteps = withholdSteps(steps, d)
+	p.WithheldSteps = append(withChanges(p.WithheldSteps, changes), d.WithheldChanges...)
 	steps = d.dropServants(steps, o.Targets)
 	resolveNeeds(steps, d.Edges, d.Turns)
 	ordered, err := order(steps)
 	if err != nil {
 		return nil, err
 	}
-	p.Steps, p.Limits, p.Quorum, p.Withheld = ordered, d.Limits, d.Quorum, d.Withheld
+	p.Steps, p.Limits, p.Quorum, p.Withheld = ordered, d.Limits, d.Quorum, append(slices.Clone(p.Withheld), d.Withheld...)
 	p.Rotations = d.Rotations
 	for _, r := range d.Remarks {
 		if p.Step(r.Step) != nil {
@@ -427,7 +436,7 @@ func count(d Draft, p *Plan, o Options) []ResourceChange {
 	}
 	out := slices.Clone(d.Resources)
 	for i := range out {
-		goes := out[i].Action == Delete && !p.Restricted() || out[i].Action == Forget && o.Selects(state.Address{Target: out[i].Target})
+		goes := out[i].Action == Delete && !p.Restricted() && !p.withholdsAll(out[i].Target) || out[i].Action == Forget && o.Selects(state.Address{Target: out[i].Target})
 		switch {
 		case !touched[out[i].Target] && !goes:
 			out[i].Action = NoOp

@@ -274,6 +274,11 @@ type Plan struct {
 	Diagnostics []diag.JSON `json:"diagnostics,omitempty"`
 	// Withheld lists targets whose steps were left out, and why.
 	Withheld []state.Unobserved `json:"withheld,omitempty"`
+	// WithheldSteps is what waits until they are back, as far as it is known.
+	WithheldSteps []WithheldStep `json:"withheld_steps,omitempty"`
+	// Unpermitted are those of the targets in Withheld without which the plan may only be read: the
+	// operator has not permitted to apply it without them. They are not part of the digest.
+	Unpermitted []state.Target `json:"unpermitted,omitempty"`
 }
 
 // Empty reports whether the plan would do nothing, neither to hosts nor to the names in the state.

@@ -22,6 +22,10 @@ func (p *Plan) Unkeyed() *Plan {
 		return out
 	}
 	same.Changes, same.Drift = changes(p.Changes), changes(p.Drift)
+	same.WithheldSteps = slices.Clone(p.WithheldSteps)
+	for i := range same.WithheldSteps {
+		same.WithheldSteps[i].Changes = changes(p.WithheldSteps[i].Changes)
+	}
 	same.Steps, same.Outputs = slices.Clone(p.Steps), maps.Clone(p.Outputs)
 	for i := range same.Steps {
 		same.Steps[i].Operations = slices.Clone(same.Steps[i].Operations)

@@ -64,6 +64,7 @@ func (e *evaluator) cluster(b *block) *config.Cluster {
 		IgnorePreflightErrors: e.strings(b, "ignore_preflight_errors"), SkipPhases: e.strings(b, "skip_phases"),
 		KernelModules: e.strings(b, "kernel_modules"), Sysctls: e.stringMap(b, "sysctls"), Units: units(e, b),
 		ImagePullPolicy: e.str(b, "image_pull_policy"), ImagePullSerial: e.boolean(b, "image_pull_serial"),
+		OnUnreachable: e.str(b, "on_unreachable"),
 	}
 	c.ControlPlaneEndpoint = config.CompleteEndpoint(c.ControlPlaneEndpoint, c.BindPort)
 	n := e.one(b, "network")

@@ -21,6 +21,7 @@ var clusterBlock = &Block{
 		{Name: "server", Type: typeString, Computed: true, Derived: "computed", Cost: CostNone, Doc: "The URL of the API, as in the administrator's kubeconfig: of `control_plane_endpoint`, or of the first control plane without one. It can be referred to in outputs alone."},
 		{Name: "ca_certificate", Type: typeString, Computed: true, Derived: "known after the first apply", Cost: CostNone, Doc: "The certificate of the cluster's CA as PEM, for clients that have to trust it; during a rotation of the CA all that are to be trusted. It can be referred to in outputs alone."},
 		{Name: "image_pull_serial", Type: typeBool, Default: true, Cost: CostNone, Doc: "Pull the images of a node one after the other, instead of all at once."},
+		{Name: "on_unreachable", Type: typeString, Default: config.DefaultOnUnreachable, Cost: CostNone, Doc: "What a plan does while hosts of the cluster do not answer. `refuse`: it is shown, and applied only with `-allow-unreachable`. `withhold`: it is applied without what waits for these hosts, and the exit code is 9; for scheduled runs. A control plane may be missing only while etcd holds quorum and lists its member."},
 	},
 	Blocks: []*Block{
 		networkBlock, apiServerBlock,

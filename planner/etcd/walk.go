@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/absence"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
@@ -71,6 +72,9 @@ func MembershipChanges(c *topology.Cluster) []quorum.Act {
 func CheckMembership(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
+		if absence.Vouched(c) {
+			continue // the changes are withheld
+		}
 		acts := MembershipChanges(c)
 		if c.Seen == nil {
 			continue // package pipeline refuses removals, and JoinsWithoutAPI refuses additions

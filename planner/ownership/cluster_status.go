@@ -14,7 +14,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-func RefuseSilent(c *topology.Cluster, silent []*topology.Node, known bool) diag.Diagnostics {
+// RefuseSilent refuses a cluster of which control planes could not be observed. doubt is why the
+// cluster itself does not account for them; empty for an operation that needs all of them.
+func RefuseSilent(c *topology.Cluster, silent []*topology.Node, known bool, doubt string) diag.Diagnostics {
 	var names []string
 	for _, n := range silent {
 		names = append(names, n.Target.String())
@@ -27,9 +29,15 @@ func RefuseSilent(c *topology.Cluster, silent []*topology.Node, known bool) diag
 		}
 	}
 	sort.Strings(reasons)
-	if !known {
+	switch {
+	case !known:
 		detail += ". A cluster is bootstrapped only after every control plane was observed to be blank: one that was not may hold the data of an existing cluster."
-	} else {
+	case doubt != "":
+		detail += ". The others are planned without it only while the cluster itself shows what is missing, and " + doubt + "."
+		if len(silent) > 1 {
+			detail = strings.Replace(detail, "without it only", "without them only", 1)
+		}
+	default:
 		detail += ". What a control plane holds decides what is safe on the others, so this cluster is not planned."
 	}
 	return diag.Diagnostics{{

@@ -178,7 +178,7 @@ func TestRefuseSilentNamesRemedy(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			cluster := tt.Running(3, 0, c.changes...).Clusters[0]
-			got := ownership.RefuseSilent(cluster, []*topology.Node{cluster.Node(tt.CP(3))}, c.known)
+			got := ownership.RefuseSilent(cluster, []*topology.Node{cluster.Node(tt.CP(3))}, c.known, "")
 			wantFindings(t, got, append([]string{"error: Control plane could not be observed"}, c.want...))
 			wantWithout(t, got, c.not)
 		})

@@ -2,8 +2,10 @@ package pipeline
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/absence"
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/phases/pki"
@@ -16,14 +18,19 @@ import (
 // Situate determines the status of each cluster, and refuses what must not be guessed: a cluster is
 // bootstrapped only if every control plane was observed to be blank and neither the state nor any host
 // has a cluster's identity.
-func Situate(v *topology.Fleet) diag.Diagnostics {
+func Situate(v *topology.Fleet) diag.Diagnostics { return situate(v, false) }
+
+// situate is Situate; with withholding for a plan that goes on without control planes that could not
+// be observed, where their cluster accounts for them.
+func situate(v *topology.Fleet, withholding bool) diag.Diagnostics {
 	diags := ownership.NewerMarks(v)
 	for _, c := range v.Clusters {
 		owned := ownership.CheckOwner(c)
 		c.Disowned = owned.HasErrors()
 		owned = append(owned, ownership.CheckForgotten(c)...)
 		diags = append(diags, owned...)
-		diags = append(diags, SituateCluster(c)...)
+		silent := situateCluster(c, withholding)
+		diags = append(diags, silent...)
 		if !owned.HasErrors() {
 			diags = append(diags, ownership.CheckIdentity(c)...)
 			if d := etcd.RefuseUnfinished(c); d != nil {
@@ -44,21 +51,36 @@ func Situate(v *topology.Fleet) diag.Diagnostics {
 			// The signer changes within the plan.
 			delete(c.Cas, r.Base)
 		}
+		if a := absence.Of(c); withholding && a != nil && a.Doubt != "" && !silent.HasErrors() && len(silentNodes(c)) > 0 {
+			diags = append(diags, ownership.RefuseSilent(c, silentNodes(c), true, a.Doubt)...) // a rotation shows only now
+		}
 	}
 	return append(diags, ownership.StrayDepartures(v)...)
 }
 
-func SituateCluster(c *topology.Cluster) diag.Diagnostics {
+// SituateCluster is Situate for the status of one cluster.
+func SituateCluster(c *topology.Cluster) diag.Diagnostics { return situateCluster(c, false) }
+
+// doubtOf returns why a cluster does not account for control planes that could not be observed.
+func doubtOf(c *topology.Cluster) string {
+	if a := absence.Of(c); a != nil {
+		return a.Doubt
+	}
+	return ""
+}
+
+// silentNodes returns the control planes of the configuration that could not be observed.
+func silentNodes(c *topology.Cluster) []*topology.Node {
+	return slices.DeleteFunc(c.ControlPlanes(), func(n *topology.Node) bool { return n.Refused() || n.Report != nil })
+}
+
+func situateCluster(c *topology.Cluster, withholding bool) diag.Diagnostics {
 	planes := c.ControlPlanes()
 	var marked []string
-	var silent []*topology.Node
+	silent := silentNodes(c)
 	var founder, member, holder *topology.Node
 	for _, n := range planes {
-		if n.Refused() {
-			continue
-		}
-		if n.Report == nil {
-			silent = append(silent, n)
+		if n.Refused() || n.Report == nil {
 			continue
 		}
 		if n.Report.Marks != nil || !topology.Blank(n.Report) {
@@ -76,7 +98,13 @@ func SituateCluster(c *topology.Cluster) diag.Diagnostics {
 	}
 	known := c.RecordedCA() != "" || len(marked) > 0
 	if len(silent) > 0 && !c.Fleet.Destroy {
-		return ownership.RefuseSilent(c, silent, known)
+		doubt := ""
+		if withholding {
+			doubt = doubtOf(c)
+		}
+		if !withholding || !known || doubt != "" {
+			return ownership.RefuseSilent(c, silent, known, doubt)
+		}
 	}
 	if c.Refused() {
 		return nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/absence"
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/objects"
@@ -94,8 +95,8 @@ func unseenDepartures(c *topology.Cluster) diag.Diagnostics {
 // lastServing refuses to remove the control planes that serve the API while no remaining or joining one
 // does: no apply could finish or repair anything then.
 func lastServing(c *topology.Cluster) diag.Diagnostics {
-	if c.Seen == nil || c.Founding {
-		return nil
+	if c.Seen == nil || c.Founding || absence.Vouched(c) {
+		return nil // unknown, or withheld
 	}
 	var leaving []string
 	for _, l := range c.Departing() {

@@ -44,7 +44,8 @@ func refusePartialPlan(v *topology.Fleet, d planner.Draft, p *planner.Plan, o pl
 	}
 	left := omission{gone: map[state.Address]bool{}, edges: d.Edges}
 	for _, s := range d.Steps {
-		left.gone[s.ID] = p.Step(s.ID) == nil
+		withheld := slices.ContainsFunc(p.WithheldSteps, func(w planner.WithheldStep) bool { return w.Step == s.ID })
+		left.gone[s.ID] = p.Step(s.ID) == nil && !withheld // assemble leaves nothing half done of those
 	}
 	var found []violation
 	for i := range p.Steps {

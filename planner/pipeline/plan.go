@@ -32,34 +32,43 @@ import (
 )
 
 // Plan compares the configuration with what was observed and recorded. If the diagnostics contain
-// errors there is no plan, and nothing may be done.
+// errors, nothing may be done; ForReading says whether there is a plan to read.
 func Plan(v *topology.Fleet, header planner.Plan, options planner.Options) (topology.Result, diag.Diagnostics) {
 	diags := append(setAside(v, options.Targets), leaveOut(v, options)...)
+	away := setApart(v, options)
 	others := slices.Concat(replace(v), ownership.RefuseForgetLiving(v))
 	refuse(v, others)
 	resolve.Fleet(v)
 	v.Targeted, v.Excluded, v.Skipped = len(options.Targets) > 0, options.Excludes, options.SkipPhases
-	diags = slices.Concat(diags, ownership.WaysAround(v, slices.Concat(others, Situate(v))), unreachable(v), ownership.CheckRuns(v))
+	diags = slices.Concat(diags, ownership.WaysAround(v, slices.Concat(others, situate(v, true))), ownership.CheckRuns(v))
+	missing := append(away.refusals, unreachable(v)...)
 	if others.HasErrors() { // without a resolved fleet only preflight can check the other hosts
-		return topology.Result{}, slices.Concat(diags, preflight.Preflight(v), besides(v))
+		return topology.Result{}, slices.Concat(diags, missing, preflight.Preflight(v), besides(v))
 	}
 	if !v.Destroy && !v.RefreshOnly {
 		if refused := immutable.Check(v); len(refused) > 0 {
-			return topology.Result{}, slices.Concat(diags, refused, besides(v)) // later checks would be about another cluster
+			return topology.Result{}, slices.Concat(diags, missing, refused, besides(v)) // later checks would be about another cluster
 		}
 		diags = append(diags, findings(v)...)
 	}
 	if diags.HasErrors() {
-		return topology.Result{}, append(diags, besides(v)...)
+		return topology.Result{}, slices.Concat(diags, missing, besides(v))
 	}
+	header.Withheld, header.Unpermitted = away.withheld, append(away.unpermitted, unpermitted(v)...)
+	result, found := compare(v, header, options)
+	return result, slices.Concat(diags, missing, found)
+}
+
+// compare makes the plan of a fleet in which nothing stands against one.
+func compare(v *topology.Fleet, header planner.Plan, options planner.Options) (topology.Result, diag.Diagnostics) {
 	desired, recorded := Desired(v), v.RecordedItems
 	observed := observe.Observed(v, desired, recorded)
 	if refused := rotation.RefuseDamaged(v, desired, observed); len(refused) > 0 {
-		return topology.Result{}, slices.Concat(diags, refused, besides(v))
+		return topology.Result{}, append(refused, besides(v)...)
 	}
 	rotations, stages := rotation.RotationStages(v, observed)
 	if v.RefreshOnly {
-		return drift.Refresh(v, header, desired, observed, options), diags
+		return drift.Refresh(v, header, desired, observed, options), nil
 	}
 	drifted := drift.Drift(v, desired, observed)
 	own := objects.UnwantedBuiltin(v, desired)
@@ -83,12 +92,13 @@ func Plan(v *topology.Fleet, header planner.Plan, options planner.Options) (topo
 	d := draft(v, desired, changes)
 	header.Destroy, header.Moved = v.Destroy, v.Moved
 	header.Replace, header.AcceptNewHost, header.ForgetUnreachable = append(Strings(v.Replace), Strings(v.Rotate)...), Strings(v.AcceptNewHost), Strings(v.ForgetUnreachable)
-	p, err := planner.Assemble(header, withoutDepartures(v, changes), drifted, d, options)
+	p, err := assemble(v, header, withoutDepartures(v, changes), drifted, d, options)
 	if err != nil {
-		return topology.Result{}, append(diags, UnsoundPlan(err))
+		return topology.Result{}, diag.Diagnostics{UnsoundPlan(err)}
 	}
 	p = speak(v, d, countWhole(v, p))
-	if diags = slices.Concat(diags, refusals(v, d, p, options), refuseParts(v, all, changes, p, options), objects.RefuseDeletingParents(v, p, desired)); diags.HasErrors() {
+	diags := slices.Concat(refusals(v, d, p, options), refuseParts(v, all, changes, p, options), objects.RefuseDeletingParents(v, p, desired))
+	if diags.HasErrors() {
 		return topology.Result{}, diags
 	}
 	p = expect(v, etcd.MoveLeaders(v, price(v, p)))

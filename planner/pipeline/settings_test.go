@@ -123,6 +123,7 @@ var otherwise = map[string]string{
 	"cluster.Certificates.Supplied": "see supplied_certificates_test.go", "cluster.Certificates.SuppliedFiles": "see supplied_certificates_test.go",
 	"cluster.CertificateKey":        "the key of what upload_certs makes, a secret; see bootstrap_tokens_test.go",
 	"cluster.IgnorePreflightErrors": "makes errors warnings; see preflight_test.go", "node.IgnorePreflightErrors": "makes errors warnings; see preflight_test.go",
+	"cluster.OnUnreachable":   "what an apply does about hosts that do not answer; see withheld_test.go",
 	"cluster.ImagePullSerial": "see image_pull_test.go", "node.ImagePullSerial": "see image_pull_test.go",
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/absence"
 	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/preflight"
 	"github.com/kubewright/kubewright/planner/rotation"
@@ -18,19 +19,27 @@ func Unreachable(d *diag.Diagnostic) bool {
 	return d.Summary == ownership.HostNotObserved || d.Summary == ownership.ControlPlaneNotObserved
 }
 
-// unreachable refuses a plan that would have to skip a host: of a worker, of a departing node, or in a
-// destroy of any node. The content of such a host is unknown, and unknown is not absent: a flag has to
-// say that the rest may continue without it. Situate refuses a remaining control plane that does not
-// answer, and no flag overrides that.
+// ForReading reports whether a plan is refused only because of hosts that could not be observed, and
+// without which the operator has not permitted to apply it.
+func ForReading(r topology.Result, diags diag.Diagnostics) bool {
+	errors := diags.Errors()
+	return r.Plan != nil && len(errors) > 0 && !slices.ContainsFunc(errors, func(d *diag.Diagnostic) bool { return !Unreachable(d) })
+}
+
+// unreachable refuses to apply a plan without a host that could not be observed: of a worker, of a
+// departing node, of a control plane whose absence its cluster shows, or in a destroy of any node. The
+// content of such a host is unknown, and unknown is not absent: a flag, or the cluster's block, has to
+// say that the rest may continue without it. The plan is made all the same, to be read. Situate refuses
+// a control plane for which its cluster does not account, and nothing overrides that.
 func unreachable(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, u := range leftOut(v) {
-		if v.AllowUnreachable {
+		if permitted(v, u.Target) {
 			continue
 		}
 		d := couldNotLook(v, diag.Error, u)
 		if !hasToBeSeen(v, u.Target) {
-			d.Detail += fmt.Sprintf("\n\nTo continue without it: -%s. The host is then not changed, and its node counts as neither healthy nor gone.", topology.AllowUnreachableFlag)
+			d.Detail += "\n\n" + goOn(v, u.Target)
 		}
 		if v.Find(u.Target) == nil && !v.Destroy && !u.Answered {
 			d.Detail += fmt.Sprintf("\n\nIf the host is gone for good, remove its node from the cluster without it: %s, or a removed block with unreachable = true.", topology.AsFlags(u.Target, topology.ForgetUnreachableFlag))
@@ -38,6 +47,32 @@ func unreachable(v *topology.Fleet) diag.Diagnostics {
 		diags = append(diags, d)
 	}
 	return diags
+}
+
+// goOn says how to apply a plan without a host.
+func goOn(v *topology.Fleet, t state.Target) string {
+	if a := absenceOf(v, t); a != nil {
+		return fmt.Sprintf("The cluster itself shows that it is missing: %s. To apply the rest: -%s, or on_unreachable = \"withhold\" in the block of the cluster. "+
+			"What would touch the host, change the members of etcd or restart another control plane is then withheld, and named.", a.Quorum(), topology.AllowUnreachableFlag)
+	}
+	return fmt.Sprintf("To continue without it: -%s. The host is then not changed, and its node counts as neither healthy nor gone.", topology.AllowUnreachableFlag)
+}
+
+// permitted reports whether the operator permits to apply a plan without a host: by the flag, or in the
+// block of its cluster.
+func permitted(v *topology.Fleet, t state.Target) bool {
+	return v.AllowUnreachable || withholds(v, labelOf(v, t))
+}
+
+// absenceOf returns the absence of control planes of which the target is one; nil if there is none, or
+// its cluster does not account for it.
+func absenceOf(v *topology.Fleet, t state.Target) *absence.Absence {
+	for _, c := range v.Clusters {
+		if a := absence.Of(c); a != nil && a.Doubt == "" && slices.Contains(a.Planes, t) {
+			return a
+		}
+	}
+	return nil
 }
 
 // hasToBeSeen reports whether a node's cluster rotates a CA or key, so that no flag lets the plan
@@ -55,12 +90,12 @@ func besides(v *topology.Fleet) diag.Diagnostics {
 	return append(stillOut(v), preflight.Unwritable(v, nil)...)
 }
 
-// stillOut returns warnings for the hosts that the flag skips: the plan, which would list them, is not
+// stillOut returns warnings for the hosts that a plan is permitted to skip: the plan, which would list them, is not
 // printed.
 func stillOut(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
-	if v.AllowUnreachable {
-		for _, u := range leftOut(v) {
+	for _, u := range leftOut(v) {
+		if permitted(v, u.Target) {
 			diags = append(diags, couldNotLook(v, diag.Warning, u))
 		}
 	}
@@ -74,7 +109,7 @@ func leftOut(v *topology.Fleet) []state.Unobserved {
 		if v.Untrusted[u.Target] || v.Forgets(u.Target) || v.Abandons(u.Target) || v.Refused[u.Target.String()] {
 			continue
 		}
-		if n := v.Find(u.Target); n == nil || !n.IsControlPlane() || v.Destroy {
+		if n := v.Find(u.Target); n == nil || !n.IsControlPlane() || v.Destroy || absenceOf(v, u.Target) != nil {
 			out = append(out, u)
 		}
 	}
@@ -88,6 +123,9 @@ func couldNotLook(v *topology.Fleet, severity diag.Severity, u state.Unobserved)
 	d := &diag.Diagnostic{Severity: severity, Summary: ownership.HostNotObserved, Address: u.Target.String()}
 	where := ", which is no longer in the configuration"
 	if n := v.Find(u.Target); n != nil {
+		if n.IsControlPlane() && !v.Destroy {
+			d.Summary = ownership.ControlPlaneNotObserved
+		}
 		where, d.Subject = " ("+n.Address+")", n.Source
 	} else if v.RecordedNode(u.Target) {
 		where = " (" + v.Recorded.Nodes[u.Target].Address + ")" + where

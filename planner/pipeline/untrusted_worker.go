@@ -19,12 +19,9 @@ func leaveOut(v *topology.Fleet, o planner.Options) diag.Diagnostics {
 		return nil
 	}
 	find := func() diag.Diagnostics {
-		others := slices.Concat(replace(v), ownership.RefuseForgetLiving(v))
-		refuse(v, others)
-		resolve.Fleet(v)
-		found := slices.Concat(others, Situate(v), preflight.Duplicates(v))
-		v.ClusterReports, v.Reports, v.Original, v.Replacements, v.Refused = v.Original, v.OriginalReports, nil, nil, nil
-		return found
+		return trial(v, func(others, situated diag.Diagnostics) diag.Diagnostics {
+			return slices.Concat(others, situated, preflight.Duplicates(v))
+		})
 	}
 	return ownership.LeaveOutOf(v, find, func(t state.Target) string {
 		if flag := ownership.LeavesOutWorker(v, t, o); flag != "" {
@@ -32,6 +29,16 @@ func leaveOut(v *topology.Fleet, o planner.Options) diag.Diagnostics {
 		}
 		return ""
 	})
+}
+
+// trial resolves and situates a fleet, hands the findings to look, and restores the observation.
+func trial(v *topology.Fleet, look func(others, situated diag.Diagnostics) diag.Diagnostics) diag.Diagnostics {
+	others := slices.Concat(replace(v), ownership.RefuseForgetLiving(v))
+	refuse(v, others)
+	resolve.Fleet(v)
+	found := look(others, situate(v, true))
+	v.ClusterReports, v.Reports, v.Original, v.Replacements, v.Refused = v.Original, v.OriginalReports, nil, nil, nil
+	return found
 }
 
 // LeaveOutWorkers is leaveOut for operations that do not depend on the hosts of workers: does says what

@@ -28,6 +28,14 @@ func Digest(p *planner.Plan) string {
 	for i := range same.Resources {
 		same.Resources[i].Before, same.Resources[i].After, same.Resources[i].There = nil, nil, nil
 	}
+	same.Unpermitted = nil
+	same.WithheldSteps = slices.Clone(p.WithheldSteps)
+	for i := range same.WithheldSteps {
+		same.WithheldSteps[i].Changes = alone(p.WithheldSteps[i].Changes)
+		if same.WithheldSteps[i].Changes == nil { // an observed value, such as the size of a database, makes no other plan
+			same.WithheldSteps[i].Operations = nil
+		}
+	}
 	same.Policies = nil // they depend on the time and the approvals
 	same.Certificates = nil
 	// A warning is about the plan. It contains source locations, how often an API was queried and

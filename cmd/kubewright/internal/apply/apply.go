@@ -54,6 +54,9 @@ func CarryOut(ctx context.Context, a *workspace.Workspace, o session.Options, by
 		prepare(s.Session)
 	}
 	if err := s.planFor(ctx, by); err != nil {
+		if by.Saved == nil && s.Result.Plan != nil {
+			return errors.Join(s.Show(), err) // refused, and for reading
+		}
 		return err
 	}
 	if err := s.Show(); err != nil {
@@ -433,11 +436,14 @@ func (s *Apply) reobserve(ctx context.Context, st *state.State, outcome *executo
 	return st, reminders, err
 }
 
-// wasLeftAlone reports whether all remaining steps belong to targets, or to clusters whose API
-// did not answer, that the plan carried out had reported as withheld.
+// wasLeftAlone reports whether the plan carried out had reported all remaining steps as withheld, or
+// their targets, or clusters whose API did not answer.
 func (s *Apply) wasLeftAlone(done *planner.Plan) bool {
 	return !slices.ContainsFunc(s.Result.Plan.Steps, func(step planner.Step) bool {
 		cluster := state.ClusterTarget(s.Hosts.ClusterOf(step.Target))
+		if slices.ContainsFunc(done.WithheldSteps, func(w planner.WithheldStep) bool { return w.Step == step.ID }) {
+			return false
+		}
 		return !slices.ContainsFunc(done.Withheld, func(u state.Unobserved) bool { return u.Target == step.Target || u.Target == cluster })
 	})
 }
@@ -501,13 +507,19 @@ func interrupted(outcome *executor.Outcome) bool {
 	return outcome.Stopped || slices.ContainsFunc(outcome.Steps, func(s executor.StepOutcome) bool { return executor.IsInterrupted(s.Err) })
 }
 
-// whole returns how a successful apply ends: with -detailed-exitcode as unreachable if a target
-// was skipped because it could not be observed.
+// whole returns how a successful apply ends: with a code of its own if something was withheld because
+// a target could not be observed. Operations that are no apply of the configuration report that only with
+// -detailed-exitcode, as a host that does not answer.
 func (s *Apply) whole(err error) error {
-	if err == nil && s.Finer && len(s.Result.Plan.Withheld) > 0 {
+	switch {
+	case err != nil || !s.Result.Plan.Withholds():
+		return err
+	case s.Planner == nil && session.Permits(s.Session):
+		return console.Exit(console.ExitWithheld)
+	case s.Finer:
 		return console.Exit(console.ExitUnreachable)
 	}
-	return err
+	return nil
 }
 
 // events logs and shows what an executor reports.

@@ -15,7 +15,7 @@ func (s *Apply) job() state.Job {
 	j := state.Job{
 		Operation:   operation(cmp.Or(s.Command, Operation(s.Opts)), p),
 		ToolVersion: console.Version, Commit: p.Commit, Observed: s.ObservedAfter.UTC(),
-		Restricted: s.Planner != nil || p.Restricted() || p.RefreshOnly || len(p.Withheld) > 0,
+		Restricted: s.Planner != nil || p.Restricted() || p.RefreshOnly || p.Withholds(),
 	}
 	j.Add, j.Change, j.Destroy = p.Counts()
 	return j

@@ -35,7 +35,7 @@ func planning(a *workspace.Workspace, o *session.Options, cmd *cobra.Command) {
 	fullFlag(a, cmd)
 	f.BoolVar(&a.CompactWarnings, "compact-warnings", false, "print only the summaries of warnings, when there are no errors")
 	f.Var((*flagvalue.FileName)(&o.JSONInto), "json-into", "write JSON, one object per line, into this `file` beside what is printed")
-	f.BoolVar(&a.Finer, "detailed-exitcode", false, "detailed exit codes: 2 = changes, 3 = drift only, 4 = refused, 5 = locked, 6 = a host does not answer")
+	f.BoolVar(&a.Finer, "detailed-exitcode", false, "detailed exit codes: 2 = changes, 3 = drift only, 4 = refused, 5 = locked, 6 = a host does not answer, 9 = something is withheld")
 }
 
 // planFlags adds the flags that decide what is planned: variables, restrictions, and the
@@ -46,7 +46,7 @@ func planFlags(a *workspace.Workspace, o *session.Options, cmd *cobra.Command) {
 	f.StringArrayVar(&o.Targets, "target", nil, "plan only this `address`: a node, a phase, a part of it as kubeadm names it (certs/apiserver), or either of a node (node.a/certs), with what it needs (repeatable)")
 	f.StringArrayVar(&o.SkipPhases, "skip-phase", nil, "leave out this `phase`, or this part of it as kubeadm names it (repeatable)")
 	o.ChangeFlags(f)
-	f.BoolVar(&o.AllowUnreachable, topology.AllowUnreachableFlag, false, "leave out workers and leaving nodes (when destroying: any node) whose hosts do not answer, and workers whose marks are not this state's")
+	f.BoolVar(&o.AllowUnreachable, topology.AllowUnreachableFlag, false, "apply without nodes whose hosts do not answer, and withhold what waits for them: a control plane only while etcd holds quorum and lists it (when destroying: any node); and leave out workers whose marks are not this state's")
 	f.BoolVar(&o.AllowOlderState, ownership.AllowOlderStateFlag, false, "proceed with a state that is older than the last run its hosts have seen")
 	completeParts(a, cmd)
 }
@@ -89,11 +89,17 @@ func planCommand(a *workspace.Workspace) *cobra.Command {
 					return err
 				}
 			}
-			s, err := planned(cmd.Context(), a, o)
+			s, err := session.Open(cmd.Context(), a, o, "")
 			if err != nil {
 				return err
 			}
 			defer s.Close()
+			if refused := s.Plan(cmd.Context()); refused != nil {
+				if s.Result.Plan == nil {
+					return refused
+				}
+				return errors.Join(showAs(s, form, why), refused)
+			}
 			if err := showAs(s, form, why); err != nil {
 				return err
 			}
@@ -141,13 +147,15 @@ func showAs(s *session.Session, form planForm, why explanation) error {
 }
 
 // changesCode returns the exit code of a plan with -detailed-exitcode. If not everything could
-// be observed, it is unknown whether there is nothing to do.
+// be observed, that comes first: the operator who applies the plan has to come back.
 func changesCode(s *session.Session) int {
 	p := s.Result.Plan
 	switch {
+	case p.Withholds() && session.Permits(s):
+		return console.ExitWithheld
 	case s.OutputsChange(), !p.RefreshOnly && len(ownership.Unremembered(s.Observed)) > 0:
 		return console.ExitChanges
-	case p.Empty() && len(p.Withheld) > 0:
+	case p.Empty() && p.Withholds():
 		return console.ExitUnreachable
 	case p.Empty():
 		return console.ExitOK

@@ -15,7 +15,7 @@ import (
 )
 
 // Exit codes. 2 to 6 are used only with -detailed-exitcode, and 3 also by fmt -check, as in
-// Terraform; 7 only by certificates, 8 only by status.
+// Terraform; 7 only by certificates, 8 only by status; 9 by plan only with -detailed-exitcode.
 const (
 	ExitOK      = 0
 	ExitError   = 1
@@ -32,7 +32,9 @@ const (
 	// ExitRenewal: a certificate has to be renewed.
 	ExitRenewal = 7
 	// ExitProblem: a status shows something that does not work.
-	ExitProblem     = 8
+	ExitProblem = 8
+	// ExitWithheld: all is done except for what waits for hosts that do not answer.
+	ExitWithheld    = 9
 	ExitUnformatted = 3
 	ExitInterrupted = 130
 )

@@ -315,7 +315,8 @@ func (s *Session) Hold(ctx context.Context, operation string) error {
 }
 
 // Plan observes everything and plans without writing anything. It prints warnings and keeps
-// them with the plan.
+// them with the plan. After an error there is a plan all the same if it is only for reading, because
+// hosts did not answer and the operator has not permitted to apply it without them.
 func (s *Session) Plan(ctx context.Context) error {
 	make := s.Planner
 	if make == nil {
@@ -325,7 +326,11 @@ func (s *Session) Plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.report(append(s.idlePatterns(), diags...)); err != nil {
+	diags = append(s.idlePatterns(), diags...)
+	if err := s.report(diags); err != nil {
+		if s.Result.Plan != nil {
+			s.Result.Plan.Diagnostics = append(s.warnings, diags.Warnings().JSON(s.Sources)...)
+		}
 		return errors.Join(console.ErrRefused, err)
 	}
 	warned := *s.Result.Plan
@@ -371,7 +376,7 @@ func (s *Session) planBy(ctx context.Context, make PlanFunc) (diag.Diagnostics, 
 		return diags, err
 	}
 	result, diags := make(v, s.Header(), options)
-	if diags.HasErrors() {
+	if diags.HasErrors() && !pipeline.ForReading(result, diags) {
 		return diags, nil
 	}
 	if s.firstKey != "" {

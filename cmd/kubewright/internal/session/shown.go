@@ -1,11 +1,14 @@
 package session
 
 import (
+	"slices"
+
 	"maps"
 	"strings"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/state"
 )
@@ -64,4 +67,10 @@ func PriorOutputs(recorded *state.State) map[string]state.Value {
 // OutputsChange reports whether the plan's outputs differ from the state's.
 func (s *Session) OutputsChange() bool {
 	return !maps.EqualFunc(PriorOutputs(s.Recorded), s.Result.Plan.Outputs, state.Value.Equal)
+}
+
+// Permits reports whether the operator permits to apply plans without what could not be observed: by
+// the flag, or in the block of a cluster.
+func Permits(s *Session) bool {
+	return s.Opts.AllowUnreachable || slices.ContainsFunc(s.Config.Clusters, func(c *config.Cluster) bool { return c.OnUnreachable == config.Withhold })
 }

@@ -103,6 +103,9 @@ func collectAnnotations(r *outline.Review) *annotationList {
 	for _, u := range r.Withheld {
 		a.add("warning", "could not be observed", state.Source{}, u.Target.String(), u.Reason, u.Remedy)
 	}
+	for _, x := range outline.WithheldGroups(r.Plan) {
+		a.add("warning", "withheld", state.Source{}, x.Address, append(x.What, x.Why)...)
+	}
 	for _, f := range r.Policies {
 		level := "error"
 		if f.Overridden {

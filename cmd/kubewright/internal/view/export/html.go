@@ -76,6 +76,7 @@ type pageData struct {
 	Severe    []string
 	Warnings  []pageWarning
 	Withheld  []pageWithheld
+	Steps     []outline.WithheldWork // withheld
 	Notes     [][2]string
 	Mended    string
 	Resources []pageResource
@@ -164,6 +165,7 @@ func newPageData(r *outline.Review) *pageData {
 	for _, u := range r.Withheld {
 		d.Withheld = append(d.Withheld, pageWithheld{ui.Clean(u.Target.String()), ui.Clean(u.Reason), ui.Clean(u.Remedy)})
 	}
+	d.Steps = outline.WithheldGroups(r.Plan)
 	shared := sharedBlocks(r.Plan)
 	anchors := anchorsOf(r.Plan, shared)
 	place := map[state.Target]int{}

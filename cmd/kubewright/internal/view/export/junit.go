@@ -64,6 +64,13 @@ func junit(w io.Writer, plan *planner.Plan, o ui.Options) error {
 		}
 		report.Add(s)
 	}
+	if list := outline.WithheldGroups(r.Plan); len(list) > 0 {
+		s := testreport.Suite{Name: "withheld"}
+		for _, x := range list {
+			s.Add(testreport.Case{Name: x.Address, ClassName: x.Address, Error: &testreport.Problem{Type: "withheld", Message: x.Why, Text: strings.Join(x.What, "\n")}})
+		}
+		report.Add(s)
+	}
 	if len(report.Suites) == 0 { // a report without a test counts as a broken one
 		s := testreport.Suite{Name: "kubewright"}
 		s.Add(testreport.Case{Name: "plan", ClassName: "kubewright", Output: r.Headline()})

@@ -73,6 +73,9 @@ func (m *markdownPage) head(r *outline.Review) {
 		}
 		lines = append(lines, line+"\n")
 	}
+	for _, x := range outline.WithheldGroups(r.Plan) {
+		lines = append(lines, "- **Withheld**: "+mdCode(x.Address)+": "+mdText(bounded(strings.Join(append(x.What, x.Why), "; ")))+"\n")
+	}
 	for _, n := range r.Notes() {
 		lines = append(lines, "- **"+n[0]+"**: "+mdText(bounded(n[1]))+"\n")
 	}

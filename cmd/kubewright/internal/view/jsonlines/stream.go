@@ -115,6 +115,10 @@ func (j *Stream) Plan(plan *planner.Plan, o ui.Options) error {
 		text := strings.TrimSpace("It could not be observed: " + ui.CleanText(u.Reason) + "\n" + ui.CleanText(u.Remedy))
 		j.Diagnostics(diag.Diagnostics{diag.Warningf("Target is left alone", "%s", text).For(u.Target)}, nil)
 	}
+	for i, w := range outline.Withheld(plan) {
+		j.emit(j.now(), "warn", "withheld", w.Address+": Withheld: "+w.Why,
+			record{"withheld": record{"resource": resourceRecord(plan.WithheldSteps[i].Step.Target), "step": w.Address, "action": plan.WithheldSteps[i].Action, "reason": w.Why, "what": w.What}})
+	}
 	j.summary("plan", plan, "Plan: "+outline.Counts(plan))
 	if n := len(outline.ChangedOutputs(o.Recorded.Outputs, plan.Outputs)); n > 0 {
 		outputs := planjson.Outputs(plan.Outputs)

@@ -81,7 +81,7 @@ func NewHead(plan *planner.Plan, o ui.Options) *Review {
 		outputs:  ChangedOutputs(o.Recorded.Outputs, plan.Outputs),
 		Timeline: executor.Forecast(plan, o.Recorded.Durations, o.Parallelism),
 	}
-	if !r.NothingToDo() && !RefusedByPolicy(plan) {
+	if !r.NothingToDo() && !RefusedByPolicy(plan) && len(plan.Unpermitted) == 0 {
 		r.Command = Command(plan, o) + " -approve=" + r.Short()
 	}
 	return r

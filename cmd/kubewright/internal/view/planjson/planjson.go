@@ -47,6 +47,8 @@ type Document struct {
 	Rotations       []string                    `json:"rotations,omitempty"`
 	Certificates    []planner.CertificateEnd    `json:"certificates,omitempty"`
 	Withheld        []state.Unobserved          `json:"withheld,omitempty"`
+	WithheldSteps   []WithheldStep              `json:"withheld_steps,omitempty"`
+	Unpermitted     []state.Target              `json:"unpermitted,omitempty"`
 	Interrupted     []string                    `json:"cut_short,omitempty"`
 	Policies        []policyJSON                `json:"policies,omitempty"`
 	Diagnostics     []diag.JSON                 `json:"diagnostics,omitempty"`
@@ -214,11 +216,11 @@ func New(plan *planner.Plan, o ui.Options) Document {
 	out := Document{
 		FormatVersion: ui.JSONVersion, ToolVersion: plan.ToolVersion, Digest: planfile.Digest(plan), Commit: plan.Commit, Lineage: plan.Lineage, Serial: plan.Serial, Destroy: plan.Destroy,
 		Forgotten: plan.Forgotten, Targets: plan.Targets, SkippedPhases: plan.SkippedPhases, Excluded: plan.Excluded, LeftOut: plan.LeftOut,
-		Complete: len(plan.Withheld)+len(plan.Interrupted) == 0 && !plan.Restricted(), Applyable: applyable(plan, o),
+		Complete: !plan.Withholds() && len(plan.Interrupted) == 0 && !plan.Restricted(), Applyable: applyable(plan, o),
 		Summary:         summaryJSON{add, change, remove},
 		ResourceChanges: []resourceJSON{}, ResourceDrift: []driftJSON{}, OutputChanges: outputChangesJSON(o.Recorded.Outputs, plan.Outputs),
 		Steps: newSteps(plan, timeline), Estimate: newEstimate(timeline),
-		Limits: plan.Limits, Quorum: plan.Quorum, Upgrades: plan.Upgrades, Rollouts: plan.Rollouts, Rotations: plan.Rotations, Certificates: plan.Certificates, Withheld: plan.Withheld, Interrupted: plan.Interrupted, Diagnostics: plan.Diagnostics, PlannedValues: plannedJSON{Outputs(plan.Outputs), moduleJSON{[]plannedResourceJSON{}}},
+		Limits: plan.Limits, Quorum: plan.Quorum, Upgrades: plan.Upgrades, Rollouts: plan.Rollouts, Rotations: plan.Rotations, Certificates: plan.Certificates, Withheld: plan.Withheld, WithheldSteps: withheldSteps(plan), Unpermitted: plan.Unpermitted, Interrupted: plan.Interrupted, Diagnostics: plan.Diagnostics, PlannedValues: plannedJSON{Outputs(plan.Outputs), moduleJSON{[]plannedResourceJSON{}}},
 	}
 	all := outline.NewIndex(plan)
 	known := map[state.Target]bool{}
@@ -244,7 +246,7 @@ func New(plan *planner.Plan, o ui.Options) Document {
 // applyable reports whether there is something to do and no policy refuses the plan whatever is
 // approved.
 func applyable(plan *planner.Plan, o ui.Options) bool {
-	return !outline.RefusedByPolicy(plan) && (!plan.Empty() || len(outline.ChangedOutputs(o.Recorded.Outputs, plan.Outputs)) > 0)
+	return !outline.RefusedByPolicy(plan) && len(plan.Unpermitted) == 0 && (!plan.Empty() || len(outline.ChangedOutputs(o.Recorded.Outputs, plan.Outputs)) > 0)
 }
 
 func newSteps(plan *planner.Plan, t executor.Timeline) []Step {

@@ -149,6 +149,12 @@ func (p printer) noChanges(outputs bool) {
 	switch {
 	case p.plan.Command != "":
 		p.Line(p.BoldGreen("No changes."), " ", p.Bold("Nothing is left to do for kubewright "+ui.Clean(p.plan.Command)+"."))
+	case len(p.plan.WithheldSteps) > 0 && !p.plan.Destroy:
+		p.Line(p.BoldGreen("No changes."), " ", p.Bold("All that differs is withheld"+end))
+		if p.plan.Restricted() {
+			p.Line()
+			p.restricted()
+		}
 	case p.plan.Destroy && p.plan.Restricted():
 		p.Line(p.BoldGreen("No changes."), " ", p.Bold("Nothing of what was selected would be destroyed."))
 		p.Line()
@@ -229,6 +235,31 @@ func (p printer) withheld() {
 		if u.Remedy != "" {
 			p.Line("    ", ui.Wrap(ui.Clean(u.Remedy), p.Width, "    "))
 		}
+	}
+	p.Line()
+	p.withheldSteps()
+}
+
+// withheldShown is how many withheld steps are shown without -full.
+const withheldShown = 20
+
+// withheldSteps prints the work that waits until the targets are back.
+func (p printer) withheldSteps() {
+	list := outline.WithheldGroups(p.plan)
+	if len(list) == 0 {
+		return
+	}
+	p.Line(p.Bold(p.Yellow("Warning: ")), outline.WithheldHeadline(p.plan), ":")
+	for i, w := range list {
+		if i == withheldShown && !p.Full {
+			p.Line("  and ", ui.Plural(len(list)-i, "more step"), " (-full shows all)")
+			break
+		}
+		p.Line("  ", p.Bold(ui.Wrap(w.Address, p.Width-2, "  ")))
+		for _, what := range w.What {
+			p.Line("    ", ui.Wrap(what, p.Width-4, "      "))
+		}
+		p.Line("    ", ui.Wrap("Withheld: "+w.Why+".", p.Width-4, "      "))
 	}
 	p.Line()
 }

@@ -30,6 +30,17 @@ func Explain(w io.Writer, plan *planner.Plan, at state.Address, o ui.Options) er
 			found++
 		}
 	}
+	for i, w := range outline.Withheld(plan) {
+		if step := plan.WithheldSteps[i].Step; config.Covers(at.Target, step.Target) && e.covers(step) {
+			found++
+			e.Line(e.Bold(w.Address), " is withheld.")
+			e.Line("  ", ui.Wrap(sentenceOf(w.Why), e.Width-2, "  "))
+			for _, what := range w.What {
+				e.Line("  ", ui.Wrap(what, e.Width-2, "    "))
+			}
+			e.Line()
+		}
+	}
 	for _, x := range r.Resources {
 		if config.Covers(at.Target, x.Target) {
 			found += e.resource(x)

@@ -49,6 +49,10 @@ func UnfinishedNote(plan *planner.Plan) string {
 	if len(plan.Withheld) == 0 {
 		return ""
 	}
+	waiting := ""
+	if n := len(plan.WithheldSteps); n > 0 {
+		waiting = " " + outline.WithheldHeadline(plan) + ", as the plan shows."
+	}
 	var names []string
 	for _, u := range plan.Withheld {
 		names = append(names, ui.Clean(u.Target.String()))
@@ -57,7 +61,7 @@ func UnfinishedNote(plan *planner.Plan) string {
 	if len(names) > 1 {
 		pending, reachable = "their changes are", "they are"
 	}
-	return ui.CommaList(names) + " could not be observed, so " + pending + " still to be applied. " +
+	return ui.CommaList(names) + " could not be observed, so " + pending + " still to be applied." + waiting + " " +
 		"Run kubewright " + outline.ApplyCommand(plan) + " again when " + reachable + " reachable."
 }
 

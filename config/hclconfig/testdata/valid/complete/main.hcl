@@ -61,6 +61,7 @@ cluster "prod" {
   kernel_modules          = ["overlay", "br_netfilter"]
   sysctls                 = { "vm.max_map_count" = "262144", "net/ipv4/tcp_rmem" = "4096 131072 6291456" }
   image_pull_policy       = "Always"
+  on_unreachable          = "withhold"
   image_pull_serial       = true
 
   network {
