@@ -437,11 +437,11 @@ var doneWhen = map[string][]Operation{
 	"the node is ready, and its kubelet has this version":                                                              {Wait{For: WaitNodeReady, Version: "1.36.3"}},
 	"the node was uncordoned with this version at least one pause ago, or at an unknown time":                          {Wait{For: WaitPause}},
 	"the file exists, and was not written before the others":                                                           {Wait{For: WaitFile, Files: []string{"/x"}}},
-	"the process runs":                                                                                                 {Wait{For: WaitRestarted}},
-	"the process runs, and was started after the files were written":                                                   {Wait{For: WaitRestarted, Files: []string{"/x"}}},
-	"the certificate in the file is the one that is served at the URL":                                                 {Wait{For: WaitServed}},
-	"kube-root-ca.crt of every namespace holds the certificates in the file":                                           {Wait{For: WaitRootCA}},
-	"a member of etcd that has started has this name":                                                                  {Wait{For: WaitEtcdStarted}},
+	"the process runs": {Wait{For: WaitRestarted}},
+	"the process runs, and was started after the files were written":         {Wait{For: WaitRestarted, Files: []string{"/x"}}},
+	"the certificate in the file is the one that is served at the URL":       {Wait{For: WaitServed}},
+	"kube-root-ca.crt of every namespace holds the certificates in the file": {Wait{For: WaitRootCA}},
+	"a member of etcd that has started has this name":                        {Wait{For: WaitEtcdStarted}},
 }
 
 // TestDoneWhenTextPerOperation checks the clause of each operation in the table, and that the table has every

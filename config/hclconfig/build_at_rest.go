@@ -12,7 +12,7 @@ func addAtRest(e *evaluator, b *block, c *config.Cluster) {
 	if !a.written {
 		return
 	}
-	c.AtRest = &config.AtRest{Provider: e.str(a, "provider"), Key: e.str(a, "key"), Resources: e.strings(a, "resources"), Source: source(a.at)}
+	c.AtRest = &config.AtRest{Provider: e.str(a, "type"), Key: e.str(a, "key"), Resources: e.strings(a, "resources"), Source: source(a.at)}
 	if k := e.one(a, "kms"); k.written {
 		c.AtRest.KMS = &config.KMSPlugin{Name: e.str(k, "name"), Endpoint: e.str(k, "endpoint"), Timeout: e.duration(k, "timeout")}
 	}

@@ -49,7 +49,7 @@ func TestEncryptionAtRest(t *testing.T) {
 	change("encryption on", "k8s:enc:secretbox:v1:2026-11:")
 	with("  encryption {\n    key       = \"2026-12\"\n    resources = [\"secrets\", \"configmaps\"]\n  }\n")
 	change("another key", "k8s:enc:secretbox:v1:2026-12:")
-	with("  encryption {\n    provider  = \"aescbc\"\n    key       = \"2026-12\"\n    resources = [\"secrets\", \"configmaps\"]\n  }\n")
+	with("  encryption {\n    type      = \"aescbc\"\n    key       = \"2026-12\"\n    resources = [\"secrets\", \"configmaps\"]\n  }\n")
 	change("another provider", "k8s:enc:aescbc:v1:2026-12:")
 	with("")
 	change("encryption off", "k8s\\x00")

@@ -1,9 +1,8 @@
 package session
 
 import (
-	"slices"
-
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"

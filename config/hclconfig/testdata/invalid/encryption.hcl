@@ -28,7 +28,7 @@ cluster "provider" {
   kubernetes_version = "1.36.3"
   encryption {
     resources = ["*.*"] # ERROR: Invalid encryption block
-    provider = "aesgcm" # ERROR: Invalid encryption block
+    type = "aesgcm" # ERROR: Invalid encryption block
     key      = "a"
   }
 }
@@ -47,7 +47,7 @@ cluster "needless" {
 cluster "plugin" {
   kubernetes_version = "1.36.3"
   encryption {
-    provider = "kms"
+    type = "kms"
     key      = "a" # ERROR: Invalid encryption block
     kms {
       name     = "va:ult" # ERROR: Invalid encryption block
@@ -60,7 +60,7 @@ cluster "plugin" {
 cluster "pluginless" {
   kubernetes_version = "1.36.3"
   encryption { # ERROR: Invalid encryption block
-    provider = "kms"
+    type = "kms"
   }
 }
 

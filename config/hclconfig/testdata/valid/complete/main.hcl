@@ -302,10 +302,24 @@ cluster "prod" {
         message    = "names of the system are reserved"
       }
     }
+    jwt {
+      issuer {
+        url       = "https://other.example.com"
+        audiences = ["kubernetes"]
+      }
+      claim_mappings {
+        username { expression = "'other:' + claims.sub" }
+        groups {
+          claim  = "groups"
+          prefix = "other:"
+        }
+        uid { expression = "claims.uid" }
+      }
+    }
   }
 
   encryption {
-    provider  = "aescbc"
+    type      = "aescbc"
     key       = "2026-11"
     resources = ["secrets", "widgets.example.com"]
   }
@@ -379,8 +393,14 @@ cluster "prod" {
 }
 
 cluster "edge" {
+  authentication {
+    configuration = yamlencode({
+      apiVersion = "apiserver.config.k8s.io/v1"
+      kind       = "AuthenticationConfiguration"
+    })
+  }
   encryption {
-    provider = "kms"
+    type = "kms"
     kms {
       name     = "vault"
       endpoint = "unix:///run/kms/socket.sock"
