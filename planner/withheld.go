@@ -72,8 +72,8 @@ func (ops Operations) summaries() []string {
 	return out
 }
 
-// withChanges gives each withheld step the changes that it would make, and drops its operations then:
-// a change says more.
+// withChanges returns the withheld steps with the changes that they would make, and then without their
+// operations: a change says more.
 func withChanges(withheld []WithheldStep, changes []Change) []WithheldStep {
 	by := map[state.Address][]Change{}
 	for _, c := range changes {
@@ -81,12 +81,14 @@ func withChanges(withheld []WithheldStep, changes []Change) []WithheldStep {
 			by[c.Address.Step()] = append(by[c.Address.Step()], c)
 		}
 	}
-	for i := range withheld {
-		if w := &withheld[i]; len(by[w.Step]) > 0 {
-			w.Changes, w.Operations = by[w.Step], nil
+	var out []WithheldStep
+	for _, w := range withheld {
+		if its := by[w.Step]; len(its) > 0 {
+			w = WithheldStep{Step: w.Step, Action: w.Action, Reason: w.Reason, Changes: its}
 		}
+		out = append(out, w)
 	}
-	return withheld
+	return out
 }
 
 // Withholds reports whether the plan leaves something to a later one because a host, an API or a whole

@@ -88,7 +88,7 @@ func TestInvalidConfigurationContactsNoHost(t *testing.T) {
 			}
 			for _, args := range commands {
 				code, stdout, stderr := runIn(dir, args...)
-				if code != 1 || stdout != "" {
+				if code != 1 || stdout != "" && !c.contacts { // a destroy says what it leaves alone
 					t.Errorf("%v: exit code %d, stdout %q", args, code, stdout)
 				}
 				for _, w := range c.want {

@@ -44,7 +44,9 @@ func TestUnrecordedChangesOfUnreachableHost(t *testing.T) {
 	f.raisePods(t)
 	f.kill(t, "apply", lastWrite)
 	f.must(t, "sim", "edit", "10.0.0.21", "power", "off")
-	f.must(t, "apply", "-auto-approve", "-allow-unreachable")
+	if code, out := f.run("apply", "-auto-approve", "-allow-unreachable"); code != 9 {
+		t.Fatalf("exit code %d, want that something was withheld\n%s", code, out)
+	}
 	f.must(t, "sim", "edit", "10.0.0.21", "power", "on")
 	f.wantDrift(t, false)
 	f.must(t, "apply", "-auto-approve")

@@ -41,6 +41,10 @@ func unreachable(v *topology.Fleet) diag.Diagnostics {
 		if !hasToBeSeen(v, u.Target) {
 			d.Detail += "\n\n" + goOn(v, u.Target)
 		}
+		if absenceOf(v, u.Target) != nil && !v.Destroy && !u.Answered {
+			d.Detail += fmt.Sprintf("\n\nIf the host is gone for good, remove its block, or its key, from the configuration; its node is then removed from the cluster without it:\n\n"+
+				"  kubewright apply %s\n\nA removed block with unreachable = true does the same.", topology.AsFlags(u.Target, topology.ForgetUnreachableFlag))
+		}
 		if v.Find(u.Target) == nil && !v.Destroy && !u.Answered {
 			d.Detail += fmt.Sprintf("\n\nIf the host is gone for good, remove its node from the cluster without it: %s, or a removed block with unreachable = true.", topology.AsFlags(u.Target, topology.ForgetUnreachableFlag))
 		}
@@ -52,7 +56,7 @@ func unreachable(v *topology.Fleet) diag.Diagnostics {
 // goOn says how to apply a plan without a host.
 func goOn(v *topology.Fleet, t state.Target) string {
 	if a := absenceOf(v, t); a != nil {
-		return fmt.Sprintf("The cluster itself shows that it is missing: %s. To apply the rest: -%s, or on_unreachable = \"withhold\" in the block of the cluster. "+
+		return fmt.Sprintf("The cluster goes on without it: %s. To apply the rest: -%s, or on_unreachable = \"withhold\" in the block of the cluster. "+
 			"What would touch the host, change the members of etcd or restart another control plane is then withheld, and named.", a.Quorum(), topology.AllowUnreachableFlag)
 	}
 	return fmt.Sprintf("To continue without it: -%s. The host is then not changed, and its node counts as neither healthy nor gone.", topology.AllowUnreachableFlag)

@@ -329,7 +329,9 @@ func (s *Session) Plan(ctx context.Context) error {
 	diags = append(s.idlePatterns(), diags...)
 	if err := s.report(diags); err != nil {
 		if s.Result.Plan != nil {
-			s.Result.Plan.Diagnostics = append(s.warnings, diags.Warnings().JSON(s.Sources)...)
+			warned := *s.Result.Plan
+			warned.Diagnostics = append(s.warnings, diags.Warnings().JSON(s.Sources)...)
+			s.Result.Plan = &warned
 		}
 		return errors.Join(console.ErrRefused, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/jsonlines"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/viewtest"
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/state"
 )
@@ -86,6 +87,11 @@ func TestJSONLineTypesAreDocumented(t *testing.T) {
 	}
 	var b bytes.Buffer
 	if err := jsonlines.New(&b, time.Now).Plan(viewtest.ImportPlan(), ui.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	held := *viewtest.UpdatePlan()
+	held.WithheldSteps = []planner.WithheldStep{{Step: held.Steps[0].ID, Action: planner.Update, Reason: "its host was not observed", Operations: []string{"restart kubelet"}}}
+	if err := jsonlines.New(&b, time.Now).Plan(&held, ui.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	shown := map[string]bool{}
