@@ -40,6 +40,7 @@ func TestReplaceKeepsUserFiles(t *testing.T) {
 				for _, p := range theirs {
 					o.edit(n.Address, "file "+p+" content mine")
 				}
+				o.edit(n.Address, `file `+file+` content {"apiVersion":"apiserver.config.k8s.io/v1","kind":"EncryptionConfiguration","resources":[{"resources":["secrets"],"providers":[{"identity":{}}]}]}`)
 			}
 			if !c.adopted {
 				server := &o.config.Clusters[0].APIServer

@@ -41,7 +41,7 @@ func unreachable(v *topology.Fleet) diag.Diagnostics {
 		if !hasToBeSeen(v, u.Target) {
 			d.Detail += "\n\n" + goOn(v, u.Target)
 		}
-		if absenceOf(v, u.Target) != nil && !v.Destroy && !u.Answered {
+		if v.Find(u.Target) != nil && absenceOf(v, u.Target) != nil && !v.Destroy && !u.Answered {
 			d.Detail += fmt.Sprintf("\n\nIf the host is gone for good, remove its block, or its key, from the configuration; its node is then removed from the cluster without it:\n\n"+
 				"  kubewright apply %s\n\nA removed block with unreachable = true does the same.", topology.AsFlags(u.Target, topology.ForgetUnreachableFlag))
 		}
