@@ -14,11 +14,13 @@ import (
 	"encoding/pem"
 	"math/big"
 	"os"
+	"strings"
 	"time"
 
 	"filippo.io/age"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/kubewright/kubewright/config/atrest"
 	"github.com/kubewright/kubewright/config/backup"
 )
 
@@ -46,6 +48,9 @@ func makeBackup(ts *testscript.TestScript, _ bool, args []string) {
 	public, err := x509.MarshalPKIXPublicKey(sa.Public())
 	ts.Check(err)
 	files[pkiFolder+"sa.key"], files[pkiFolder+"sa.pub"] = pemKey(ts, sa), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})
+	if len(args) > 4 {
+		files[strings.TrimPrefix(atrest.Path, "/")] = []byte(ts.ReadFile(args[4]))
+	}
 	m := backup.Manifest{Format: 1, Cluster: label, Node: "cp1", Time: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC), Kubernetes: "1.36.3", Files: map[string]string{}}
 	for f, content := range files {
 		m.Files[f] = hexDigest(content)

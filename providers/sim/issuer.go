@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubewright/kubewright/config/atrest"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/sim/file"
@@ -248,8 +249,8 @@ func (i issuing) bundlePublicKeys(op planner.BundleTrust) (bool, error) {
 }
 
 // ImportSecrets copies the operator's files: certificates, keys and kubeconfigs become
-// records, of other files only the digest is kept. The signer of a certificate is known if
-// its CA is among the files.
+// records, keys for encryption at rest are kept as they are, for API servers read them, and of other
+// files only the digest is kept. The signer of a certificate is known if its CA is among the files.
 func (Issuer) ImportSecrets(ctx context.Context, on providers.Host, op planner.ImportSecrets, batch providers.Batch) (providers.Outcome, error) {
 	return issue(ctx, on, op, "", batch, func(w *World, m *machine.Machine) (bool, error) {
 		var cas []*x509.Certificate
@@ -269,6 +270,8 @@ func (Issuer) ImportSecrets(ctx context.Context, on providers.Host, op planner.I
 			f := file.File{SHA256: file.Digest(content), Size: int64(len(content))}.WithAccess(s.Mode, s.Owner)
 			if r != nil {
 				f = file.OfRecord(r, s.Mode, s.Owner)
+			} else if _, err := atrest.Parse(content); err == nil {
+				f = w.fleet.NewFile(content, s.Mode, s.Owner)
 			}
 			one, err := m.Write(s.Path, f)
 			changed = changed || one

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/atrest"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/topology"
@@ -229,6 +230,12 @@ func finalStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 	}
 	if n.Cluster.AtRest == nil {
 		return planner.Step{Operations: []planner.Operation{planner.RemovePath{Path: atrest.Folder}}, Impact: "removes the keys by which objects in etcd were encrypted"}
+	}
+	if c := n.Cluster; c.Restored != nil && c.Founding && n == maker(c) {
+		return planner.Step{Impact: "brings the keys of the backup", Operations: []planner.Operation{
+			planner.EnsureDirectory{Path: atrest.Folder, Mode: "0700", Owner: topology.Root},
+			planner.ImportSecrets{Files: []planner.SecretFile{{Path: atrest.Path, Mode: "0600", Owner: topology.Root, Source: c.Reference(config.RestoredPath(atrest.Path))}}},
+		}}
 	}
 	s := planner.Step{Operations: write(n, final(n.Cluster), plugins(n.Cluster))}
 	if Told(n) && !n.Joins() && n.Runs() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/pem"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/atrest"
 	"github.com/kubewright/kubewright/config/backup"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
@@ -90,9 +92,8 @@ func attachBackup(c *config.Cluster, b backup.Archive, name string) *diag.Diagno
 	if b.Cluster != c.Label {
 		return diag.Errorf("Backup is of another cluster", "%s is of cluster %q, and this is cluster %q. Use a backup of this cluster; if the cluster had that label before, give it back.", name, b.Cluster, c.Label).At(c.Source)
 	}
-	if p := encryptionKeys(b); p != "" && !slices.ContainsFunc(c.Files, func(f config.File) bool { return f.Path == p }) {
-		return diag.Errorf("Encryption keys are not in the configuration", "%s was taken while API objects were encrypted with keys in %s, and no file block of cluster %q has that file: no API server could read the restored objects. "+
-			"Take it out of the backup (age -d -i IDENTITY %[1]s | tar -xO %[4]s), and write a file block with it.", name, p, c.Label, backup.FilesFolder+strings.TrimPrefix(p, "/")).At(c.Source)
+	if d := checkEncryption(c, b, name); d != nil {
+		return d
 	}
 	given, dir := c.Certificates.Given(), c.Certificates.Dir
 	needed := []string{dir + "/sa.key", dir + "/sa.pub"}
@@ -120,6 +121,38 @@ func attachBackup(c *config.Cluster, b backup.Archive, name string) *diag.Diagno
 		c.Restored.Files[p] = state.NewSecret(content)
 	}
 	return nil
+}
+
+// checkEncryption refuses a restore after which no API server could read what is in etcd: objects are
+// stored under the keys of the backup, or under none.
+func checkEncryption(c *config.Cluster, b backup.Archive, name string) *diag.Diagnostic {
+	switch p := encryptionKeys(b); {
+	case p == "" && c.AtRest != nil:
+		return diag.Errorf("Backup is not encrypted at rest", "%s was taken while objects in etcd were not encrypted, and the encryption block of cluster %q begins with encrypted ones: no API server could read the restored objects. "+
+			"Restore without the block, and add it afterwards.", name, c.Label).At(c.AtRest.Source)
+	case p == atrest.Path && c.AtRest != nil:
+		file, err := atrest.Parse(b.Content[p])
+		if err != nil {
+			return diag.Errorf("Backup is incomplete", "The file %s in %s cannot be read: %v.", p, name, err).At(c.AtRest.Source)
+		}
+		if chains := file.Info().Chains; len(chains) != len(c.AtRest.Resources) || slices.ContainsFunc(c.AtRest.Resources, func(r string) bool { return !slices.Equal(chains[r], []string{c.AtRest.ID()}) }) {
+			return diag.Errorf("Encryption differs from the backup", "%s was taken while objects in etcd were encrypted in this way, by resource, and the encryption block of cluster %q asks for something else:\n\n%s\n\n"+
+				"Write the block as it was, restore, and change it afterwards. If a change was under way then, use a backup from before it or after it.", name, c.Label, chainsText(chains)).At(c.AtRest.Source)
+		}
+	case p != "" && !slices.ContainsFunc(c.Files, func(f config.File) bool { return f.Path == p }):
+		return diag.Errorf("Encryption keys are not in the configuration", "%s was taken while API objects were encrypted with keys in %s, and no file block of cluster %q has that file: no API server could read the restored objects. "+
+			"Take it out of the backup (age -d -i IDENTITY %[1]s | tar -xO %[4]s), and write a file block with it. If the cluster had an encryption block, write that one again instead.", name, p, c.Label, backup.FilesFolder+strings.TrimPrefix(p, "/")).At(c.Source)
+	}
+	return nil
+}
+
+// chainsText returns the providers of each resource, one that encrypts first.
+func chainsText(chains map[string][]string) string {
+	var lines []string
+	for _, r := range slices.Sorted(maps.Keys(chains)) {
+		lines = append(lines, "  "+r+": "+strings.Join(chains[r], ", "))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // encryptionKeys returns the path of the keys that API objects are encrypted with; empty if the backup

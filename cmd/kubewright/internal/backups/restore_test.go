@@ -18,7 +18,7 @@ func TestAttachRefuses(t *testing.T) {
 			Manifest: backup.Manifest{Cluster: "prod", Files: map[string]string{backup.SnapshotFile: sum}},
 		},
 		"Encryption keys are not in the configuration: b.age was taken while API objects were encrypted with keys in /etc/enc.yaml, and no file block of cluster \"prod\" has that file: no API server could read the restored objects. " +
-			"Take it out of the backup (age -d -i IDENTITY b.age | tar -xO files/etc/enc.yaml), and write a file block with it.": {
+			"Take it out of the backup (age -d -i IDENTITY b.age | tar -xO files/etc/enc.yaml), and write a file block with it. If the cluster had an encryption block, write that one again instead.": {
 			Manifest: backup.Manifest{Cluster: "prod", Files: map[string]string{backup.SnapshotFile: sum, "etc/enc.yaml": sum}},
 		},
 	} {
