@@ -88,7 +88,7 @@ echo "$under $other"`, etcdctl, resource, prefix)
 // returns the number of requests and the first failure.
 func (s *site) writeSecrets() (stop func() (int, string)) {
 	end, done := make(chan struct{}), make(chan struct{})
-	n, failed := 0, ""
+	n, failed, series := 0, "", time.Now().Unix()
 	go func() {
 		defer close(done)
 		for i := 0; ; i++ {
@@ -99,7 +99,7 @@ func (s *site) writeSecrets() (stop func() (int, string)) {
 			}
 			h := s.planes[i%len(s.planes)]
 			// Through the load balancer: an API server that restarts is left out there.
-			out, err := s.Exec(s.t.Context(), h.Name, "sh", "-c", fmt.Sprintf("kubectl --kubeconfig /etc/kubernetes/admin.conf create secret generic load-%d --from-literal=k=v >/dev/null && kubectl --kubeconfig /etc/kubernetes/admin.conf get secrets --chunk-size=100 -o name >/dev/null", i))
+			out, err := s.Exec(s.t.Context(), h.Name, "sh", "-c", fmt.Sprintf("kubectl --kubeconfig /etc/kubernetes/admin.conf create secret generic load-%d-%d --from-literal=k=v >/dev/null && kubectl --kubeconfig /etc/kubernetes/admin.conf get secrets --chunk-size=100 -o name >/dev/null", series, i))
 			n += 2
 			if err != nil && failed == "" {
 				failed = fmt.Sprintf("%v: %s", err, out)
