@@ -232,13 +232,17 @@ func coveredList(v *topology.Fleet, seen state.Value, like []state.Value) state.
 	return state.List(list...)
 }
 
-// named reports whether all elements of all lists have a name that is not secret.
+// named reports whether all elements of all lists have a name that is not secret, and that no other
+// element of their list has.
 func named(lists []state.Value) bool {
 	for _, l := range lists {
+		names := map[string]bool{}
 		for _, e := range l.AsList() {
-			if e.Get("name").AsString() == "" {
+			name := e.Get("name").AsString()
+			if name == "" || names[name] {
 				return false
 			}
+			names[name] = true
 		}
 	}
 	return true

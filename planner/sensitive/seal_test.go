@@ -85,3 +85,19 @@ func TestSealHidesSecretsProperty(t *testing.T) {
 		}
 	})
 }
+
+// TestElementsWithTheSameNameAreCovered checks that a secret is covered in the second of two elements
+// with the same name.
+func TestElementsWithTheSameNameAreCovered(t *testing.T) {
+	t.Parallel()
+	v := &topology.Fleet{Key: state.NewKey("key")}
+	element := func(value state.Value) state.Value {
+		return state.Map(map[string]state.Value{"name": state.String("7"), "a": value})
+	}
+	plain := state.Map(map[string]state.Value{"name": state.String("7")})
+	like := state.List(plain, element(state.SensitiveValue("config:#a", "f")))
+	got, err := covered(v, state.List(plain, element(state.String("SECRET"))), []state.Value{like}).MarshalJSON()
+	if err != nil || strings.Contains(string(got), "SECRET") {
+		t.Errorf("covered is %s, %v", got, err)
+	}
+}
