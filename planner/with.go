@@ -3,6 +3,7 @@ package planner
 import (
 	"slices"
 
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -12,30 +13,21 @@ import (
 // WithSteps returns the plan with each step as change returns it.
 func (p *Plan) WithSteps(change func(Step) Step) *Plan {
 	out := *p
-	out.Steps = slices.Clone(p.Steps)
-	for i, s := range out.Steps {
-		out.Steps[i] = change(s)
-	}
+	out.Steps = each(p.Steps, change)
 	return &out
 }
 
 // WithChanges returns the plan with each change as change returns it.
 func (p *Plan) WithChanges(change func(Change) Change) *Plan {
 	out := *p
-	out.Changes = slices.Clone(p.Changes)
-	for i, c := range out.Changes {
-		out.Changes[i] = change(c)
-	}
+	out.Changes = each(p.Changes, change)
 	return &out
 }
 
 // WithResources returns the plan with each resource as change returns it.
 func (p *Plan) WithResources(change func(ResourceChange) ResourceChange) *Plan {
 	out := *p
-	out.Resources = slices.Clone(p.Resources)
-	for i, r := range out.Resources {
-		out.Resources[i] = change(r)
-	}
+	out.Resources = each(p.Resources, change)
 	return &out
 }
 
@@ -51,4 +43,20 @@ func (p *Plan) WithOutputs(outputs map[string]state.Value) *Plan {
 	out := *p
 	out.Outputs = outputs
 	return &out
+}
+
+// WithDiagnostics returns the plan with findings.
+func (p *Plan) WithDiagnostics(found []diag.JSON) *Plan {
+	out := *p
+	out.Diagnostics = found
+	return &out
+}
+
+// each returns the elements as change returns them.
+func each[T any](list []T, change func(T) T) []T {
+	out := slices.Clone(list)
+	for i, x := range out {
+		out[i] = change(x)
+	}
+	return out
 }

@@ -19,7 +19,7 @@ func TestAuthenticationConfigurationIsChecked(t *testing.T) {
 	jwt := func(parts ...string) string { return head + "jwt: [{" + strings.Join(parts, ", ") + "}]\n" }
 	for name, c := range map[string]struct{ content, want string }{
 		"jwt":                 {jwt(issuing, mapped), ""},
-		"nobody else":         {head + "anonymous: {enabled: true, conditions: [{path: /livez}]}\n", ""},
+		"one condition":       {head + "anonymous: {enabled: true, conditions: [{path: /livez}]}\n", ""},
 		"beta":                {strings.Replace(jwt(issuing, mapped), "/v1\n", "/v1beta1\n", 1), ""},
 		"beta is checked":     {strings.Replace(jwt(issuing), "/v1\n", "/v1beta1\n", 1), "jwt[0].claimMappings.username needs claim or expression"},
 		"unknown field":       {head + "jwts: []\n", "unknown field"},

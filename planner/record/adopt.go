@@ -15,7 +15,6 @@ import (
 	"github.com/kubewright/kubewright/planner/pipeline"
 	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
-	"github.com/kubewright/kubewright/planner/upgrade"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -36,7 +35,7 @@ func Adopt(v *topology.Fleet, labels []string) (state.Learned, diag.Diagnostics)
 			continue
 		}
 		diags = append(diags, pipeline.SituateCluster(c)...)
-		if names := upgrade.UnmanagedNodes(c); len(names) > 0 {
+		if names := c.UnmanagedNodes(); len(names) > 0 {
 			diags.Append(diag.Warningf(unconfigured, "Cluster %q is adopted without its unmanaged nodes: %s. "+
 				"kubewright does not know their hosts, and leaves them alone. Add their blocks first, or later and beside an import block of the cluster.", c.Label, strings.Join(names, ", ")).At(c.Source).For(c.Target))
 		}

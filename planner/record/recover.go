@@ -16,7 +16,6 @@ import (
 	"github.com/kubewright/kubewright/planner/pipeline"
 	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
-	"github.com/kubewright/kubewright/planner/upgrade"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -195,7 +194,7 @@ func (r *recovery) unmanaged(c *topology.Cluster) {
 	if slices.ContainsFunc(c.Nodes, func(n *topology.Node) bool { return n.NodeName == "" }) {
 		return // a configured node whose host did not answer would count as unmanaged; recovery is refused anyway
 	}
-	if names := upgrade.UnmanagedNodes(c); len(names) > 0 {
+	if names := c.UnmanagedNodes(); len(names) > 0 {
 		r.diags.Append(diag.Warningf(unconfigured, "Cluster %q has unmanaged nodes: %s. The new state does not record their hosts, "+
 			"so kubewright leaves them alone. To have it manage or remove one that it created, add its block, move the new state away and recover again.", c.Label, strings.Join(names, ", ")).At(c.Source).For(c.Target))
 	}

@@ -99,27 +99,15 @@ func departing(c *topology.Cluster) *rotationConflict {
 // hand, or removed from the state. The rotation does not bring them a new CA. Workers do not matter
 // for a CA that only control planes have.
 func unheard(c *topology.Cluster) *rotationConflict {
-	if c.Report == nil {
-		return nil
-	}
-	known := map[string]bool{}
-	for _, n := range c.Nodes {
-		known[n.NodeName] = true
-	}
-	for _, l := range c.Fleet.Departures() {
-		known[l.Name] = known[l.Name] || l.Cluster == c
-	}
-	var names []string
-	for name, n := range c.Report.Nodes {
-		if _, plane := n.Labels[kubeadm.ControlPlaneRole]; !known[name] && (plane || c.ClusterCA() != nil) {
-			names = append(names, name)
-		}
-	}
+	names := slices.DeleteFunc(c.UnmanagedNodes(), func(name string) bool {
+		_, plane := c.Report.Nodes[name].Labels[kubeadm.ControlPlaneRole]
+		return !plane && c.ClusterCA() == nil
+	})
 	if len(names) == 0 {
 		return nil
 	}
 	return &rotationConflict{
-		fmt.Sprintf("unmanaged nodes would be cut off (%s)", strings.Join(topology.Sorted(names), ", ")),
+		fmt.Sprintf("unmanaged nodes would be cut off (%s)", strings.Join(names, ", ")),
 		"Restore the block of a node that an earlier apply joined: it is managed again then. " +
 			"A node that was joined by hand, or is gone, has to be removed first: drain it, clean its host (kubeadm reset), " +
 			"and delete its Node (kubectl delete node). It can join again when the rotation is complete.",

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -128,4 +129,21 @@ func RecordedItems(recorded *state.State, t state.Target) []state.Item {
 // OtherMachine reports whether a host is known to be another machine than the one that joined.
 func OtherMachine(was *state.RecordedNode, r *state.Report) bool {
 	return was.MachineID != "" && r.Facts.MachineID != "" && was.MachineID != r.Facts.MachineID
+}
+
+// UnmanagedNodes returns the names of the nodes in the API, in order, that no block of the
+// configuration has and that do not depart in this plan: they were joined by hand, or are no longer in
+// the state.
+func (c *Cluster) UnmanagedNodes() []string {
+	if c.Report == nil {
+		return nil
+	}
+	known := map[string]bool{}
+	for _, n := range c.Nodes {
+		known[n.NodeName] = true
+	}
+	for _, l := range c.Fleet.Departures() {
+		known[l.Name] = known[l.Name] || l.Cluster == c
+	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.Report.Nodes)), func(name string) bool { return known[name] })
 }

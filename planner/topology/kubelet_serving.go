@@ -103,31 +103,6 @@ func (c *Cluster) VerificationHeldBack() []string {
 	return c.verificationHeld()
 }
 
-// UnmanagedNodes returns the nodes in the API that no block of the configuration has, and that do not
-// depart in this plan.
-func (c *Cluster) UnmanagedNodes() []string {
-	if c.Report == nil {
-		return nil
-	}
-	known := map[string]bool{}
-	for _, n := range c.Nodes {
-		known[n.NodeName] = true
-	}
-	for _, l := range c.Fleet.Departures() {
-		if l.RecordedNode != nil {
-			known[l.Name] = true
-		}
-	}
-	var out []string
-	for name := range c.Report.Nodes {
-		if !known[name] {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
 // unnamedAddresses returns the addresses at which API servers call the node's kubelet and that are not
 // in its certificate.
 func unnamedAddresses(n *Node) []string {

@@ -46,15 +46,12 @@ func comes(c *topology.Cluster) skew.Release {
 	return newest
 }
 
-// oldServers returns the API servers that would stay behind: those of unmanaged nodes that are not
-// departing.
+// oldServers returns the API servers of unmanaged nodes that would stay behind.
 func oldServers(c *topology.Cluster) []string {
 	var out []string
-	parting := c.Departing()
-	for _, name := range UnmanagedNodes(c) {
+	for _, name := range c.UnmanagedNodes() {
 		r, ok := staticpod.ReleaseOf(c.Report.StaticPods["kube-apiserver-"+name].Image)
-		leaves := slices.ContainsFunc(parting, func(l topology.Departure) bool { return l.Name == name })
-		if ok && !leaves && staticpod.OfMinor(r).Compare(staticpod.OfMinor(comes(c))) < 0 {
+		if ok && staticpod.OfMinor(r).Compare(staticpod.OfMinor(comes(c))) < 0 {
 			out = append(out, fmt.Sprintf("  kube-apiserver %s of node %s", r, name))
 		}
 	}

@@ -333,21 +333,3 @@ func misfitPlace(n *topology.Node, err error) state.Source {
 	}
 	return n.Cluster.Source
 }
-
-// UnmanagedNodes returns the nodes of the cluster that the configuration does not have.
-func UnmanagedNodes(c *topology.Cluster) []string {
-	if c.Report == nil {
-		return nil
-	}
-	known := map[string]bool{}
-	for _, n := range c.Nodes {
-		known[n.NodeName] = true
-	}
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(c.Report.Nodes)) {
-		if !known[name] {
-			names = append(names, name)
-		}
-	}
-	return names
-}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/atrest"
@@ -216,7 +217,7 @@ func plugins(c *topology.Cluster) map[string]state.KMSPlugin {
 
 // loadTime is how long an API server may take to load the file: it looks once a minute, and then
 // asks KMS plugins for up to ten seconds each.
-const loadTime = 3 * 60_000_000_000
+const loadTime = 3 * time.Minute
 
 // loaded waits until the API server of a step's node has loaded the file.
 func loaded() planner.Wait {

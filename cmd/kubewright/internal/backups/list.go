@@ -15,27 +15,14 @@ import (
 	"github.com/kubewright/kubewright/planner/etcd"
 )
 
-// ByArgument describes how the commands take a cluster's name.
-const ByArgument = "behind the command"
-
-// first returns the first argument, or empty.
-func first(args []string) string {
-	if len(args) == 0 {
-		return ""
-	}
-	return args[0]
-}
-
 // List prints the backups of a cluster.
 func List(ctx context.Context, a *workspace.Workspace, o session.Options, args []string) error {
-	asJSON := o.JSON
-	o.JSON, a.QuietStdout = false, asJSON
-	s, err := session.Open(ctx, a, o, "")
+	s, err := session.OpenToPrint(ctx, a, o)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	c, which := session.ChosenCluster(s.Config, first(args), ByArgument)
+	c, which := session.ArgumentCluster(s.Config, args)
 	if which == nil && c.Backup == nil {
 		which = diag.Errorf("Cluster has no backups", "Cluster %q has no backup block, so that its control planes take no backups. Write one:\n\n"+
 			"  backup {\n    recipients = [\"age1…\"]\n    folder     = \"/var/backups/kubewright\"\n  }\n\nOr take a snapshot of etcd to this machine: kubewright etcd snapshot", c.Label).At(c.Source)
@@ -53,7 +40,7 @@ func List(ctx context.Context, a *workspace.Workspace, o session.Options, args [
 	if list.Overdue {
 		a.Print(diag.Diagnostics{diag.Warningf(etcd.BackupOverdue, "%s", b.OverdueText(c.Label, now))})
 	}
-	if asJSON {
+	if o.JSON {
 		return listing.BackupsJSON(a.Stdout, list)
 	}
 	return listing.Backups(a.Stdout, list, a.Options())

@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,7 +43,7 @@ func Restore(ctx context.Context, a *workspace.Workspace, o session.Options, by 
 		s.Leaseless = true
 		s.Command = "etcd restore -from-backup=" + state.ShellWord(file) + " " + state.ShellWords(args...)
 		s.Planner = func(v *topology.Fleet, header planner.Plan, options planner.Options) (topology.Result, diag.Diagnostics) {
-			c, which := session.ChosenCluster(v.Config, first(args), ByArgument)
+			c, which := session.ArgumentCluster(v.Config, args)
 			if which == nil {
 				which = attachBackup(c, b, filepath.Base(file))
 			}
@@ -126,7 +127,7 @@ func attachBackup(c *config.Cluster, b backup.Archive, name string) *diag.Diagno
 // checkEncryption refuses a restore after which no API server could read what is in etcd: objects are
 // stored under the keys of the backup, or under none.
 func checkEncryption(c *config.Cluster, b backup.Archive, name string) *diag.Diagnostic {
-	switch p := encryptionKeys(b); {
+	switch p := encryptionKeys(b, c.Certificates.Dir); {
 	case p == "" && c.AtRest != nil:
 		return diag.Errorf("Backup is not encrypted at rest", "%s was taken while objects in etcd were not encrypted, and the encryption block of cluster %q begins with encrypted ones: no API server could read the restored objects. "+
 			"Restore without the block, and add it afterwards.", name, c.Label).At(c.AtRest.Source)
@@ -156,10 +157,10 @@ func chainsText(chains map[string][]string) string {
 }
 
 // encryptionKeys returns the path of the keys that API objects are encrypted with; empty if the backup
-// holds none.
-func encryptionKeys(b backup.Archive) string {
+// holds none. All else in it are certificates and keys of the folder pki.
+func encryptionKeys(b backup.Archive, pki string) string {
 	for _, p := range b.Paths() {
-		if !strings.HasSuffix(p, ".crt") && !strings.HasSuffix(p, ".key") && !strings.HasSuffix(p, ".pub") {
+		if !strings.HasPrefix(p, pki+"/") || !slices.Contains([]string{".crt", ".key", ".pub"}, path.Ext(p)) {
 			return p
 		}
 	}

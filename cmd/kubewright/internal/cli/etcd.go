@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/apply"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/backups"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/flagvalue"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
@@ -40,17 +39,6 @@ func etcdCommand(a *workspace.Workspace) *cobra.Command {
 }
 
 const clusterArg = " [CLUSTER]"
-
-// byArgument describes how these commands take a cluster's name.
-const byArgument = backups.ByArgument
-
-// first returns the first argument, or empty.
-func first(args []string) string {
-	if len(args) == 0 {
-		return ""
-	}
-	return args[0]
-}
 
 func etcdStatusCommand(a *workspace.Workspace) *cobra.Command {
 	var o session.Options
@@ -135,7 +123,7 @@ func etcdDefragmentCommand(a *workspace.Workspace) *cobra.Command {
 		Example: "  kubewright etcd defragment\n  kubewright etcd defragment prod -auto-approve\n  kubewright etcd defragment -approve=3a2816c5be94cc61",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			make := func(v *topology.Fleet, header planner.Plan, options planner.Options) (topology.Result, diag.Diagnostics) {
-				c, which := session.ChosenCluster(v.Config, first(args), byArgument)
+				c, which := session.ArgumentCluster(v.Config, args)
 				if which != nil {
 					return topology.Result{}, diag.Diagnostics{which}
 				}
@@ -212,14 +200,12 @@ func (e etcdOf) localSnapshot(s providers.Snapshot) *diag.Diagnostic {
 // withEtcd observes the control planes of a cluster, and calls do with its etcd through one
 // that answers. It does not need the API.
 func withEtcd(ctx context.Context, a *workspace.Workspace, o session.Options, args []string, do func(context.Context, etcdOf) error) error {
-	asJSON := o.JSON
-	o.JSON, a.QuietStdout = false, asJSON
-	s, err := session.Open(ctx, a, o, "")
+	s, err := session.OpenToPrint(ctx, a, o)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	c, which := session.ChosenCluster(s.Config, first(args), byArgument)
+	c, which := session.ArgumentCluster(s.Config, args)
 	if which != nil {
 		return console.Failure(diag.Diagnostics{which})
 	}

@@ -23,10 +23,10 @@ func TestClusterIsChosenByName(t *testing.T) {
 		{none, "", "error: No cluster: The configuration has no cluster block."},
 		{none, "blue", "error: No cluster: The configuration has no cluster block."},
 		{one, "bleu", `error: Unknown cluster: The configuration has no cluster "bleu". Did you mean blue? It has blue.`},
-		{two, "", "error: Which cluster?: The configuration has 2 clusters: blue, green. Name one behind the command."},
+		{two, "", "error: Which cluster?: The configuration has 2 clusters: blue, green. Name one after the command."},
 	} {
 		got := ""
-		if chosen, which := session.ChosenCluster(c.config, c.label, byArgument); which != nil {
+		if chosen, which := session.ChosenCluster(c.config, c.label, "after the command"); which != nil {
 			got = which.String()
 		} else {
 			got = chosen.Label

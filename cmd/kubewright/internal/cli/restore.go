@@ -66,7 +66,7 @@ func etcdRestoreCommand(a *workspace.Workspace) *cobra.Command {
 // restoring plans a restore, once it is known whether etcd answers.
 func restoring(ctx context.Context, s *session.Session, r maintenance.EtcdRestore, args []string) session.PlanFunc {
 	return func(v *topology.Fleet, header planner.Plan, _ planner.Options) (topology.Result, diag.Diagnostics) {
-		c, which := session.ChosenCluster(v.Config, first(args), byArgument)
+		c, which := session.ArgumentCluster(v.Config, args)
 		if which != nil {
 			return topology.Result{}, diag.Diagnostics{which}
 		}

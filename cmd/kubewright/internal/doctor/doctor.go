@@ -3,7 +3,6 @@ package doctor
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -24,9 +23,7 @@ func Examine(ctx context.Context, a *workspace.Workspace, o session.Options, nam
 	if err := a.CheckOverwrite("bundle", file); err != nil {
 		return err
 	}
-	asJSON := o.JSON
-	o.JSON, a.QuietStdout = false, asJSON
-	s, err := session.Open(ctx, a, o, "")
+	s, err := session.OpenToPrint(ctx, a, o)
 	if err != nil {
 		return err
 	}
@@ -45,7 +42,7 @@ func Examine(ctx context.Context, a *workspace.Workspace, o session.Options, nam
 		return err
 	}
 	show := listing.Doctor
-	if asJSON {
+	if o.JSON {
 		show = listing.DoctorJSON
 	}
 	if err := show(a.Stdout, found, a.Options()); err != nil {
@@ -55,8 +52,10 @@ func Examine(ctx context.Context, a *workspace.Workspace, o session.Options, nam
 		if err := writeBundle(s, v, found, file); err != nil {
 			return err
 		}
-		if !asJSON {
-			fmt.Fprintf(a.Stdout, "\nThe support bundle is %s. Read its files before you send it.\n", file)
+		if !o.JSON {
+			if err := listing.BundleWritten(a.Stdout, file, a.Options()); err != nil {
+				return err
+			}
 		}
 	}
 	ill := slices.DeleteFunc(slices.Clone(found), listing.Examined.Well)

@@ -170,6 +170,11 @@ func (x addresses) goingWith(t state.Target) []state.Target {
 	return out
 }
 
+// ArgumentCluster returns the cluster whose label is the first argument of a command, or the only one.
+func ArgumentCluster(cfg *config.Config, args []string) (*config.Cluster, *diag.Diagnostic) {
+	return ChosenCluster(cfg, strings.Join(args[:min(len(args), 1)], ""), "after the command")
+}
+
 // ChosenCluster returns the cluster with that label, or the only one; how says how a command
 // takes a label.
 func ChosenCluster(cfg *config.Config, label, how string) (*config.Cluster, *diag.Diagnostic) {

@@ -130,6 +130,13 @@ type Session struct {
 // PlanFunc makes a plan of what was observed.
 type PlanFunc func(*topology.Fleet, planner.Plan, planner.Options) (topology.Result, diag.Diagnostics)
 
+// OpenToPrint is Open for a command that prints its result by itself: with -json nothing else is
+// printed on stdout.
+func OpenToPrint(ctx context.Context, a *workspace.Workspace, o Options) (*Session, error) {
+	a.QuietStdout, o.JSON = o.JSON, false
+	return Open(ctx, a, o, "")
+}
+
 // Open loads configuration and state: the first of the verbs. A command that is going to write
 // names its operation; no other run writes until Close, so that the state in the plan is the
 // one that changes.
@@ -329,15 +336,11 @@ func (s *Session) Plan(ctx context.Context) error {
 	diags = append(s.idlePatterns(), diags...)
 	if err := s.report(diags); err != nil {
 		if s.Result.Plan != nil {
-			warned := *s.Result.Plan
-			warned.Diagnostics = append(s.warnings, diags.Warnings().JSON(s.Sources)...)
-			s.Result.Plan = &warned
+			s.Result.Plan = s.Result.Plan.WithDiagnostics(append(s.warnings, diags.Warnings().JSON(s.Sources)...))
 		}
 		return errors.Join(console.ErrRefused, err)
 	}
-	warned := *s.Result.Plan
-	warned.Diagnostics = s.warnings
-	s.Result.Plan = &warned
+	s.Result.Plan = s.Result.Plan.WithDiagnostics(s.warnings)
 	return nil
 }
 

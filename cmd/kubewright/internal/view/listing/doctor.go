@@ -42,6 +42,14 @@ func Doctor(w io.Writer, found []Examined, o ui.Options) error {
 	return p.Flush(w)
 }
 
+// BundleWritten prints where a support bundle is.
+func BundleWritten(w io.Writer, file string, o ui.Options) error {
+	p := ui.NewPage(o)
+	p.Line()
+	p.Line("The support bundle is ", ui.Clean(file), ". Read its files before you send it.")
+	return p.Flush(w)
+}
+
 // item prints one finding with its log and remedy.
 func item(p *ui.Page, text string, log []string, remedy string) {
 	p.Line("  ", ui.Wrap(p.Red("- ")+ui.CleanText(text), p.Width-4, "    "))
