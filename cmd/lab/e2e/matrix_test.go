@@ -56,6 +56,7 @@ var tests = map[string]test{
 	"TestConformanceOf135":          {usual: 30 * time.Minute, long: true, alone: true},
 	"TestConformanceOf137":          {usual: 30 * time.Minute, long: true, alone: true},
 	"TestEncryptionAtRest":          {usual: 20 * time.Minute, long: true, alone: true},
+	"TestEncryptionByPlugin":        {usual: 20 * time.Minute, long: true, alone: true},
 	"TestEndedCAs":                  {usual: 14 * time.Minute, long: true},
 	"TestEtcdCare":                  {usual: 5 * time.Minute, long: true},
 	"TestEtcdRotation":              {usual: 8 * time.Minute, long: true, alone: true},
