@@ -49,6 +49,7 @@ var tests = map[string]test{
 	"TestCertificates":              {usual: 5 * time.Minute, long: true, alone: true},
 	"TestChanges":                   {usual: 5 * time.Minute},
 	"TestChangesOfNodes":            {usual: 6 * time.Minute, long: true},
+	"TestCheckpoints":               {usual: 6 * time.Minute, long: true},
 	"TestConformanceAfterAdoption":  {usual: 30 * time.Minute, long: true, alone: true},
 	"TestConformanceAfterRotation":  {usual: 30 * time.Minute, long: true, alone: true},
 	"TestConformanceAfterUpgrade":   {usual: 30 * time.Minute, long: true, alone: true},
