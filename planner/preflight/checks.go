@@ -128,8 +128,8 @@ var preflightChecks = []preflightCheck{
 		"refused as another cluster's host, and not to be ignored by name or with `all`, because the data there may still be needed"},
 	{name: "KubernetesVersion", on: onControlPlanes, by: byKubeadm, treatment: elsewhere, note: "validate refuses versions that this kubewright does not support, " +
 		"before a host is contacted"},
-	{name: "CoreDNSUnsupportedPlugins", on: onControlPlanes, by: byUpgrade, treatment: notApplicable, note: "a check of kubeadm upgrade"},
-	{name: "CoreDNSMigration", on: onControlPlanes, by: byUpgrade, treatment: notApplicable, note: "a check of kubeadm upgrade"},
+	{name: "CoreDNSUnsupportedPlugins", on: onControlPlanes, by: byUpgrade, treatment: elsewhere, note: "refused in the plan, when CoreDNS gets another version"},
+	{name: "CoreDNSMigration", on: onControlPlanes, by: byUpgrade, treatment: elsewhere, note: "refused in the plan with the Corefile that the new version reads"},
 	{name: "CreateJob", on: onControlPlanes, by: byUpgrade, treatment: notApplicable, note: "a check of kubeadm upgrade"},
 	{name: "ControlPlaneNodesReady", on: onControlPlanes, by: byUpgrade, treatment: notApplicable, note: "a check of kubeadm upgrade"},
 	{name: "StaticPodManifest", on: onControlPlanes, by: byUpgrade, treatment: notApplicable, note: "a check of kubeadm upgrade"},

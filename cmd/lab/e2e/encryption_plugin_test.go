@@ -51,10 +51,10 @@ func TestEncryptionByPlugin(t *testing.T) {
 	s.wantNoChanges()
 	s.wantCluster()
 	s.settled()
+	s.kubectl("create", "secret", "generic", "before", "--from-literal=k=v")
 	for _, resource := range []string{"secrets", "configmaps"} {
 		s.wantStored(resource, "k8s:enc:kms:v2:one:")
 	}
-	s.kubectl("create", "secret", "generic", "before", "--from-literal=k=v")
 	s.addKey("one", "2", s.planes...)
 	s.kubectl("create", "secret", "generic", "after", "--from-literal=k=v")
 	s.wantNoChanges()
