@@ -158,19 +158,20 @@ func checkRequest(v *topology.Fleet, r topology.Rotation) *diag.Diagnostic {
 			"To rotate again, run the same command when that is done.",
 			topology.ReplaceFlag, r).At(c.Source).For(c.Target)
 	}
+	why := ""
 	switch {
-	case j < 0 && r.CA == serviceAccount && !c.Founding:
+	case c.Founding && (j >= 0 || r.CA == serviceAccount):
+		why = "the cluster does not exist yet."
+	case j >= 0:
+		return checkGiven(c, c.Authorities[j], r)
+	case r.CA == serviceAccount:
 		return nil
-	case j < 0 && r.CA == serviceAccount:
-		return diag.Errorf("Nothing to rotate", "-%s=%s: the cluster does not exist yet.", topology.ReplaceFlag, r).At(c.Source).For(c.Target)
-	case j < 0 && r.CA == "etcd-ca":
-		return diag.Errorf("Nothing to rotate", "-%s=%s: the etcd of this cluster is external, and so is its CA.", topology.ReplaceFlag, r).At(c.Source).For(c.Target)
-	case j < 0:
-		return diag.Errorf("Nothing to rotate", "-%s=%s: there is no such CA. There are %s.", topology.ReplaceFlag, r, strings.Join(Rotatable(), ", ")).At(c.Source).For(c.Target)
-	case c.Founding:
-		return diag.Errorf("Nothing to rotate", "-%s=%s: the cluster does not exist yet.", topology.ReplaceFlag, r).At(c.Source).For(c.Target)
+	case r.CA == "etcd-ca":
+		why = "the etcd of this cluster is external, and so is its CA."
+	default:
+		why = "there is no such CA. There are " + strings.Join(Rotatable(), ", ") + "."
 	}
-	return checkGiven(c, c.Authorities[j], r)
+	return diag.Errorf("Nothing to rotate", "-%s=%s: %s", topology.ReplaceFlag, r, why).At(c.Source).For(c.Target)
 }
 
 // checkGiven refuses to rotate an operator's CA, unless another one is given whose key may be on
