@@ -5,7 +5,6 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/diff"
-	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/sensitive"
 	"github.com/kubewright/kubewright/planner/topology"
@@ -94,32 +93,6 @@ func taintsLeft(n *topology.Node, want, have *state.Item) (left state.Value, who
 	}
 	_, listed := n.Origins["taints"]
 	return state.Map(m), listed || n.IsControlPlane() && len(m) == 0
-}
-
-// Drift returns what changed outside of kubewright. Changes by a step that an apply has begun
-// without confirming it are not drift: the changes of the plan cover them, and a refresh-only plan
-// lists the step as interrupted.
-func Drift(v *topology.Fleet, desired, observed *state.Snapshot) []planner.Change {
-	own := unconfirmed(v)
-	return slices.DeleteFunc(changed(v, desired, observed), func(c planner.Change) bool { return own(c.Address) })
-}
-
-// changed returns what has changed since the observation that ended the last apply. It skips
-// departing nodes, now or in a later plan: they were not observed completely, and their reset
-// removes everything. It also skips retained items that are no longer desired and only forgotten:
-// they were not observed.
-func changed(v *topology.Fleet, desired, observed *state.Snapshot) []planner.Change {
-	if v.Destroy {
-		return nil
-	}
-	leaves := map[state.Target]bool{}
-	for _, l := range v.Departures() {
-		leaves[l.Target] = !l.Replaced
-	}
-	changed := ownRotation(v, ignoredDrift(v, diff.Drift(observed, WithImplied(v, desired)), desired, observed))
-	return slices.DeleteFunc(changed, func(c planner.Change) bool {
-		return leaves[c.Address.Target] || v.Forgets(c.Address.Target) || observe.IsRetained(c.Address) && desired.Find(c.Address) == nil
-	})
 }
 
 // Refreshed returns what a refresh-only plan records in the state: drifted items as observed. Of a

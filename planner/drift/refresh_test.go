@@ -12,8 +12,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestDropIgnored checks which changes of Nodes and addons are left to others.
-func TestDropIgnored(t *testing.T) {
+// TestIgnored checks which changes of Nodes and addons are left to others.
+func TestIgnored(t *testing.T) {
 	t.Parallel()
 	update := planner.Change{Address: labels("a").Address, Kind: state.KindNodeObject, Action: planner.Update, Attributes: []planner.AttributeChange{
 		{Path: "labels.pool", Before: state.String("b"), After: state.String("a")}, {Path: "labels.zone", After: state.String("z")},
@@ -45,7 +45,7 @@ func TestDropIgnored(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if got := described(drift.DropIgnored(tt.Running(1, 2, c.changes...), []planner.Change{c.change})); got != c.want {
+			if got := described(drift.Apply([]planner.Change{c.change}, drift.Ignored(tt.Running(1, 2, c.changes...)))); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
@@ -131,15 +131,15 @@ func TestStepsSeenDone(t *testing.T) {
 	}
 }
 
-// TestMarkUnconfirmed checks that a difference that an unconfirmed step may have left is not blamed on
+// TestIncomplete checks that a difference that an unconfirmed step may have left is not blamed on
 // others.
-func TestMarkUnconfirmed(t *testing.T) {
+func TestIncomplete(t *testing.T) {
 	t.Parallel()
 	change := func(t state.Target, reason string) planner.Change {
 		return planner.Change{Address: file(t, topology.PreparePhase, "/etc/x", "").Address, Reason: reason}
 	}
 	v := tt.Running(1, 2, unconfirmed(`node.worker["w1"]/prepare`))
-	got := drift.MarkUnconfirmed(v, []planner.Change{change(tt.W(1), planner.ReasonDrift), change(tt.W(1), planner.ReasonConfigured), change(tt.W(2), planner.ReasonDrift)})
+	got := drift.Apply([]planner.Change{change(tt.W(1), planner.ReasonDrift), change(tt.W(1), planner.ReasonConfigured), change(tt.W(2), planner.ReasonDrift)}, drift.Incomplete(v))
 	for i, want := range []string{planner.ReasonIncomplete, planner.ReasonConfigured, planner.ReasonDrift} {
 		if got[i].Reason != want {
 			t.Errorf("%d: got %q, want %q", i, got[i].Reason, want)

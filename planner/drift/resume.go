@@ -3,7 +3,6 @@ package drift
 import (
 	"slices"
 
-	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -44,15 +43,4 @@ var causes = map[string][]string{
 	topology.FinalizePhase:         {topology.KubeconfigPhase, topology.KubeletStartPhase, topology.WaitBootstrapPhase},
 	topology.MarkControlPlanePhase: {topology.KubeletStartPhase},
 	topology.MarkWorkerPhase:       {topology.KubeletStartPhase},
-}
-
-// ownRotation drops from the drift what an interrupted rotation has changed.
-func ownRotation(v *topology.Fleet, drift []planner.Change) []planner.Change {
-	return slices.DeleteFunc(drift, func(ch planner.Change) bool {
-		c := v.ClusterOf(ch.Address.Target)
-		if c == nil || len(c.Rotating) == 0 || len(ch.Attributes) == 0 {
-			return false
-		}
-		return !slices.ContainsFunc(ch.Attributes, func(a planner.AttributeChange) bool { return a.Path != "signed_by" && a.Path != "ca" })
-	})
 }

@@ -3,7 +3,6 @@ package drift
 import (
 	"slices"
 
-	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -84,15 +83,4 @@ func interruptedSteps(v *topology.Fleet, desired, observed *state.Snapshot, open
 	}
 	slices.SortFunc(out, state.Address.Compare)
 	return slices.Compact(out)
-}
-
-// MarkUnconfirmed sets the reason of changes that an unconfirmed step has left.
-func MarkUnconfirmed(v *topology.Fleet, changes []planner.Change) []planner.Change {
-	own := unconfirmed(v)
-	for i := range changes {
-		if c := &changes[i]; c.Reason == planner.ReasonDrift && own(c.Address) {
-			c.Reason = planner.ReasonIncomplete
-		}
-	}
-	return changes
 }

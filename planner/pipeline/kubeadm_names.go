@@ -9,6 +9,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/drift"
 	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/phases/objects"
 	"github.com/kubewright/kubewright/planner/topology"
@@ -123,14 +124,15 @@ func partOf(v *topology.Fleet, a state.Address) string {
 
 // narrowed drops the changes, or the drift, of the parts of phases that -target does not name, or that
 // -skip-phase does. What the parts of a phase share stays.
-func narrowed(v *topology.Fleet, changes []planner.Change, o planner.Options) []planner.Change {
-	if !slices.ContainsFunc(o.SkipPhases, isPart) && !slices.ContainsFunc(o.Targets, func(s planner.Selector) bool { return s.Part != "" }) {
-		return changes
-	}
-	return slices.DeleteFunc(slices.Clone(changes), func(ch planner.Change) bool {
-		part := partOf(v, ch.Address)
+func narrowed(v *topology.Fleet, o planner.Options) drift.Rule {
+	named := slices.ContainsFunc(o.SkipPhases, isPart) || slices.ContainsFunc(o.Targets, func(s planner.Selector) bool { return s.Part != "" })
+	return func(ch *planner.Change) bool {
+		part := ""
+		if named {
+			part = partOf(v, ch.Address)
+		}
 		if part == "" {
-			return false
+			return true
 		}
 		asked, whole := false, true
 		for _, s := range o.Targets {
@@ -138,8 +140,8 @@ func narrowed(v *topology.Fleet, changes []planner.Change, o planner.Options) []
 				asked, whole = asked || s.Part == "" || s.Part == part, false
 			}
 		}
-		return slices.Contains(o.SkipPhases, part) || !whole && !asked
-	})
+		return !slices.Contains(o.SkipPhases, part) && (whole || asked)
+	}
 }
 
 func isPart(name string) bool { return strings.Contains(name, "/") }

@@ -76,15 +76,13 @@ func compare(v *topology.Fleet, header planner.Plan, options planner.Options) (t
 	desired.Items = append(desired.Items, objects.WithoutOwnedFields(v, own, observed)...)
 	desired.Sort()
 	changes, waypoints := upgrade.Waypoints(v, observed)
-	changes, waypoints = append(changes, rotations...), append(waypoints, stages...)
-	changes = drift.DropIgnored(v, append(changes, objects.ForgetBuiltin(objects.ForgetHandedOver(drift.MarkUnconfirmed(v, diff.Changes(desired, observed, drift.WithImplied(v, desired))), desired), own)...))
-	marks, marked := markAdopted(v, changes)
-	desired.Items, changes = append(desired.Items, marks...), append(changes, marked...)
-	open := drift.AddressesOf(changes)
-	changes, drifted = unskipped(v, changes), unskipped(v, drifted)
-	due := drift.AddressesOf(changes)
-	all := changes
-	changes, drifted = narrowed(v, changes, options), narrowed(v, drifted, options)
+	waypoints = append(waypoints, stages...)
+	rules := changeRules(v, desired, own, options)
+	open := drift.Apply(slices.Concat(changes, rotations, diff.Changes(desired, observed, drift.WithImplied(v, desired))), rules.differs...)
+	marks, marked := markAdopted(v, open)
+	desired.Items, open = append(desired.Items, marks...), append(open, marked...)
+	due := drift.Apply(open, rules.due)
+	changes, drifted = drift.Apply(due, rules.asked), drift.Apply(drifted, rules.due, rules.asked)
 	slices.SortFunc(changes, func(a, b planner.Change) int { return a.Address.Compare(b.Address) })
 	desired.Items = append(desired.Items, waypoints...)
 	desired.Sort()
@@ -93,12 +91,12 @@ func compare(v *topology.Fleet, header planner.Plan, options planner.Options) (t
 	d := draft(v, desired, changes)
 	header.Destroy, header.Moved = v.Destroy, v.Moved
 	header.Replace, header.AcceptNewHost, header.ForgetUnreachable = append(Strings(v.Replace), Strings(v.Rotate)...), Strings(v.AcceptNewHost), Strings(v.ForgetUnreachable)
-	p, err := assemble(v, header, withoutDepartures(v, changes), drifted, d, options)
+	p, err := assemble(v, header, drift.Apply(changes, rules.single), drifted, d, options)
 	if err != nil {
 		return topology.Result{}, diag.Diagnostics{UnsoundPlan(err)}
 	}
 	p = speak(v, d, countWhole(v, p))
-	diags := slices.Concat(refusals(v, d, p, options), refuseParts(v, all, changes, p, options), objects.RefuseDeletingParents(v, p, desired))
+	diags := slices.Concat(refusals(v, d, p, options), refuseParts(v, due, changes, p, options), objects.RefuseDeletingParents(v, p, desired))
 	if diags.HasErrors() {
 		return topology.Result{}, diags
 	}
@@ -106,7 +104,24 @@ func compare(v *topology.Fleet, header planner.Plan, options planner.Options) (t
 	if !v.Destroy {
 		p = p.WithCertificates(pki.CertificateExpiry(v, p))
 	}
-	return topology.Result{Plan: p, Desired: desired, Observed: observed, Open: open, Due: due}, append(diags, warnings(v, p, own, observed, options)...)
+	return topology.Result{Plan: p, Desired: desired, Observed: observed, Open: drift.AddressesOf(open), Due: drift.AddressesOf(due)}, append(diags, warnings(v, p, own, observed, options)...)
+}
+
+// rules say what becomes of a difference on its way into a plan, in this order. Drift passes the
+// rules due and asked as well.
+type rules struct {
+	// differs decide what remains open: the state records no such item as applied.
+	differs []drift.Rule
+	// due drops what skip_phases leaves to others, asked what -target or -skip-phase leaves out of a
+	// phase, and single what the reset of a whole node removes.
+	due, asked, single drift.Rule
+}
+
+func changeRules(v *topology.Fleet, desired *state.Snapshot, own map[state.Address]objects.OwnObject, o planner.Options) rules {
+	return rules{
+		differs: []drift.Rule{drift.Incomplete(v), objects.NotDeleted(desired, own), drift.Ignored(v)},
+		due:     unskipped(v), asked: narrowed(v, o), single: drift.Departing(v),
+	}
 }
 
 // findings returns what prevents the desired changes on hosts and clusters, and warnings about them.
@@ -141,18 +156,6 @@ func Strings[T fmt.Stringer](targets []T) []string {
 		out = append(out, t.String())
 	}
 	return out
-}
-
-// withoutDepartures drops the changes of single items on departing nodes: their reset removes
-// everything at once.
-func withoutDepartures(v *topology.Fleet, changes []planner.Change) []planner.Change {
-	gone := map[state.Target]bool{}
-	for _, l := range v.Departures() {
-		gone[l.Target] = !l.Replaced
-	}
-	return slices.DeleteFunc(changes, func(c planner.Change) bool {
-		return gone[c.Address.Target] || v.Destroy || v.Forgets(c.Address.Target)
-	})
 }
 
 // draft lets each phase choose its operations.

@@ -2,9 +2,9 @@ package pipeline
 
 import (
 	"maps"
-	"slices"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/drift"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/phases/objects"
@@ -15,24 +15,24 @@ import (
 // unskipped drops the changes, or the drift, of phases that the configuration skips with skip_phases:
 // for a node, for all nodes of a cluster, or for the cluster itself. Their steps have nothing to do
 // then. Items of such a phase from an earlier plan stay as they are, as with -skip-phase.
-func unskipped(v *topology.Fleet, changes []planner.Change) []planner.Change {
+func unskipped(v *topology.Fleet) drift.Rule {
 	skipped := map[*topology.Cluster]map[state.ObjectRef]bool{}
-	return slices.DeleteFunc(changes, func(ch planner.Change) bool {
+	return func(ch *planner.Change) bool {
 		c := v.ClusterOf(ch.Address.Target)
 		switch {
 		case c == nil || len(c.SkipPhases) == 0 && ch.Address.Target == c.Target:
-			return false
+			return true
 		case ch.Address.Target != c.Target:
 			n := c.Node(ch.Address.Target)
-			return n != nil && host.SkipsPhase(n, ch.Address.Phase)
+			return n == nil || !host.SkipsPhase(n, ch.Address.Phase)
 		case ch.Address.Phase != topology.AddonPhase || ch.Kind != state.KindObject:
-			return false
+			return true
 		}
 		if skipped[c] == nil {
 			skipped[c] = skippedAddons(c)
 		}
-		return skipped[c][objects.ParseRef(ch.Address.ID())]
-	})
+		return !skipped[c][objects.ParseRef(ch.Address.ID())]
+	}
 }
 
 // skippedAddons returns the objects of skipped kubeadm addons. They may exist all the same, from an

@@ -31,7 +31,7 @@ func RefuseDamaged(v *topology.Fleet, desired, observed *state.Snapshot) diag.Di
 	if v.RefreshOnly || !slices.ContainsFunc(v.Clusters, beginsRotation) {
 		return nil
 	}
-	changes := drift.DropIgnored(v, diff.Changes(desired, observed, v.RecordedItems))
+	changes := drift.Apply(diff.Changes(desired, observed, v.RecordedItems), drift.Ignored(v))
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
 		if !beginsRotation(c) {

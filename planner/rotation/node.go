@@ -40,30 +40,17 @@ func rotationStageCertificates(s *topology.RotationStage, n *topology.Node) []pl
 
 // cARotationTrust issues or copies the new CA, and appends it to the trust file after the old one.
 func cARotationTrust(r *topology.CARotation, n *topology.Node) []planner.Operation {
-	crt, next := r.Base+".crt", r.NextBase()+".crt"
-	bundle := n.CADigestsIn(crt)
-	present := r.Begun && slices.Contains(n.CADigestsIn(next), r.New) && n.Report.Files[r.NextBase()+".key"].Exists
-	if present && slices.Contains(bundle, r.Old) && slices.Contains(bundle, r.New) && n.Report.Files[r.OldFile()].Exists {
-		return nil
-	}
-	var ops []planner.Operation
+	bring := bringNext(r)
 	switch {
-	case present:
 	case r.X509 != nil:
 		// The key comes before the certificate, whose existence means that the pair is complete.
-		ops = append(ops, planner.ImportSecrets{Files: []planner.SecretFile{
-			pki.BringFile(n.Cluster, r.NextBase()+".key", pki.KeyMode, r.Block+".key"), pki.BringFile(n.Cluster, next, "0644", r.Block+".certificate"),
-		}})
+		bring = planner.ImportSecrets{Files: []planner.SecretFile{
+			pki.BringFile(n.Cluster, r.NextBase()+".key", pki.KeyMode, r.Block+".key"), pki.BringFile(n.Cluster, r.NextBase()+".crt", "0644", r.Block+".certificate"),
+		}}
 	case n.Target == r.Source:
-		ops = append(ops, planner.IssueCA{CommonName: r.CommonName, Algorithm: r.Algorithm, Validity: r.Validity, To: r.NextBase()})
-	default:
-		ops = append(ops, bringNext(r))
+		bring = planner.IssueCA{CommonName: r.CommonName, Algorithm: r.Algorithm, Validity: r.Validity, To: r.NextBase()}
 	}
-	if !r.Begun || len(bundle) > 0 || !slices.Equal(n.CADigestsIn(r.OldFile()), []string{r.Old}) { // else only ca.crt was lost
-		ops = append(ops, planner.BundleTrust{To: r.OldFile(), Of: []string{crt}})
-	}
-	return append(ops,
-		planner.BundleTrust{To: crt, Of: []string{r.OldFile(), next}})
+	return caPair(r.Base).trust(n, r.Begun, r.Old, r.New, bring)
 }
 
 // reissue issues the certificates of the old CA again with the new one.

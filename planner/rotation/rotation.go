@@ -49,24 +49,8 @@ func tidying(c *topology.Cluster) bool {
 		return false
 	}
 	planes := slices.DeleteFunc(etcd.PrimaryFirst(c), func(n *topology.Node) bool { return n.Report == nil })
-	left := func(told, second func(*topology.Node) []string, private string) bool {
-		var next []string
-		for _, n := range planes {
-			if len(next) == 0 {
-				next = second(n)
-			}
-		}
-		return len(next) > 0 &&
-			!slices.ContainsFunc(planes, func(n *topology.Node) bool { return !slices.Equal(told(n), next) }) &&
-			slices.ContainsFunc(planes, func(n *topology.Node) bool { return len(second(n)) == 0 || !n.Report.Files[private].Exists })
-	}
-	for _, a := range c.Authorities {
-		if a.KeyLocation == topology.Made && left(func(n *topology.Node) []string { return n.CADigestsIn(a.Base + ".crt") }, func(n *topology.Node) []string { return n.CADigestsIn(a.NextBase() + ".crt") }, a.NextBase()+".key") {
-			return true
-		}
-	}
-	keys := c.PrimaryNode().ServiceAccountKey()
-	return left(func(n *topology.Node) []string { return publicKeys(n, keys+".pub") }, func(n *topology.Node) []string { return publicKeys(n, keys+"-next.pub") }, keys+"-next.key")
+	return tokenPair(c.PrimaryNode().ServiceAccountKey()).tidying(planes) ||
+		slices.ContainsFunc(c.Authorities, func(a topology.CA) bool { return a.KeyLocation == topology.Made && caPair(a.Base).tidying(planes) })
 }
 
 // Rotations returns the CAs whose rotation has begun or is requested.
@@ -105,29 +89,13 @@ func changes(r *topology.CARotation) bool {
 
 // caProgress returns the rotation of a CA as far as hosts show it.
 func caProgress(c *topology.Cluster, a topology.CA) *topology.CARotation {
-	r := &topology.CARotation{CA: a, Source: c.Primary}
-	order := etcd.PrimaryFirst(c)
-	trusted := func(ca string) bool {
-		return slices.ContainsFunc(order, func(n *topology.Node) bool { return slices.Contains(n.CADigestsIn(r.Base+".crt"), ca) })
+	r, order := &topology.CARotation{CA: a, Source: c.Primary}, etcd.PrimaryFirst(c)
+	source, was, is := caPair(a.Base).progress(order, func(n *topology.Node) bool { return standsAt(r, order[0], n) })
+	r.Old, r.New, r.Begun = was, is, source != nil
+	if r.Begun {
+		r.Source = source.Target
 	}
-	for _, n := range order {
-		// A CA that no component trusts may be foreign.
-		next := n.CADigestsIn(r.NextBase() + ".crt")
-		if len(next) > 0 && n.Report.Files[r.NextBase()+".key"].Exists && trusted(next[0]) && standsAt(r, order[0], n) {
-			r.Source, r.New, r.Begun = n.Target, next[0], true
-			break
-		}
-	}
-	for _, n := range order {
-		for _, path := range []string{r.OldFile(), r.Base + ".crt"} {
-			if cas := n.CADigestsIn(path); len(cas) > 0 && cas[0] != r.New && r.Old == "" {
-				r.Old = cas[0]
-			}
-		}
-		if cas := n.CADigestsIn(r.Base + ".crt"); r.Begun && len(cas) > 0 && cas[0] == r.New {
-			r.Dropping = true
-		}
-	}
+	r.Dropping = r.Begun && slices.ContainsFunc(order, func(n *topology.Node) bool { return slices.Index(n.CADigestsIn(r.Base+".crt"), r.New) == 0 })
 	r.Reissuing = r.Dropping || r.Begun && slices.ContainsFunc(c.Nodes, func(n *topology.Node) bool { return signedFor(r, n) })
 	return r
 }
@@ -190,19 +158,20 @@ func checkRequest(v *topology.Fleet, r topology.Rotation) *diag.Diagnostic {
 			"To rotate again, run the same command when that is done.",
 			topology.ReplaceFlag, r).At(c.Source).For(c.Target)
 	}
+	why := ""
 	switch {
-	case j < 0 && r.CA == serviceAccount && !c.Founding:
+	case c.Founding && (j >= 0 || r.CA == serviceAccount):
+		why = "the cluster does not exist yet."
+	case j >= 0:
+		return checkGiven(c, c.Authorities[j], r)
+	case r.CA == serviceAccount:
 		return nil
-	case j < 0 && r.CA == serviceAccount:
-		return diag.Errorf("Nothing to rotate", "-%s=%s: the cluster does not exist yet.", topology.ReplaceFlag, r).At(c.Source).For(c.Target)
-	case j < 0 && r.CA == "etcd-ca":
-		return diag.Errorf("Nothing to rotate", "-%s=%s: the etcd of this cluster is external, and so is its CA.", topology.ReplaceFlag, r).At(c.Source).For(c.Target)
-	case j < 0:
-		return diag.Errorf("Nothing to rotate", "-%s=%s: there is no such CA. There are %s.", topology.ReplaceFlag, r, strings.Join(Rotatable(), ", ")).At(c.Source).For(c.Target)
-	case c.Founding:
-		return diag.Errorf("Nothing to rotate", "-%s=%s: the cluster does not exist yet.", topology.ReplaceFlag, r).At(c.Source).For(c.Target)
+	case r.CA == "etcd-ca":
+		why = "the etcd of this cluster is external, and so is its CA."
+	default:
+		why = "there is no such CA. There are " + strings.Join(Rotatable(), ", ") + "."
 	}
-	return checkGiven(c, c.Authorities[j], r)
+	return diag.Errorf("Nothing to rotate", "-%s=%s: %s", topology.ReplaceFlag, r, why).At(c.Source).For(c.Target)
 }
 
 // checkGiven refuses to rotate an operator's CA, unless another one is given whose key may be on

@@ -34,12 +34,8 @@ const serviceAccount = "service-account"
 // were not running.
 const tokenAge = 25 * time.Hour
 
-func oldFile(r *topology.KeyRotation) string { return r.Base + "-old.pub" }
-
 // KeyRotationPaths returns the files of a rotation of the keys, in the order of their removal.
-func KeyRotationPaths(base string) []string {
-	return []string{base + "-old.pub", base + "-next.key", base + "-next.pub"}
-}
+func KeyRotationPaths(base string) []string { return tokenPair(base).paths() }
 
 // AsksForTokens reports whether the API has to be queried for Secrets with tokens: the rotation of
 // the service account keys is requested, or was observed on the control plane that is queried. One
@@ -98,29 +94,12 @@ func KeyRotation(c *topology.Cluster) *topology.KeyRotation {
 func keyProgress(c *topology.Cluster, primary *topology.Node) *topology.KeyRotation {
 	r := &topology.KeyRotation{Base: primary.ServiceAccountKey(), Source: c.Primary}
 	planes := keyControlPlanes(c)
-	trusted := func(key string) bool {
-		return slices.ContainsFunc(planes, func(n *topology.Node) bool { return slices.Contains(publicKeys(n, r.Base+".pub"), key) })
-	}
-	var source *topology.Node
-	for _, n := range planes {
-		// A key that no API server accepts may be foreign.
-		next := publicKeys(n, pki.NextKeyBase(r)+".pub")
-		if len(next) > 0 && n.Report.Files[pki.NextKeyBase(r)+".key"].Exists && trusted(next[0]) {
-			source, r.Source, r.New, r.Begun = n, n.Target, next[0], true
-			break
-		}
-	}
-	for _, n := range planes {
-		for _, path := range []string{oldFile(r), r.Base + ".pub"} {
-			if keys := publicKeys(n, path); len(keys) > 0 && keys[0] != r.New && r.Old == "" {
-				r.Old = keys[0]
-			}
-		}
-	}
+	source, was, is := tokenPair(r.Base).progress(planes, func(*topology.Node) bool { return true })
+	r.Old, r.New, r.Begun = was, is, source != nil
 	if !r.Begun {
 		return r
 	}
-	r.Signed = true
+	r.Source, r.Signed = source.Target, true
 	for _, n := range planes {
 		r.Dropping = r.Dropping || slices.Equal(publicKeys(n, r.Base+".pub"), []string{r.New})
 		if !holdsKey(n, r.Base+".key", source, pki.NextKeyBase(r)+".key") {
@@ -207,22 +186,11 @@ func keys(s *topology.RotationStage, n *topology.Node) []planner.Operation {
 
 // keyRotationTrust creates or copies the new pair, and appends its public key after the old one.
 func keyRotationTrust(r *topology.KeyRotation, n *topology.Node) []planner.Operation {
-	believed := publicKeys(n, r.Base+".pub")
-	present := r.Begun && slices.Contains(publicKeys(n, pki.NextKeyBase(r)+".pub"), r.New) && n.Report.Files[pki.NextKeyBase(r)+".key"].Exists
-	if present && slices.Contains(believed, r.Old) && slices.Contains(believed, r.New) && n.Report.Files[oldFile(r)].Exists {
-		return nil
+	bring := pki.CopyNextKeys(r)
+	if n.Target == r.Source {
+		bring = planner.IssueKeyPair{Algorithm: pki.Algorithm(n), To: pki.NextKeyBase(r)}
 	}
-	var ops []planner.Operation
-	switch {
-	case present:
-	case n.Target == r.Source:
-		ops = append(ops, planner.IssueKeyPair{Algorithm: pki.Algorithm(n), To: pki.NextKeyBase(r)})
-	default:
-		ops = append(ops, pki.CopyNextKeys(r))
-	}
-	return append(ops,
-		planner.BundleTrust{To: oldFile(r), Of: []string{r.Base + ".pub"}},
-		planner.BundleTrust{To: r.Base + ".pub", Of: []string{oldFile(r), pki.NextKeyBase(r) + ".pub"}})
+	return tokenPair(r.Base).trust(n, r.Begun, r.Old, r.New, bring)
 }
 
 // keyRotationDescribe describes the change to a control plane's service account keys.
@@ -306,15 +274,6 @@ func lateSecrets(c *topology.Cluster) diag.Diagnostics {
 
 // endKeyRotation removes the files of the rotation.
 func endKeyRotation(n *topology.Node) []planner.Operation {
-	base, r := n.ServiceAccountKey(), n.Cluster.Keys
-	next := publicKeys(n, base+"-next.pub")
-	left := r == nil && len(next) > 0 && slices.Equal(next, publicKeys(n, base+".pub"))
-	ends := r != nil && r.Due && n.Cluster.Rotates()
-	var ops []planner.Operation
-	for _, path := range KeyRotationPaths(base) {
-		if ends || left && n.Report.Files[path].Exists {
-			ops = append(ops, planner.RemovePath{Path: path})
-		}
-	}
-	return ops
+	r := n.Cluster.Keys
+	return tokenPair(n.ServiceAccountKey()).end(n, r != nil && r.Due && n.Cluster.Rotates(), r == nil)
 }

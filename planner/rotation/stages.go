@@ -246,17 +246,11 @@ func endRotations(n *topology.Node) []planner.Operation {
 	var ops []planner.Operation
 	for _, a := range n.Cluster.Authorities {
 		r := n.Cluster.Rotation(a.Base)
-		rotating := r != nil
-		if rotating && n.Cluster.Rotates() && a.Base == n.Cluster.CABase() {
+		ends := r != nil && n.Cluster.Rotates()
+		if ends && a.Base == n.Cluster.CABase() {
 			ops = append(ops, host.MarkCA(n, r.Old)) // from here on nothing else shows the old one
 		}
-		next := n.CADigestsIn(a.NextBase() + ".crt")
-		left := !rotating && a.KeyLocation == topology.Made && len(next) > 0 && slices.Equal(next, n.CADigestsIn(a.Base+".crt"))
-		for _, path := range pki.RotationPaths(a) {
-			if rotating && n.Cluster.Rotates() || left && n.Report.Files[path].Exists {
-				ops = append(ops, planner.RemovePath{Path: path})
-			}
-		}
+		ops = append(ops, caPair(a.Base).end(n, ends, r == nil && a.KeyLocation == topology.Made)...)
 	}
 	return append(ops, endKeyRotation(n)...)
 }

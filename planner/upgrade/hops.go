@@ -50,22 +50,16 @@ func unfitOnTheWay(c *topology.Cluster) diag.Diagnostics {
 	if len(c.Up.Hops) < 2 {
 		return nil
 	}
-	known := map[string]bool{}
-	for _, d := range findings(c, c.Up.Want) {
-		known[d.Detail] = true
-	}
 	var diags diag.Diagnostics
 	for _, hop := range c.Up.Hops[:len(c.Up.Hops)-1] {
-		for _, d := range append(findings(c, hop), unrendered(c, hop)...) {
-			if d.Severity == diag.Error && !known[d.Detail] {
-				at := d.Subject
-				if at.File == "" {
-					at = c.Source
-				}
-				diags = append(diags, diag.Errorf("Configuration does not fit an intermediate version", "%s %s passes through %s, which cannot run with this. "+
-					"Remove it, upgrade, and add it back.",
-					d.Detail, staticpod.VersionNote(c), hop).At(at).For(c.Target))
+		for _, d := range append(unfitted(goingThrough(c, hop), goingThrough(c, c.Up.Want)), unrendered(c, hop)...) {
+			at := d.Subject
+			if at.File == "" {
+				at = c.Source
 			}
+			diags = append(diags, diag.Errorf("Configuration does not fit an intermediate version", "%s %s passes through %s, which cannot run with this. "+
+				"Remove it, upgrade, and add it back.",
+				d.Detail, staticpod.VersionNote(c), hop).At(at).For(c.Target))
 		}
 	}
 	return diags
@@ -85,10 +79,17 @@ func unrendered(c *topology.Cluster, version skew.Release) diag.Diagnostics {
 	return diags
 }
 
-// findings returns the validation findings in a version of the cluster, including the given
-// kubelets.
-func findings(c *topology.Cluster, version skew.Release, kubelets ...*topology.Node) diag.Diagnostics {
-	return goingThrough(c, version, kubelets...).Validate()
+// unfitted is the check of whether a configuration fits the version that it names: it returns the
+// errors except those that other configurations have as well, which are about something else. What
+// goes through which version, goingThrough says.
+func unfitted(cfg *config.Config, others ...*config.Config) diag.Diagnostics {
+	known := map[string]bool{}
+	for _, o := range others {
+		for _, d := range o.Validate() {
+			known[d.Detail] = true
+		}
+	}
+	return slices.DeleteFunc(cfg.Validate().Errors(), func(d *diag.Diagnostic) bool { return known[d.Detail] })
 }
 
 // goingThrough returns the configuration of what goes through a version: the control planes, and

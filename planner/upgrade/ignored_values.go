@@ -89,16 +89,12 @@ func keptIn(i config.Ignored) string {
 // clusterNewly returns the errors that kept values cause in a version, without those in the current
 // version and those of the configuration alone.
 func clusterNewly(c *topology.Cluster, u ignoredUse, to skew.Release) diag.Diagnostics {
-	kept := func(version skew.Release) diag.Diagnostics {
+	kept := func(version skew.Release) *config.Config {
 		cfg := goingThrough(c, version, u.nodes...)
 		u.keep(cfg)
-		return cfg.Validate().Errors()
+		return cfg
 	}
-	known := map[string]bool{}
-	for _, d := range slices.Concat(findings(c, to, u.nodes...), kept(u.from)) {
-		known[d.Detail] = true
-	}
-	return slices.DeleteFunc(kept(to), func(d *diag.Diagnostic) bool { return known[d.Detail] })
+	return unfitted(kept(to), goingThrough(c, to, u.nodes...), kept(u.from))
 }
 
 // ignoredOfControlPlanes returns the control planes that keep arguments of their static pods, which

@@ -21,15 +21,8 @@ func UnfitForKubelets(c *topology.Cluster) diag.Diagnostics {
 	var diags diag.Diagnostics
 	others := otherKubelets(c)
 	for _, version := range slices.SortedFunc(maps.Keys(others), skew.Release.Compare) {
-		nodes := others[version]
-		known := map[string]bool{}
-		for _, d := range findings(c, version) {
-			known[d.Detail] = true // not about kubelets
-		}
-		for _, d := range findings(c, version, nodes...) {
-			if d.Severity == diag.Error && !known[d.Detail] {
-				diags = append(diags, unfitForKubelet(c, d, version, nodes))
-			}
+		for _, d := range unfitted(goingThrough(c, version, others[version]...), goingThrough(c, version)) {
+			diags = append(diags, unfitForKubelet(c, d, version, others[version]))
 		}
 	}
 	return diags

@@ -238,16 +238,19 @@ func pruneImpact(changes []planner.Change) []string {
 	return out
 }
 
-// ForgetHandedOver forgets objects that are desired at another address instead of deleting them: an
-// addon was renamed, an object moved to another addon, or its API version changed.
-func ForgetHandedOver(changes []planner.Change, desired *state.Snapshot) []planner.Change {
+// NotDeleted returns the rule that forgets objects instead of deleting them: those that are desired
+// at another address, as an addon was renamed, an object moved to another addon, or its API version
+// changed; and built-in ones.
+func NotDeleted(desired *state.Snapshot, own map[state.Address]OwnObject) func(*planner.Change) bool {
 	wanted := objectsOf(desired)
-	for i, ch := range changes {
-		if ch.Action == planner.Delete && ch.Kind == state.KindObject && wanted[clusterObject{ch.Address.Target.Name, nameOf(ParseRef(ch.Address.ID()))}] {
-			changes[i].Action = planner.Forget
+	return func(ch *planner.Change) bool {
+		_, builtin := own[ch.Address]
+		elsewhere := ch.Kind == state.KindObject && wanted[clusterObject{ch.Address.Target.Name, nameOf(ParseRef(ch.Address.ID()))}]
+		if ch.Action == planner.Delete && (builtin || elsewhere) {
+			ch.Action = planner.Forget
 		}
+		return true
 	}
-	return changes
 }
 
 // clusterObject is an object of one of the clusters.

@@ -201,16 +201,6 @@ func only(it state.Item) *state.Snapshot {
 	return out
 }
 
-// ForgetBuiltin forgets built-in objects instead of deleting them.
-func ForgetBuiltin(changes []planner.Change, own map[state.Address]OwnObject) []planner.Change {
-	for i := range changes {
-		if _, ok := own[changes[i].Address]; ok && changes[i].Action == planner.Delete {
-			changes[i].Action = planner.Forget
-		}
-	}
-	return changes
-}
-
 // WarnLeft reports the built-in objects that are only forgotten: nothing in them can be taken back.
 func WarnLeft(v *topology.Fleet, p *planner.Plan, own map[state.Address]OwnObject, observed *state.Snapshot) diag.Diagnostics {
 	var diags diag.Diagnostics

@@ -63,16 +63,7 @@ func HasTwoVoters(n *topology.Node, phase string) bool {
 // EtcdMeanwhile says which members hold quorum while a phase restarts this node's member.
 func EtcdMeanwhile(n *topology.Node, phase string) string {
 	voters := n.Cluster.VotersAt(RestartWindow(n, phase))
-	var healthy, sick []string
-	for _, m := range voters {
-		switch {
-		case slices.Contains(m.PeerURLs, n.PeerURL()):
-		case m.Healthy:
-			healthy = append(healthy, memberName(n.Cluster, m))
-		default:
-			sick = append(sick, memberName(n.Cluster, m))
-		}
-	}
+	healthy, sick := byHealth(n.Cluster, voters, n.PeerURL())
 	switch {
 	case n.Cluster.Etcd.External != nil || len(voters) == 1 || len(voters) == 0 && len(n.OtherControlPlanes()) == 0:
 		return ""
@@ -86,6 +77,20 @@ func EtcdMeanwhile(n *topology.Node, phase string) string {
 		return "; quorum is held by " + strings.Join(healthy, ", ")
 	}
 	return "; quorum is held when " + are(sick) + " back, and before that this is refused"
+}
+
+// byHealth returns the names of the members other than the one at a peer URL.
+func byHealth(c *topology.Cluster, members []state.EtcdMember, but string) (healthy, sick []string) {
+	for _, m := range members {
+		switch {
+		case slices.Contains(m.PeerURLs, but):
+		case m.Healthy:
+			healthy = append(healthy, memberName(c, m))
+		default:
+			sick = append(sick, memberName(c, m))
+		}
+	}
+	return healthy, sick
 }
 
 // memberName returns the name of an etcd member for a sentence: that of its node where it has one.
@@ -117,14 +122,7 @@ func SteadyMembership(c *topology.Cluster, steps []planner.Step) string {
 		return fmt.Sprintf("%s by the configuration; etcd did not list them, so that it is unknown whether they hold quorum.", Members(planes))
 	}
 	need := len(voters)/2 + 1
-	var healthy, sick []string
-	for _, m := range voters {
-		if m.Healthy {
-			healthy = append(healthy, memberName(c, m))
-		} else {
-			sick = append(sick, memberName(c, m))
-		}
-	}
+	healthy, sick := byHealth(c, voters, "")
 	text := fmt.Sprintf("%s throughout, quorum %d", Members(len(voters)), need)
 	switch {
 	case len(healthy) < need:
