@@ -25,6 +25,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/pipeline"
 	"github.com/kubewright/kubewright/planner/record"
+	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/safefile"
 	"github.com/kubewright/kubewright/state/statefile"
@@ -247,21 +248,24 @@ func adoptState(ctx context.Context, s *session.Session) (*state.State, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	v.ObservedAt = s.Hosts.World.Clock().Now()
+	request := topology.Request{ObservedAt: s.Hosts.World.Clock().Now()}
+	v = v.WithRequest(request)
 	learned, diags := record.Adopt(v, []string{s.Config.Clusters[0].Label})
 	if err := reportUnwritten(s, diags); err != nil {
 		return nil, err
 	}
-	if v.Recorded, err = statefile.Fold(s.EnsureState(), []state.Entry{{Kind: state.EntryDone, Learned: learned}}); err != nil {
+	recorded, err := statefile.Fold(s.EnsureState(), []state.Entry{{Kind: state.EntryDone, Learned: learned}})
+	if err != nil {
 		return nil, err
 	}
-	v.Key, s.Recorded = s.Key(), v.Recorded
-	result, diags := pipeline.Plan(v, s.Header(), planner.Options{})
+	s.Recorded = recorded
+	request.Key = s.Key()
+	result, diags := pipeline.Plan(v.WithState(recorded, state.Learned{}).WithRequest(request), s.Header(), planner.Options{})
 	if err := reportUnwritten(s, diags); err != nil {
 		return nil, err
 	}
-	s.Observed, s.Result = v, result
-	return statefile.Fold(v.Recorded, []state.Entry{{Kind: state.EntryDone, Learned: record.Record(v, result)}})
+	s.Observed, s.Result = result.Fleet, result
+	return statefile.Fold(recorded, []state.Entry{{Kind: state.EntryDone, Learned: record.Record(result.Fleet, result)}})
 }
 
 // writeBoth writes the configuration, and then its state.
