@@ -40,6 +40,7 @@ require (
 	k8s.io/client-go v0.37.1
 	k8s.io/cluster-bootstrap v0.37.1
 	k8s.io/klog/v2 v2.140.0
+	k8s.io/kms v0.37.1
 	k8s.io/kube-proxy v0.37.1
 	k8s.io/kubelet v0.37.1
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kubewright/kubewright/planner"
@@ -89,21 +90,17 @@ func kubeletStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 		s.Operations = append(s.Operations, host.MarkCA(n, n.Cluster.AtOnce[n.Cluster.CABase()]))
 	}
 	s.Operations = append(s.Operations, pki.BeginServing(n, w)...)
+	s.Operations = append(s.Operations, release(n)...)
 	// As with kubeadm, existing files of the kubelet keep their modes, while manifests are replaced.
 	s.Operations = append(s.Operations, pki.KeptModes(n, host.FileOperations(w))...)
-	units := []planner.Operation{
-		planner.Unit{Unit: topology.KubeletUnit, Action: "enable"},
-		planner.Unit{Unit: topology.KubeletUnit, Action: "restart", Reload: true},
-	}
-	if pki.KubeletChanges(n) {
-		units = turned(n, w, units)
-	}
-	s.Operations = append(append(s.Operations, units...), pki.EndServing(n, w)...)
+	s.Operations = append(append(s.Operations, restart(n, w)...), pki.EndServing(n, w)...)
 	switch {
 	case n.Joins() || n.IsFounder():
 		return s
 	case pki.KubeletChanges(n) || drain.Cordoned(n):
 		return turnStep(n, s, w)
+	case len(changedCommitments(n)) > 0:
+		return releaseStep(n, s)
 	}
 	s.Operations = append(s.Operations, planner.Wait{For: planner.WaitHTTP, URL: pki.KubeletHealth(n), Timeout: n.Cluster.Timeouts.KubeletHealthCheck})
 	s.Operations = append(s.Operations, pki.ReadyWait(n)...)
@@ -125,6 +122,21 @@ func kubeletStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 		s.Limits = []string{n.Cluster.Limit("control-plane-disruption")}
 	}
 	return s
+}
+
+// restart returns the operations that start the kubelet with what was written for it.
+func restart(n *topology.Node, w topology.PhaseWork) []planner.Operation {
+	units := []planner.Operation{
+		planner.Unit{Unit: topology.KubeletUnit, Action: "enable"},
+		planner.Unit{Unit: topology.KubeletUnit, Action: "restart", Reload: true},
+	}
+	if pki.KubeletChanges(n) {
+		if changed := changedCommitments(n); len(changed) > 0 { // a step before has drained the node
+			units = slices.Insert(units, 1, checkpointsRemoved(changed)...)
+		}
+		return turned(n, w, units)
+	}
+	return units
 }
 
 // bootstrapOperations let a kubelet request its certificate from the API.

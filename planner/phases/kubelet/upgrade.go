@@ -135,10 +135,11 @@ func kubeletUpgradeImpact(n *topology.Node, restarted []string) string {
 	return impact
 }
 
-// CordonedForUpgrade reports whether the node is cordoned for the upgrade when its kubelet is replaced.
+// CordonedForUpgrade reports whether the node is cordoned when its kubelet is replaced or gives up what
+// it has committed itself to.
 func CordonedForUpgrade(n *topology.Node) bool {
 	seen := n.Cluster.Report.Nodes[n.NodeName]
-	drained := pki.KubeletChanges(n) && len(n.Cluster.Report.Nodes) > 1 && !slices.Contains(n.Cluster.Fleet.Skipped, topology.DrainPhase)
+	drained := drainsForCommitments(n) || pki.KubeletChanges(n) && len(n.Cluster.Report.Nodes) > 1 && !slices.Contains(n.Cluster.Fleet.Skipped, topology.DrainPhase)
 	return drain.Cordoned(n) || drained && !seen.Unschedulable
 }
 

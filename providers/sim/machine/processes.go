@@ -42,9 +42,11 @@ type StaticPod struct {
 	Conf *file.Record `json:"conf,omitempty"`
 	// Trusts are the CAs that it read at its start, by flag.
 	Trusts map[string][]string `json:"trusts,omitempty"`
-	// Encryption are the providers of each resource that an API server has loaded, EncryptionFile
-	// is the digest of the file, and Looked is when it last compared the two.
+	// Encryption are the providers of each resource that an API server has loaded, Plugins are the
+	// sockets of those that are KMS plugins, EncryptionFile is the digest of the file, and Looked is
+	// when it last compared the two.
 	Encryption     map[string][]string `json:"encryption,omitempty"`
+	Plugins        []string            `json:"plugins,omitempty"`
 	EncryptionFile string              `json:"encryption_file,omitempty"`
 	Looked         time.Time           `json:"looked,omitzero"`
 	// Exited is why it has exited; empty while it runs.
