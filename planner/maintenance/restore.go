@@ -46,7 +46,7 @@ const (
 // as a cluster of one member, and the others join it. It is refused while a quorum answers, because
 // kubewright does not restore over a working cluster. An interrupted restore continues.
 func Restore(v *topology.Fleet, header planner.Plan, r EtcdRestore) (topology.Result, diag.Diagnostics) {
-	v, diags := pipeline.LeaveOutWorkers(v.WithRestore(), "changes control planes only")
+	v, diags := pipeline.LeaveOutWorkers(topology.WithRestore(v), "changes control planes only")
 	v, situated := pipeline.Situate(v)
 	diags = append(diags, situated...)
 	c, more := clusterToRestore(v, r)

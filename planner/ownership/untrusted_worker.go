@@ -50,7 +50,7 @@ func LeaveOutOf(v *topology.Fleet, find func(*topology.Fleet) diag.Diagnostics, 
 		}
 		for _, f := range found {
 			diags.Append(f.warning())
-			v = v.WithUntrusted(f.node, strings.ToLower(f.problem[:1])+f.problem[1:])
+			v = topology.WithUntrusted(v, f.node, strings.ToLower(f.problem[:1])+f.problem[1:])
 		}
 	}
 }

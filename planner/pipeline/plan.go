@@ -36,7 +36,7 @@ func Plan(v *topology.Fleet, header planner.Plan, options planner.Options) (topo
 	v, diags := setAside(v, options.Targets)
 	v, left := leaveOut(v, options)
 	v, away := setApart(v, options)
-	v, others, situated := trial(v.WithOptions(options))
+	v, others, situated := trial(topology.WithOptions(v, options))
 	diags = slices.Concat(diags, left, ownership.WaysAround(v, slices.Concat(others, situated)), ownership.CheckRuns(v))
 	missing := append(away.refusals, unreachable(v)...)
 	if others.HasErrors() { // without a resolved fleet only preflight can check the other hosts

@@ -23,11 +23,11 @@ import (
 // then plan a join.
 func replace(v *topology.Fleet) (*topology.Fleet, diag.Diagnostics) {
 	if v.Original != nil { // planned before: begin with the observed condition
-		v = v.WithRemoved(v.OriginalReports, v.Original).WithReplacements(nil)
+		v = topology.WithReplacements(topology.WithRemoved(v, v.OriginalReports, v.Original), nil)
 	}
 	diags, replacements := ownership.ReplaceUnknown(v), map[state.Target]*topology.Replacement{}
 	if v.Recorded == nil || v.Destroy {
-		return v.WithReplacements(replacements), diags
+		return topology.WithReplacements(v, replacements), diags
 	}
 	for _, n := range v.Config.Nodes {
 		was, r := v.Recorded.Nodes[n.Target], v.Reports[n.Target]
@@ -45,7 +45,7 @@ func replace(v *topology.Fleet) (*topology.Fleet, diag.Diagnostics) {
 			replacements[n.Target] = &topology.Replacement{Reason: reason, Report: r}
 		}
 	}
-	v = v.WithReplacements(replacements)
+	v = topology.WithReplacements(v, replacements)
 	return project(v), append(diags, ownership.ReplaceAll(v)...)
 }
 
@@ -66,7 +66,7 @@ func project(v *topology.Fleet) *topology.Fleet {
 			clusters[was.Cluster] = withoutNode(c, was)
 		}
 	}
-	return v.WithRemoved(reports, clusters)
+	return topology.WithRemoved(v, reports, clusters)
 }
 
 // withoutNode returns the cluster's report as it is after the node's removal.

@@ -107,5 +107,5 @@ func without(v *topology.Fleet, labels map[string]bool) *topology.Fleet {
 		})
 		recorded = &st
 	}
-	return v.WithConfig(&cfg).WithHosts(reports, unobserved).WithState(recorded, v.Imported)
+	return topology.WithHosts(v.WithConfig(&cfg), reports, unobserved).WithState(recorded, v.Imported)
 }

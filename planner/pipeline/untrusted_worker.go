@@ -35,7 +35,7 @@ func leaveOut(v *topology.Fleet, o planner.Options) (*topology.Fleet, diag.Diagn
 func trial(v *topology.Fleet) (tried *topology.Fleet, others, situated diag.Diagnostics) {
 	v, others = replace(v)
 	others = append(others, ownership.RefuseForgetLiving(v)...)
-	tried, situated = situate(resolve.NewFleet(v.WithRefused(refused(others))), true)
+	tried, situated = situate(resolve.NewFleet(topology.WithRefused(v, refused(others))), true)
 	return tried, others, situated
 }
 

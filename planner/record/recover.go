@@ -49,7 +49,7 @@ func Recover(v *topology.Fleet) (*state.State, diag.Diagnostics) {
 // state to do so. But it does check immutable settings, because a wrong value would be recorded as
 // the cluster's own.
 func Relearn(v *topology.Fleet, header planner.Plan) (topology.Result, diag.Diagnostics) {
-	r, diags := pipeline.Plan(v.WithRefreshOnly(), header, planner.Options{})
+	r, diags := pipeline.Plan(topology.WithRefreshOnly(v), header, planner.Options{})
 	if !diags.HasErrors() {
 		diags = append(diags, immutable.Check(r.Fleet)...)
 	}

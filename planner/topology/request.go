@@ -32,3 +32,9 @@ type Request struct {
 	// configuration.
 	Key state.Key
 }
+
+// WithKey returns the request with the key of secret fingerprints.
+func (r Request) WithKey(key state.Key) Request {
+	r.Key = key
+	return r
+}

@@ -28,7 +28,7 @@ func (c *Cluster) WithFleet(v *Fleet, s Situation) *Cluster {
 	}
 	out.Nodes = make([]*Node, len(c.Nodes))
 	for i, n := range c.Nodes {
-		out.Nodes[i] = n.WithCluster(&out)
+		out.Nodes[i] = WithCluster(n, &out)
 	}
 	return &out
 }
@@ -37,14 +37,14 @@ func (c *Cluster) WithFleet(v *Fleet, s Situation) *Cluster {
 func (c *Cluster) WithSituation(s Situation) *Cluster { return c.WithFleet(c.Fleet, s) }
 
 // WithCluster returns the node as part of a cluster.
-func (n *Node) WithCluster(c *Cluster) *Node {
+func WithCluster(n *Node, c *Cluster) *Node {
 	out := *n
 	out.Cluster = c
 	return &out
 }
 
 // withOwn returns the fleet with clusters that refer to it.
-func (v *Fleet) withOwn() *Fleet {
+func withOwn(v *Fleet) *Fleet {
 	return v.WithSituations(func(c *Cluster) Situation { return c.Situation })
 }
 
@@ -52,28 +52,28 @@ func (v *Fleet) withOwn() *Fleet {
 func (v *Fleet) WithRequest(r Request) *Fleet {
 	out := *v
 	out.Request = r
-	return out.withOwn()
+	return withOwn(&out)
 }
 
 // WithRefreshOnly returns the fleet with the request to record drift only.
-func (v *Fleet) WithRefreshOnly() *Fleet {
+func WithRefreshOnly(v *Fleet) *Fleet {
 	r := v.Request
 	r.RefreshOnly = true
 	return v.WithRequest(r)
 }
 
 // WithOptions returns the fleet with the restrictions of a plan.
-func (v *Fleet) WithOptions(o planner.Options) *Fleet {
+func WithOptions(v *Fleet, o planner.Options) *Fleet {
 	out := *v
 	out.Targeted, out.Excluded, out.Skipped = len(o.Targets) > 0, o.Excludes, o.SkipPhases
-	return out.withOwn()
+	return withOwn(&out)
 }
 
 // WithRestore returns the fleet while an etcd is being restored.
-func (v *Fleet) WithRestore() *Fleet {
+func WithRestore(v *Fleet) *Fleet {
 	out := *v
 	out.Restores = true
-	return out.withOwn()
+	return withOwn(&out)
 }
 
 // WithConfig returns the observation and the state with another configuration, without clusters.
@@ -87,11 +87,11 @@ func (v *Fleet) WithConfig(cfg *config.Config) *Fleet {
 func (v *Fleet) WithState(recorded *state.State, imported state.Learned) *Fleet {
 	out := *v
 	out.Recorded, out.Imported = recorded, imported
-	return out.withOwn()
+	return withOwn(&out)
 }
 
 // WithHosts returns the fleet with other hosts that answered, and that did not, without clusters.
-func (v *Fleet) WithHosts(reports map[state.Target]*state.Report, unobserved map[state.Target]state.Unobserved) *Fleet {
+func WithHosts(v *Fleet, reports map[state.Target]*state.Report, unobserved map[state.Target]state.Unobserved) *Fleet {
 	out := *v
 	out.Reports, out.Unobserved, out.Clusters = reports, unobserved, nil
 	return &out
@@ -99,7 +99,7 @@ func (v *Fleet) WithHosts(reports map[state.Target]*state.Report, unobserved map
 
 // WithUntrusted returns the fleet with a node whose host counts as not observed because of what it
 // reports, without clusters.
-func (v *Fleet) WithUntrusted(t state.Target, reason string) *Fleet {
+func WithUntrusted(v *Fleet, t state.Target, reason string) *Fleet {
 	out := *v
 	out.Reports, out.Unobserved, out.Untrusted, out.Clusters = maps.Clone(v.Reports), withEntry(v.Unobserved, t, state.Unobserved{Target: t, Reason: reason, Answered: true}), withEntry(v.Untrusted, t, true), nil
 	delete(out.Reports, t)
@@ -115,7 +115,7 @@ func withEntry[K comparable, V any](m map[K]V, key K, value V) map[K]V {
 }
 
 // WithReplacements returns the fleet with nodes that are removed and join again, without clusters.
-func (v *Fleet) WithReplacements(of map[state.Target]*Replacement) *Fleet {
+func WithReplacements(v *Fleet, of map[state.Target]*Replacement) *Fleet {
 	out := *v
 	out.Replacements, out.Original, out.OriginalReports, out.Clusters = of, v.ClusterReports, v.Reports, nil
 	return &out
@@ -123,7 +123,7 @@ func (v *Fleet) WithReplacements(of map[state.Target]*Replacement) *Fleet {
 
 // WithRemoved returns the fleet with the reports of hosts and clusters as they are after the removal
 // of the replaced nodes, without clusters.
-func (v *Fleet) WithRemoved(reports map[state.Target]*state.Report, clusters map[string]*state.ClusterReport) *Fleet {
+func WithRemoved(v *Fleet, reports map[state.Target]*state.Report, clusters map[string]*state.ClusterReport) *Fleet {
 	out := *v
 	out.Reports, out.ClusterReports, out.Clusters = reports, clusters, nil
 	return &out
@@ -131,17 +131,17 @@ func (v *Fleet) WithRemoved(reports map[state.Target]*state.Report, clusters map
 
 // WithRefused returns the fleet with nodes and clusters, by address, whose hosts count as unobserved,
 // without clusters.
-func (v *Fleet) WithRefused(addresses map[string]bool) *Fleet {
+func WithRefused(v *Fleet, addresses map[string]bool) *Fleet {
 	out := *v
 	out.Refused, out.Clusters = addresses, nil
 	return &out
 }
 
 // WithWrites returns the fleet with the operations of a plan that write to hosts.
-func (v *Fleet) WithWrites(of map[state.Target]planner.Operations) *Fleet {
+func WithWrites(v *Fleet, of map[state.Target]planner.Operations) *Fleet {
 	out := *v
 	out.Writes = of
-	return out.withOwn()
+	return withOwn(&out)
 }
 
 // WithFailed returns the fleet with other failing components of each cluster, also at its waypoints
@@ -172,19 +172,19 @@ func (s Situation) withFailedOnWay() Situation {
 // WithFailed returns the waypoint with other failing components of its cluster.
 func (w *Waypoint) WithFailed(failed map[state.Target][]string) *Waypoint {
 	out := *w
-	out.Fleet = w.Fleet.withFailedAt(w.Place, failed)
+	out.Fleet = withFailedAt(w.Fleet, w.Place, failed)
 	return &out
 }
 
 // WithFailed returns the stage with other failing components of its cluster.
 func (s *RotationStage) WithFailed(failed map[state.Target][]string) *RotationStage {
 	out := *s
-	out.Fleet = s.Fleet.withFailedAt(s.Place, failed)
+	out.Fleet = withFailedAt(s.Fleet, s.Place, failed)
 	return &out
 }
 
 // withFailedAt returns the fleet with other failing components of the cluster at a place.
-func (v *Fleet) withFailedAt(place int, failed map[state.Target][]string) *Fleet {
+func withFailedAt(v *Fleet, place int, failed map[state.Target][]string) *Fleet {
 	return v.WithSituations(func(c *Cluster) Situation {
 		if c == v.Clusters[place] {
 			return c.Situation.WithFailed(failed)

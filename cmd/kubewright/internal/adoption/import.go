@@ -25,7 +25,6 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/pipeline"
 	"github.com/kubewright/kubewright/planner/record"
-	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/safefile"
 	"github.com/kubewright/kubewright/state/statefile"
@@ -248,7 +247,7 @@ func adoptState(ctx context.Context, s *session.Session) (*state.State, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	request := topology.Request{ObservedAt: s.Hosts.World.Clock().Now()}
+	request := session.ObservedNow(s)
 	v = v.WithRequest(request)
 	learned, diags := record.Adopt(v, []string{s.Config.Clusters[0].Label})
 	if err := reportUnwritten(s, diags); err != nil {
@@ -259,8 +258,7 @@ func adoptState(ctx context.Context, s *session.Session) (*state.State, error) {
 		return nil, err
 	}
 	s.Recorded = recorded
-	request.Key = s.Key()
-	result, diags := pipeline.Plan(v.WithState(recorded, state.Learned{}).WithRequest(request), s.Header(), planner.Options{})
+	result, diags := pipeline.Plan(v.WithState(recorded, state.Learned{}).WithRequest(request.WithKey(s.Key())), s.Header(), planner.Options{})
 	if err := reportUnwritten(s, diags); err != nil {
 		return nil, err
 	}

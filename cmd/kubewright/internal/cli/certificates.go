@@ -10,7 +10,6 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/listing"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/planner/record"
-	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/spf13/cobra"
 )
 
@@ -51,7 +50,7 @@ func certificates(ctx context.Context, a *workspace.Workspace, o session.Options
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	v = v.WithRequest(topology.Request{ObservedAt: s.Hosts.World.Clock().Now()})
+	v = v.WithRequest(session.ObservedNow(s))
 	list := record.Certificates(v)
 	renewal := a.Finer && record.AnyDue(list)
 	if within > 0 {

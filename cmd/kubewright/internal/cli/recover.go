@@ -9,7 +9,6 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/record"
-	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/statefile"
 	"github.com/spf13/cobra"
@@ -58,7 +57,7 @@ func recoverState(ctx context.Context, a *workspace.Workspace, o session.Options
 // recovered returns the state derived from hosts and configuration. It writes nothing.
 func recovered(ctx context.Context, s *session.Session) (*state.State, error) {
 	v := s.Hosts.Observe(ctx, s.Config, nil)
-	request := topology.Request{ObservedAt: s.Hosts.World.Clock().Now()}
+	request := session.ObservedNow(s)
 	v = v.WithRequest(request)
 	st, diags := record.Recover(v)
 	if err := s.Report(diags); err != nil {
@@ -66,8 +65,7 @@ func recovered(ctx context.Context, s *session.Session) (*state.State, error) {
 	}
 	st.ToolVersion, st.FingerprintKey = console.Version, session.NewFingerprintKey()
 	s.Recorded = st
-	request.Key = s.Key()
-	result, diags := record.Relearn(v.WithState(st, state.Learned{}).WithRequest(request), s.Header())
+	result, diags := record.Relearn(v.WithState(st, state.Learned{}).WithRequest(request.WithKey(s.Key())), s.Header())
 	if errs := diags.Errors(); len(errs) > 0 {
 		return nil, console.Failure(errs)
 	}

@@ -9,6 +9,11 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
+// ObservedNow returns the request of a command that asks for nothing but what was observed until now.
+func ObservedNow(s *Session) topology.Request {
+	return topology.Request{ObservedAt: s.Hosts.World.Clock().Now()}
+}
+
 // Survey observes everything as Plan does, and plans what an apply would do now, without the hosts
 // that do not answer. It returns what was observed, and the plan, which is nil if the findings have
 // errors: no plan can be made. It prints no finding and evaluates no policy.
