@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state"
 )
@@ -87,11 +86,11 @@ func asked(recorded string, first int, planes []askedPlane) []string {
 			open: func(context.Context) (providers.Host, error) { return host, nil },
 		})
 	}
-	v := &topology.Fleet{Config: cfg, ClusterReports: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}}
+	var st *state.State
 	if recorded != "" {
-		v.Recorded = &state.State{Clusters: map[string]*state.RecordedCluster{"prod": {CA: recorded}}}
+		st = &state.State{Clusters: map[string]*state.RecordedCluster{"prod": {CA: recorded}}}
 	}
-	o := &observer{Hosts: f, fleet: v}
+	o := newObserver(f, cfg, st)
 	o.cluster(context.Background(), f.Members[first], planes[first].report())
 	for i := range w.asked {
 		w.asked[i] = w.asked[i][:len("cp1")]

@@ -14,7 +14,7 @@ import (
 // deprecated asks every API server of the member's cluster for requested deprecated APIs, if
 // the cluster is to be upgraded to another minor version.
 func (o *observer) deprecated(ctx context.Context, m *Member, cas []string, report *state.ClusterReport) {
-	if !upgrade.AsksForDeprecated(o.fleet.Config, m.Cluster, report.Version) {
+	if !upgrade.AsksForDeprecated(o.config, m.Cluster, report.Version) {
 		return
 	}
 	var mu sync.Mutex
@@ -48,7 +48,7 @@ func (o *observer) askDeprecated(ctx context.Context, m *Member, r *state.Report
 	if err != nil {
 		return nil, err
 	}
-	api, err := o.World.Access().API(ctx, h, m.Seat(o.fleet.Config, r).API)
+	api, err := o.World.Access().API(ctx, h, m.Seat(o.config, r).API)
 	if err != nil {
 		return nil, err
 	}

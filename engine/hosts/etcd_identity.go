@@ -12,7 +12,7 @@ import (
 // ownEtcd asks the etcd on a control plane's own host for its cluster ID. If it does not
 // answer, nothing is recorded.
 func (o *observer) ownEtcd(ctx context.Context, m *Member, r *state.Report) {
-	if c := o.fleet.Config.Cluster(m.Cluster); c != nil && c.Etcd.External != nil {
+	if c := o.config.Cluster(m.Cluster); c != nil && c.Etcd.External != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
@@ -22,7 +22,7 @@ func (o *observer) ownEtcd(ctx context.Context, m *Member, r *state.Report) {
 		return
 	}
 	var id state.EtcdIdentity
-	err = o.withEtcd(ctx, h, m.Seat(o.fleet.Config, r), func(e providers.Etcd) (err error) {
+	err = o.withEtcd(ctx, h, m.Seat(o.config, r), func(e providers.Etcd) (err error) {
 		id, err = e.Identity(ctx)
 		return err
 	})
@@ -31,32 +31,33 @@ func (o *observer) ownEtcd(ctx context.Context, m *Member, r *state.Report) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.fleet.Etcds[m.Target] = id
+	o.etcds[m.Target] = id
 }
 
 // correct asks API and etcd again if a control plane runs an etcd of its own, which may be the
 // one that answered for the cluster: this time through the others. Which ones those are is
 // known only after all hosts have answered.
 func (o *observer) correct(ctx context.Context) {
+	v := o.fleet()
 	for label := range o.asked {
-		strays := o.fleet.ForeignEtcds(label)
+		strays := v.ForeignEtcds(label)
 		if len(strays) == 0 {
 			continue
 		}
-		delete(o.fleet.ClusterReports, label)
+		delete(o.clusterReports, label)
 		for _, m := range o.Members {
-			r := o.fleet.Reports[m.Target]
-			if _, answers := o.fleet.Etcds[m.Target]; m.Cluster != label || !answers || slices.Contains(strays, m.Target) || r == nil {
+			r := o.reports[m.Target]
+			if _, answers := o.etcds[m.Target]; m.Cluster != label || !answers || slices.Contains(strays, m.Target) || r == nil {
 				continue
 			}
 			report, err := o.askThrough(ctx, m, r)
 			if err != nil {
-				o.fleet.ClusterErrors[label] = err.Error()
+				o.clusterErrors[label] = err.Error()
 				continue
 			}
 			o.deprecated(ctx, m, o.identity(m, r), report)
-			o.fleet.ClusterReports[label] = report
-			delete(o.fleet.ClusterErrors, label)
+			o.clusterReports[label] = report
+			delete(o.clusterErrors, label)
 			break
 		}
 	}

@@ -17,11 +17,8 @@ import (
 // externalEtcds observes the external etcds that clusters are to be bootstrapped on. The
 // credentials for them came with the observation of the host.
 func (o *observer) externalEtcds(ctx context.Context) {
-	for _, q := range etcd.ExternalEtcdQueries(o.fleet.Config, o.fleet.Recorded, o.fleet.Reports) {
-		if o.fleet.ExternalEtcds == nil {
-			o.fleet.ExternalEtcds = map[string]*topology.ExternalEtcd{}
-		}
-		o.fleet.ExternalEtcds[q.Cluster.Label] = o.externalEtcd(ctx, q)
+	for _, q := range etcd.ExternalEtcdQueries(o.config, o.recorded, o.reports) {
+		o.external[q.Cluster.Label] = o.externalEtcd(ctx, q)
 	}
 }
 
@@ -37,7 +34,7 @@ func (o *observer) askExternalEtcd(ctx context.Context, q etcd.ExternalEtcdQuery
 	if err != nil {
 		return state.ExternalEtcdReport{}, err
 	}
-	host = o.World.Remember(host, o.Member(q.Via).query.Secrets, o.fleet.Reports[q.Via])
+	host = o.World.Remember(host, o.Member(q.Via).query.Secrets, o.reports[q.Via])
 	client, err := etcdCredentials(ctx, host, q.Cluster.Etcd.External)
 	if err != nil {
 		return state.ExternalEtcdReport{}, fmt.Errorf("cannot ask the external etcd: %w", err)

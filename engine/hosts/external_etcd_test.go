@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state"
 )
@@ -27,12 +26,12 @@ func TestExternalEtcdErrorIsKept(t *testing.T) {
 			report.Marks = &state.Marks{Format: 1, Lineage: "l1", Cluster: "prod", Node: cp, Founder: true}
 			recorded = &state.State{Lineage: "l1", Clusters: map[string]*state.RecordedCluster{"prod": {CA: "abc"}}}
 		}
-		v := &topology.Fleet{Config: cfg, Recorded: recorded, Reports: map[state.Target]*state.Report{cp: report}}
-		o := observer{fleet: v, Hosts: &Hosts{Members: []*Member{{
+		o := newObserver(&Hosts{Members: []*Member{{
 			Target: cp, open: func(context.Context) (providers.Host, error) { return nil, lost },
-		}}}}
+		}}}, cfg, recorded)
+		o.reports[cp] = report
 		o.externalEtcds(t.Context())
-		if seen := v.ExternalEtcds["prod"]; seen == nil || !errors.Is(seen.Err, providers.ErrDisconnected) {
+		if seen := o.fleet().ExternalEtcds["prod"]; seen == nil || !errors.Is(seen.Err, providers.ErrDisconnected) {
 			t.Errorf("%s: it counts as %+v", name, seen)
 		}
 	}

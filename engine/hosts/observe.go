@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -24,13 +25,7 @@ import (
 // Observe observes all hosts concurrently and, as soon as the first control plane of a cluster
 // has answered, the cluster's API and etcd through it.
 func (f *Hosts) Observe(ctx context.Context, cfg *config.Config, recorded *state.State) *topology.Fleet {
-	v := &topology.Fleet{
-		Config: cfg, Recorded: recorded,
-		Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},
-		ClusterReports: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}, Etcds: map[state.Target]state.EtcdIdentity{},
-		EtcdAlone: map[string]topology.EtcdAlone{},
-	}
-	o := observer{Hosts: f, fleet: v, asked: map[string]bool{}}
+	o := newObserver(f, cfg, recorded)
 	for _, m := range f.Members {
 		if m.hasLeft(recorded) {
 			continue
@@ -44,16 +39,44 @@ func (f *Hosts) Observe(ctx context.Context, cfg *config.Config, recorded *state
 	o.correct(ctx)
 	o.proveServing(ctx)
 	o.externalEtcds(ctx)
-	return v
+	return o.fleet()
 }
 
-// observer collects the answers of one round.
+// observer collects the answers of one round, of which it makes a fleet.
 type observer struct {
 	*Hosts
-	wait  sync.WaitGroup
-	mu    sync.Mutex
-	fleet *topology.Fleet
-	asked map[string]bool
+	config   *config.Config
+	recorded *state.State
+	wait     sync.WaitGroup
+	mu       sync.Mutex
+	asked    map[string]bool
+
+	reports        map[state.Target]*state.Report
+	unobserved     map[state.Target]state.Unobserved
+	clusterReports map[string]*state.ClusterReport
+	clusterErrors  map[string]string
+	etcds          map[state.Target]state.EtcdIdentity
+	etcdAlone      map[string]topology.EtcdAlone
+	external       map[string]*topology.ExternalEtcd
+}
+
+func newObserver(f *Hosts, cfg *config.Config, recorded *state.State) *observer {
+	return &observer{
+		Hosts: f, config: cfg, recorded: recorded, asked: map[string]bool{},
+		reports: map[state.Target]*state.Report{}, unobserved: map[state.Target]state.Unobserved{},
+		clusterReports: map[string]*state.ClusterReport{}, clusterErrors: map[string]string{}, etcds: map[state.Target]state.EtcdIdentity{},
+		etcdAlone: map[string]topology.EtcdAlone{}, external: map[string]*topology.ExternalEtcd{},
+	}
+}
+
+// fleet returns the fleet of the answers up to now; later ones do not change it.
+func (o *observer) fleet() *topology.Fleet {
+	return &topology.Fleet{
+		Config: o.config, Recorded: o.recorded,
+		Reports: maps.Clone(o.reports), Unobserved: maps.Clone(o.unobserved),
+		ClusterReports: maps.Clone(o.clusterReports), ClusterErrors: maps.Clone(o.clusterErrors), Etcds: maps.Clone(o.etcds),
+		EtcdAlone: maps.Clone(o.etcdAlone), ExternalEtcds: maps.Clone(o.external),
+	}
 }
 
 func (o *observer) host(ctx context.Context, m *Member) {
@@ -62,11 +85,11 @@ func (o *observer) host(ctx context.Context, m *Member) {
 	if err != nil {
 		u := state.Unobserved{Target: m.Target, Reason: err.Error(), Remedy: m.remedy(err)}
 		u.Answered, u.Estranged = answered(err)
-		o.fleet.Unobserved[m.Target] = u
+		o.unobserved[m.Target] = u
 		o.mu.Unlock()
 		return
 	}
-	o.fleet.Reports[m.Target] = r
+	o.reports[m.Target] = r
 	_, admin := r.Secrets["/etc/kubernetes/admin.conf"]
 	ask := m.Plane && admin && !o.asked[m.Cluster]
 	if ask {
@@ -185,10 +208,10 @@ func (o *observer) cluster(ctx context.Context, m *Member, r *state.Report) {
 		for _, other := range o.Members {
 			err = cmp.Or(failures[other], err)
 		}
-		o.fleet.ClusterErrors[m.Cluster] = err.Error()
+		o.clusterErrors[m.Cluster] = err.Error()
 		return
 	}
-	o.fleet.ClusterReports[m.Cluster] = report
+	o.clusterReports[m.Cluster] = report
 }
 
 // identity returns the CAs that identify the member's cluster: the recorded one, or without a
@@ -196,7 +219,7 @@ func (o *observer) cluster(ctx context.Context, m *Member, r *state.Report) {
 // count as well: a rotation is replacing one by the other, and the state records that only at
 // its end.
 func (o *observer) identity(m *Member, r *state.Report) []string {
-	rec := o.fleet.Recorded
+	rec := o.recorded
 	if rec == nil || rec.Clusters[m.Cluster] == nil || rec.Clusters[m.Cluster].CA == "" {
 		return o.cas(m, r)
 	}
@@ -221,7 +244,7 @@ func (o *observer) cas(m *Member, r *state.Report) []string {
 
 // alone returns a fleet with only this host observed.
 func (o *observer) alone(m *Member, r *state.Report) *topology.Fleet {
-	return &topology.Fleet{Config: o.fleet.Config, Reports: map[state.Target]*state.Report{m.Target: r}}
+	return &topology.Fleet{Config: o.config, Reports: map[state.Target]*state.Report{m.Target: r}}
 }
 
 func overlap(a, b []string) bool {
@@ -233,10 +256,10 @@ func (o *observer) askThrough(ctx context.Context, m *Member, r *state.Report) (
 	if err != nil {
 		return nil, err
 	}
-	primary := m.Seat(o.fleet.Config, r)
-	q := observe.ClusterQuery(o.fleet.Config, o.fleet.Recorded, m.Cluster, o.Replace...)
+	primary := m.Seat(o.config, r)
+	q := observe.ClusterQuery(o.config, o.recorded, m.Cluster, o.Replace...)
 	q.PodsOn = append(q.PodsOn, o.PodsOn...)
-	q.TokenSecrets = rotation.AsksForTokens(o.fleet.Config, m.Cluster, o.Rotate, r)
+	q.TokenSecrets = rotation.AsksForTokens(o.config, m.Cluster, o.Rotate, r)
 	var report *state.ClusterReport
 	var apiErr error
 	var members []state.EtcdMember
@@ -251,7 +274,7 @@ func (o *observer) askThrough(ctx context.Context, m *Member, r *state.Report) (
 	if apiErr != nil {
 		if q.Etcd && etcdErr == nil {
 			o.mu.Lock()
-			o.fleet.EtcdAlone[m.Cluster] = topology.EtcdAlone{Members: members, ClusterID: id}
+			o.etcdAlone[m.Cluster] = topology.EtcdAlone{Members: members, ClusterID: id}
 			o.mu.Unlock()
 		}
 		return nil, apiErr
@@ -311,26 +334,40 @@ func (o *observer) withEtcd(ctx context.Context, h providers.Host, primary provi
 
 // proveServing asks the API servers that the API does not report as ready themselves.
 func (o *observer) proveServing(ctx context.Context) {
-	for label, report := range o.fleet.ClusterReports {
-		for t, name := range pipeline.Unproved(o.fleet, label) {
-			m, r := o.Member(t), o.fleet.Reports[t]
+	v, proved := o.fleet(), map[string][]string{}
+	for label := range v.ClusterReports {
+		for t, name := range pipeline.Unproved(v, label) {
+			m, r := o.Member(t), v.Reports[t]
 			if m == nil || r == nil {
 				continue
 			}
 			o.wait.Go(func() {
 				h, err := m.Connect(ctx)
-				if err != nil || Serves(ctx, h, m.Seat(o.fleet.Config, r)) != nil {
+				if err != nil || Serves(ctx, h, m.Seat(o.config, r)) != nil {
 					return
 				}
 				o.mu.Lock()
 				defer o.mu.Unlock()
-				pod := report.StaticPods[name]
-				pod.Ready = true
-				report.StaticPods[name] = pod
+				proved[label] = append(proved[label], name)
 			})
 		}
 	}
 	o.wait.Wait()
+	for label, pods := range proved {
+		o.clusterReports[label] = withReady(v.ClusterReports[label], pods)
+	}
+}
+
+// withReady returns the report of a cluster with static pods that are ready.
+func withReady(of *state.ClusterReport, pods []string) *state.ClusterReport {
+	out := *of
+	out.StaticPods = maps.Clone(of.StaticPods)
+	for _, name := range pods {
+		pod := out.StaticPods[name]
+		pod.Ready = true
+		out.StaticPods[name] = pod
+	}
+	return &out
 }
 
 // Seat returns how to reach the member's own API server and etcd, on the port in the report;

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state"
 )
@@ -69,7 +68,7 @@ func TestSlowAPIHasNoTimeLimit(t *testing.T) {
 		}
 		host := seenHost{report: askedPlane{held: []string{"ca"}}.report()}
 		m := &Member{Target: n, Cluster: "prod", Plane: true, address: "cp1", host: host}
-		o := &observer{Hosts: &Hosts{World: slowPlane{}, Members: []*Member{m}}, fleet: &topology.Fleet{Config: cfg}}
+		o := newObserver(&Hosts{World: slowPlane{}, Members: []*Member{m}}, cfg, nil)
 		began := time.Now()
 		report, err := o.askThrough(t.Context(), m, host.report)
 		if err != nil || report.Version != "v1.36.3" || report.EtcdUnobserved == "" {

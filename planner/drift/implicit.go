@@ -13,7 +13,7 @@ import (
 // recording them: a kubelet whose version the API reported had a Node, and one whose certificate is
 // recorded could use it. If they are missing now, that is drift.
 func WithImplied(v *topology.Fleet, desired *state.Snapshot) *state.Snapshot {
-	out := v.RecordedItems
+	var out *state.Snapshot
 	for i := range v.RecordedItems.Items {
 		was := &v.RecordedItems.Items[i]
 		name := ""
@@ -30,11 +30,14 @@ func WithImplied(v *topology.Fleet, desired *state.Snapshot) *state.Snapshot {
 		if want == nil || want.Attributes.Get(name).IsNull() {
 			continue
 		}
-		if out == v.RecordedItems {
+		if out == nil {
 			out = &state.Snapshot{Items: slices.Clone(v.RecordedItems.Items)}
 			out.Sort()
 		}
 		out.Find(was.Address).Attributes = topology.WithAttribute(was.Attributes, name, true)
+	}
+	if out == nil {
+		return v.RecordedItems
 	}
 	return out
 }

@@ -36,7 +36,7 @@ func Refresh(v *topology.Fleet, header planner.Plan, desired, observed *state.Sn
 	header.Withheld = withheld
 	header.Resources = standing(v)
 	header.Certificates = pki.CertificateExpiry(v, &header)
-	return topology.Result{Plan: &header, Desired: desired, Observed: observed, Open: open}
+	return topology.Result{Plan: &header, Fleet: v, Desired: desired, Observed: observed, Open: open}
 }
 
 // say returns drift with its origin in the configuration and, for a node whose taints can only be

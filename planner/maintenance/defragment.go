@@ -13,7 +13,6 @@ import (
 	"github.com/kubewright/kubewright/planner/phases/objects"
 	"github.com/kubewright/kubewright/planner/pipeline"
 	"github.com/kubewright/kubewright/planner/quorum"
-	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -22,9 +21,9 @@ import (
 // leader last. Under the NOSPACE alarm etcd is compacted first, and the alarm is disarmed at the
 // end. A snapshot is taken first; options may skip that phase.
 func Defragment(v *topology.Fleet, header planner.Plan, options planner.Options, label string) (topology.Result, diag.Diagnostics) {
-	diags := pipeline.LeaveOutWorkers(v, "changes control planes only")
-	resolve.Fleet(v)
-	diags = append(diags, pipeline.Situate(v)...)
+	v, diags := pipeline.LeaveOutWorkers(v, "changes control planes only")
+	v, situated := pipeline.Situate(v)
+	diags = append(diags, situated...)
 	c, more := careFor(v, label)
 	if diags = append(diags, more...); diags.HasErrors() {
 		return topology.Result{}, diags
@@ -80,7 +79,7 @@ func Defragment(v *topology.Fleet, header planner.Plan, options planner.Options,
 			}
 		}
 	}
-	return topology.Result{Plan: p, Desired: &state.Snapshot{}, Observed: &state.Snapshot{}}, diags
+	return topology.Result{Plan: p, Fleet: v, Desired: &state.Snapshot{}, Observed: &state.Snapshot{}}, diags
 }
 
 // compactStep makes etcd drop old revisions. API servers do that every five minutes, but not under

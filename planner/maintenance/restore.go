@@ -15,7 +15,6 @@ import (
 	"github.com/kubewright/kubewright/planner/phases/objects"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/pipeline"
-	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -47,19 +46,24 @@ const (
 // as a cluster of one member, and the others join it. It is refused while a quorum answers, because
 // kubewright does not restore over a working cluster. An interrupted restore continues.
 func Restore(v *topology.Fleet, header planner.Plan, r EtcdRestore) (topology.Result, diag.Diagnostics) {
-	v.Restores = true
-	diags := pipeline.LeaveOutWorkers(v, "changes control planes only")
-	resolve.Fleet(v)
-	diags = append(diags, pipeline.Situate(v)...)
+	v, diags := pipeline.LeaveOutWorkers(topology.WithRestore(v), "changes control planes only")
+	v, situated := pipeline.Situate(v)
+	diags = append(diags, situated...)
 	c, more := clusterToRestore(v, r)
 	if diags = append(diags, more...); diags.HasErrors() {
 		return topology.Result{}, diags
 	}
-	planes := restorable(c)
-	first := planes[0]
 	// The manifest of the first one names only itself, as when a cluster is bootstrapped. The data
 	// of the others is set aside, so that they join without data.
-	c.Primary, c.Founding, c.Restoring = first.Target, true, true
+	v = v.WithSituations(func(o *topology.Cluster) topology.Situation {
+		if o == c {
+			return c.WithPrimary(restorable(c)[0].Target, true).WithRestoring()
+		}
+		return o.Situation
+	})
+	c = v.ClusterOf(c.Target)
+	planes := restorable(c)
+	first := planes[0]
 	b := restore{cluster: c, from: r, controlPlanes: planes, draft: planner.Draft{
 		Edges: map[state.Address][]state.Address{}, Limits: map[string]int{c.Limit("etcd-membership"): 1},
 	}}
@@ -80,7 +84,7 @@ func Restore(v *topology.Fleet, header planner.Plan, r EtcdRestore) (topology.Re
 	if err != nil {
 		return topology.Result{}, append(diags, pipeline.UnsoundPlan(err))
 	}
-	return topology.Result{Plan: p, Desired: desired, Observed: &state.Snapshot{}}, diags
+	return topology.Result{Plan: p, Fleet: v, Desired: desired, Observed: &state.Snapshot{}}, diags
 }
 
 // restoredMembers returns the sentence about the members after a restore.

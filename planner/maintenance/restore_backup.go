@@ -24,7 +24,7 @@ func RestoreBackup(v *topology.Fleet, header planner.Plan, options planner.Optio
 	if d := refuseOtherCA(v, c); d != nil {
 		return topology.Result{}, diag.Diagnostics{d}
 	}
-	v.Recorded = withoutControlPlanes(v.Recorded, c.Label)
+	v = v.WithState(withoutControlPlanes(v.Recorded, c.Label), v.Imported)
 	for _, n := range v.Config.Nodes {
 		if n.Cluster != c.Label || n.Role != config.ControlPlane {
 			options.Excludes = append(options.Excludes, planner.Selector{Target: n.Target})

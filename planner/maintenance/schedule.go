@@ -12,7 +12,6 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/drain"
 	"github.com/kubewright/kubewright/planner/pipeline"
-	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -30,10 +29,9 @@ type Scheduling struct {
 // first, so that no pod moves from one to the other, and drained one at a time. Only the API is
 // needed: the host of a node need not answer.
 func Schedule(v *topology.Fleet, header planner.Plan, request Scheduling) (topology.Result, diag.Diagnostics) {
-	withDrainOptions(v, request.Options)
-	diags := pipeline.LeaveOutWorkers(v, "changes nothing on hosts")
-	resolve.Fleet(v)
-	if diags = append(diags, pipeline.Situate(v)...); diags.HasErrors() {
+	v, diags := pipeline.LeaveOutWorkers(v.WithConfig(withDrainOptions(v.Config, request.Options)), "changes nothing on hosts")
+	v, situated := pipeline.Situate(v)
+	if diags = append(diags, situated...); diags.HasErrors() {
 		return topology.Result{}, diags
 	}
 	w := scheduling{Scheduling: request, draft: planner.Draft{Edges: map[state.Address][]state.Address{}, Limits: map[string]int{}}}
@@ -62,23 +60,22 @@ func Schedule(v *topology.Fleet, header planner.Plan, request Scheduling) (topol
 	if diags.HasErrors() {
 		return topology.Result{}, diags
 	}
-	return topology.Result{Plan: p, Desired: &state.Snapshot{}, Observed: &state.Snapshot{}}, diags
+	return topology.Result{Plan: p, Fleet: v, Desired: &state.Snapshot{}, Observed: &state.Snapshot{}}, diags
 }
 
-// withDrainOptions replaces the configuration of the fleet by one whose clusters have other options
-// of a drain.
-func withDrainOptions(v *topology.Fleet, change func(*config.DrainOptions)) {
+// withDrainOptions returns the configuration with other options of a drain in its clusters.
+func withDrainOptions(of *config.Config, change func(*config.DrainOptions)) *config.Config {
 	if change == nil {
-		return
+		return of
 	}
-	cfg := *v.Config
+	cfg := *of
 	cfg.Clusters = slices.Clone(cfg.Clusters)
 	for i, c := range cfg.Clusters {
 		other := *c
 		change(&other.Upgrade.Drain)
 		cfg.Clusters[i] = &other
 	}
-	v.Config = &cfg
+	return &cfg
 }
 
 // scheduling drafts the steps.

@@ -22,12 +22,16 @@ import (
 // desired or recorded there, traces of other clusters, and the needs of the preflight checks for a
 // host that is not known to be kubewright's yet or becomes a control plane.
 func Queries(cfg *config.Config, recorded *state.State) map[state.Target]state.Query {
-	v := &topology.Fleet{Config: cfg, Recorded: recorded, PathsOnly: true}
-	resolve.Fleet(v)
+	v := resolve.NewFleet(&topology.Fleet{Config: cfg, Recorded: recorded, PathsOnly: true})
 	out := map[state.Target]state.Query{}
 	for _, c := range v.Clusters {
-		for _, n := range c.Nodes {
-			out[n.Target] = query(n)
+		for _, n := range joined(c).Nodes {
+			var founded []state.Item
+			if n.IsControlPlane() {
+				founded = phases.Desired(c.WithSituation(c.WithPrimary(n.Target, true)).Node(n.Target))
+				n = c.WithSituation(c.WithPrimary(n.Target, false)).Node(n.Target)
+			}
+			out[n.Target] = query(n, founded)
 		}
 	}
 	if recorded == nil {
@@ -45,7 +49,17 @@ func Queries(cfg *config.Config, recorded *state.State) map[state.Target]state.Q
 	return out
 }
 
-func query(n *topology.Node) state.Query {
+// joined returns a running cluster, with its first control plane as the primary.
+func joined(c *topology.Cluster) *topology.Cluster {
+	if planes := c.ControlPlanes(); len(planes) > 0 {
+		return c.WithSituation(c.WithPrimary(planes[0].Target, false))
+	}
+	return c
+}
+
+// query returns the query of a node's host. Any control plane may be the one that bootstraps the
+// cluster: founded are the items that are desired on it then.
+func query(n *topology.Node, founded []state.Item) state.Query {
 	q := baseQuery(n.IsControlPlane())
 	q.CRISocket = n.CRISocket
 	c := n.Cluster
@@ -69,14 +83,8 @@ func query(n *topology.Node) state.Query {
 	for _, v := range preflight.DemandedVolumes(n) {
 		q.Files = append(q.Files, state.FileQuery{Path: v.HostPath})
 	}
-	// The wanted paths do not depend on facts, only their content does. Any control plane may be
-	// the one that bootstraps the cluster.
-	c.Primary = n.Target
-	if n.IsControlPlane() {
-		c.Founding = true
-		addItems(&q, phases.Desired(n))
-	}
-	c.Founding = false
+	// The wanted paths do not depend on facts, only their content does.
+	addItems(&q, founded)
 	addItems(&q, phases.Desired(n))
 	host.PackagesQuery(n, &q)
 	host.HostFilesQuery(n, &q)

@@ -54,10 +54,9 @@ func TestLeaveOutOfDistrustsWorkers(t *testing.T) {
 	foreign := func(m *state.Marks) { m.Lineage = "l2" }
 	v := tt.Running(1, 3, marked(tt.W(1), foreign), marked(tt.W(2), foreign), marked(tt.CP(1), foreign))
 	before := v.Reports
-	got := ownership.LeaveOutOf(v, func() diag.Diagnostics {
-		resolve.Fleet(v)
-		return ownership.CheckOwner(v.Clusters[0])
-	}, func(t state.Target) string {
+	v, got := ownership.LeaveOutOf(v, func(v *topology.Fleet) diag.Diagnostics {
+		return ownership.CheckOwner(resolve.NewFleet(v).Clusters[0])
+	}, func(_ *topology.Fleet, t state.Target) string {
 		if t == tt.W(1) {
 			return ", by -exclude"
 		}
@@ -88,10 +87,7 @@ func TestLeaveOutOfForeignWorkers(t *testing.T) {
 		{"the control plane is part of a cluster", nil, nil},
 	} {
 		v := tt.Running(1, 1, append(c.changes, withoutState)...)
-		got := ownership.LeaveOutOf(v, func() diag.Diagnostics {
-			resolve.Fleet(v)
-			return nil
-		}, func(state.Target) string { return ", by -exclude" })
+		_, got := ownership.LeaveOutOf(v, func(*topology.Fleet) diag.Diagnostics { return nil }, func(*topology.Fleet, state.Target) string { return ", by -exclude" })
 		t.Log(c.name)
 		wantFindings(t, got, c.want...)
 	}

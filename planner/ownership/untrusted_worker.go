@@ -2,7 +2,6 @@ package ownership
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/preflight"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -39,34 +39,20 @@ const (
 // untrustworthy are the findings for which a worker can be left out of a plan.
 var untrustworthy = []string{strayHost, foreignHost, otherNode, otherMachineID, newerVersion, unreadableMark, preflight.SameMachine, hostIsControlPlane}
 
-// LeaveOutOf leaves out the workers of findings for which why returns a reason, until find finds no
-// more.
-func LeaveOutOf(v *topology.Fleet, find func() diag.Diagnostics, why func(state.Target) string) diag.Diagnostics {
+// LeaveOutOf returns the fleet without the workers of findings for which why returns a reason. It
+// repeats that until find finds no more.
+func LeaveOutOf(v *topology.Fleet, find func(*topology.Fleet) diag.Diagnostics, why func(*topology.Fleet, state.Target) string) (*topology.Fleet, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	for {
-		found := leftOutBy(v, find(), why)
+		found := leftOutBy(resolve.NewFleet(v), find(v), why)
 		if len(found) == 0 {
-			return diags
+			return v, diags
 		}
 		for _, f := range found {
 			diags.Append(f.warning())
-			distrust(v, f.node, f.problem)
+			v = topology.WithUntrusted(v, f.node, strings.ToLower(f.problem[:1])+f.problem[1:])
 		}
 	}
-}
-
-// distrust makes a node count as one whose host was not observed.
-func distrust(v *topology.Fleet, t state.Target, problem string) {
-	v.Reports, v.Unobserved, v.Untrusted = maps.Clone(v.Reports), maps.Clone(v.Unobserved), maps.Clone(v.Untrusted)
-	if v.Unobserved == nil {
-		v.Unobserved = map[state.Target]state.Unobserved{}
-	}
-	if v.Untrusted == nil {
-		v.Untrusted = map[state.Target]bool{}
-	}
-	delete(v.Reports, t)
-	v.Unobserved[t] = state.Unobserved{Target: t, Reason: strings.ToLower(problem[:1]) + problem[1:], Answered: true}
-	v.Untrusted[t] = true
 }
 
 // untrustedNode is a worker that is left out, with the problem and the flag.
@@ -84,10 +70,10 @@ func (u untrustedNode) warning() *diag.Diagnostic {
 }
 
 // leftOutBy returns the workers with findings that there is a reason to leave out.
-func leftOutBy(v *topology.Fleet, findings diag.Diagnostics, reason func(state.Target) string) []untrustedNode {
+func leftOutBy(v *topology.Fleet, findings diag.Diagnostics, reason func(*topology.Fleet, state.Target) string) []untrustedNode {
 	var out []untrustedNode
 	add := func(t state.Target, problem string, source state.Source) {
-		why := reason(t)
+		why := reason(v, t)
 		if why == "" || v.Reports[t] == nil || slices.ContainsFunc(out, func(u untrustedNode) bool { return u.node == t }) {
 			return
 		}

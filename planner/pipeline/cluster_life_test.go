@@ -91,7 +91,7 @@ func (o *operator) plan() (*planner.Plan, error) {
 		i := slices.IndexFunc(diags, func(d *diag.Diagnostic) bool { return d.Severity == diag.Error })
 		return nil, fmt.Errorf("%s: %s", diags[i].Summary, diags[i].Detail)
 	}
-	o.result = r
+	o.result, o.fleet = r, r.Fleet
 	return r.Plan, errors.Join(together(r.Plan), rolledOut(o.fleet, r.Plan), priced(o.fleet, r.Plan))
 }
 

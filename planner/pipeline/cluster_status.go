@@ -10,56 +10,87 @@ import (
 	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/rotation"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/planner/upgrade"
+	"github.com/kubewright/kubewright/state"
 )
 
-// Situate determines the status of each cluster, and refuses what must not be guessed: a cluster is
-// bootstrapped only if every control plane was observed to be blank and neither the state nor any host
-// has a cluster's identity.
-func Situate(v *topology.Fleet) diag.Diagnostics { return situate(v, false) }
+// Situate returns the fleet with the status of each cluster, and refuses what must not be guessed: a
+// cluster is bootstrapped only if every control plane was observed to be blank and neither the state nor
+// any host has a cluster's identity.
+func Situate(v *topology.Fleet) (*topology.Fleet, diag.Diagnostics) {
+	return situate(resolve.NewFleet(v), false)
+}
 
-// situate is Situate; with withholding for a plan that goes on without control planes that could not
-// be observed, where their cluster accounts for them.
-func situate(v *topology.Fleet, withholding bool) diag.Diagnostics {
-	diags := ownership.NewerMarks(v)
+// situate is Situate of a resolved fleet; with withholding for a plan that goes on without control
+// planes that could not be observed, where their cluster accounts for them.
+func situate(v *topology.Fleet, withholding bool) (*topology.Fleet, diag.Diagnostics) {
+	owned := map[state.Target]diag.Diagnostics{}
+	v = v.WithSituations(func(c *topology.Cluster) topology.Situation {
+		owned[c.Target] = ownership.CheckOwner(c)
+		return c.WithOwner(owned[c.Target].HasErrors())
+	})
 	for _, c := range v.Clusters {
-		owned := ownership.CheckOwner(c)
-		c.Disowned = owned.HasErrors()
-		owned = append(owned, ownership.CheckForgotten(c)...)
-		diags = append(diags, owned...)
-		silent := situateCluster(c, withholding)
-		diags = append(diags, silent...)
-		if !owned.HasErrors() {
-			diags = append(diags, ownership.CheckIdentity(c)...)
+		owned[c.Target] = append(owned[c.Target], ownership.CheckForgotten(c)...)
+	}
+	answered, silent := withPrimaries(v, withholding, func(*topology.Cluster) bool { return true })
+	v = withRotations(withUpgrades(answered))
+	diags := ownership.NewerMarks(v)
+	for i, c := range v.Clusters {
+		diags = append(diags, owned[c.Target]...)
+		diags = append(diags, silent[c.Target]...)
+		if !owned[c.Target].HasErrors() {
+			diags = append(diags, ownership.CheckIdentity(answered.Clusters[i])...) // with an answer of the API that does not count later
 			if d := etcd.RefuseUnfinished(c); d != nil {
 				diags = append(diags, d)
 			}
 		}
-		c.Up = upgrade.AnalyzeUpgrade(c)
-		if c.AtOnce = rotation.ExpiredCAs(c); staticpod.ReplacesAtOnce(c) {
-			c.Report = nil // any answer still comes over connections from before the expiry
-			for base := range c.AtOnce {
-				delete(c.Cas, base)
-			}
-		}
-		c.Failed = staticpod.FailingComponents(c)
-		c.Rotating = rotation.Rotations(c)
-		c.Keys = rotation.KeyRotation(c)
-		for _, r := range c.Rotating {
-			// The signer changes within the plan.
-			delete(c.Cas, r.Base)
-		}
-		if a := absence.Of(c); withholding && a != nil && a.Doubt != "" && !silent.HasErrors() && len(silentNodes(c)) > 0 {
+		if a := absence.Of(c); withholding && a != nil && a.Doubt != "" && !silent[c.Target].HasErrors() && len(silentNodes(c)) > 0 {
 			diags = append(diags, ownership.RefuseSilent(c, silentNodes(c), true, a.Doubt)...) // a rotation shows only now
 		}
 	}
-	return append(diags, ownership.StrayDepartures(v)...)
+	return v, append(diags, ownership.StrayDepartures(v)...)
 }
 
-// SituateCluster is Situate for the status of one cluster.
-func SituateCluster(c *topology.Cluster) diag.Diagnostics { return situateCluster(c, false) }
+// withUpgrades returns the fleet with what changes first: versions, and expired CAs that are replaced at
+// once.
+func withUpgrades(v *topology.Fleet) *topology.Fleet {
+	v = v.WithSituations(func(c *topology.Cluster) topology.Situation { return c.WithUpgrade(upgrade.AnalyzeUpgrade(c)) })
+	v = v.WithSituations(func(c *topology.Cluster) topology.Situation { return c.WithAtOnce(rotation.ExpiredCAs(c)) })
+	return v.WithSituations(func(c *topology.Cluster) topology.Situation {
+		s := c.Situation
+		if staticpod.ReplacesAtOnce(c) {
+			s = s.WithVoid()
+			for base := range c.AtOnce {
+				s = s.WithoutCA(base)
+			}
+		}
+		return s
+	})
+}
+
+// withRotations returns the fleet with the failing components of its clusters, and with what is rotated.
+func withRotations(v *topology.Fleet) *topology.Fleet {
+	v = v.WithSituations(func(c *topology.Cluster) topology.Situation {
+		return c.Situation.WithFailed(staticpod.FailingComponents(c))
+	})
+	v = v.WithSituations(func(c *topology.Cluster) topology.Situation { return c.WithRotations(rotation.Rotations(c)) })
+	return v.WithSituations(func(c *topology.Cluster) topology.Situation {
+		s := c.WithKeys(rotation.KeyRotation(c))
+		for _, r := range c.Rotating {
+			s = s.WithoutCA(r.Base) // the signer changes within the plan
+		}
+		return s
+	})
+}
+
+// SituateClusters returns the fleet with the status of the clusters with the labels, and the findings
+// about each.
+func SituateClusters(v *topology.Fleet, labels []string) (*topology.Fleet, map[state.Target]diag.Diagnostics) {
+	return withPrimaries(v, false, func(c *topology.Cluster) bool { return slices.Contains(labels, c.Label) })
+}
 
 // doubtOf returns why a cluster does not account for control planes that could not be observed.
 func doubtOf(c *topology.Cluster) string {
@@ -74,7 +105,34 @@ func silentNodes(c *topology.Cluster) []*topology.Node {
 	return slices.DeleteFunc(c.ControlPlanes(), func(n *topology.Node) bool { return n.Refused() || n.Report != nil })
 }
 
-func situateCluster(c *topology.Cluster, withholding bool) diag.Diagnostics {
+// withPrimaries returns the fleet with the primaries of the clusters that of selects, and by cluster why
+// one has none.
+func withPrimaries(v *topology.Fleet, withholding bool, of func(*topology.Cluster) bool) (*topology.Fleet, map[state.Target]diag.Diagnostics) {
+	found, known := map[state.Target]diag.Diagnostics{}, map[state.Target]bool{}
+	v = v.WithSituations(func(c *topology.Cluster) topology.Situation {
+		if !of(c) {
+			return c.Situation
+		}
+		s, diags := primaryOf(c, withholding)
+		found[c.Target] = diags
+		if s == nil {
+			return c.Situation
+		}
+		known[c.Target] = true
+		return *s
+	})
+	return v.WithSituations(func(c *topology.Cluster) topology.Situation {
+		if !known[c.Target] {
+			return c.Situation
+		}
+		primary := pki.CompletePrimary(c)
+		return c.WithPrimary(primary, c.Founding).WithCAs(c.CADigests(c.Node(primary)))
+	}), found
+}
+
+// primaryOf returns the situation of a cluster with its primary; nil if it must not be guessed, or the
+// cluster is refused anyway.
+func primaryOf(c *topology.Cluster, withholding bool) (*topology.Situation, diag.Diagnostics) {
 	planes := c.ControlPlanes()
 	var marked []string
 	silent := silentNodes(c)
@@ -103,33 +161,31 @@ func situateCluster(c *topology.Cluster, withholding bool) diag.Diagnostics {
 			doubt = doubtOf(c)
 		}
 		if !withholding || !known || doubt != "" {
-			return ownership.RefuseSilent(c, silent, known, doubt)
+			return nil, ownership.RefuseSilent(c, silent, known, doubt)
 		}
 	}
 	if c.Refused() {
-		return nil
+		return nil, nil
 	}
 	// A cluster that is brought back from a backup is bootstrapped, also where that was interrupted.
-	restores := c.Restored != nil && c.Report == nil
+	s, restores := c.Situation, c.Restored != nil && c.Report == nil
 	switch {
 	case c.Report != nil && member != nil:
-		c.Primary = c.Reachable(member).Target
+		s = c.WithPrimary(c.Reachable(member).Target, false)
 	case founder != nil && !restores:
 		if c.Emptied() {
-			return ownership.RefuseLost(c)
+			return nil, ownership.RefuseLost(c)
 		}
-		c.Founding, c.Primary = !c.RecordedRunning(), founder.Target
+		s = c.WithPrimary(founder.Target, !c.RecordedRunning())
 	case member != nil && !restores:
-		c.Primary = member.Target
+		s = c.WithPrimary(member.Target, false)
 	case holder != nil && c.RecordedRunning() && !restores: // no host has a kubeconfig, which is an item like any other
-		c.Primary = holder.Target
+		s = c.WithPrimary(holder.Target, false)
 	case len(planes) > 0:
 		if known && c.RecordedCA() != "" && !restores && !c.Fleet.Destroy {
-			return ownership.RefuseLost(c)
+			return nil, ownership.RefuseLost(c)
 		}
-		c.Founding, c.Primary = true, cmp.Or(founder, planes[0]).Target
+		s = c.WithPrimary(cmp.Or(founder, planes[0]).Target, true)
 	}
-	pki.CompletePrimary(c)
-	c.Cas = c.CADigests()
-	return nil
+	return &s, nil
 }

@@ -20,8 +20,7 @@ import (
 // component would not read; and addons with objects that kubewright manages. It reads only the
 // configuration and comes before everything else. Values that are known to be wrong are skipped.
 func Check(cfg *config.Config, wrong ...*diag.Diagnostic) diag.Diagnostics {
-	v := &topology.Fleet{Config: withoutWrong(cfg, wrong)}
-	resolve.Fleet(v)
+	v := resolve.NewFleet(&topology.Fleet{Config: withoutWrong(cfg, wrong)})
 	var diags diag.Diagnostics
 	said := map[string]bool{}
 	for _, c := range v.Clusters {

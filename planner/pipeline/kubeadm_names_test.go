@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/pipeline"
 )
 
@@ -63,10 +64,13 @@ func TestEachItemHasItsPart(t *testing.T) {
 			items[name] = 0
 		}
 	}
-	v := blankHosts(cluster(1, 0))
-	for _, ch := range plan(t, v).Changes {
+	r, diags := pipeline.Plan(blankHosts(cluster(1, 0)), planner.Plan{}, planner.Options{})
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	for _, ch := range r.Plan.Changes {
 		phase := ch.Address.Phase
-		part := pipeline.PartOf(v, ch.Address)
+		part := pipeline.PartOf(r.Fleet, ch.Address)
 		if part != "" {
 			items[part]++
 		}

@@ -142,7 +142,7 @@ func TestKubeletServingBegins(t *testing.T) {
 				if diags.HasErrors() {
 					t.Fatal(diags)
 				}
-				o.result = r
+				o.result, o.fleet = r, r.Fleet
 				o.must(o.carryOut())
 			}
 			o.must(o.apply())

@@ -57,10 +57,11 @@ func Desired(v *topology.Fleet) *state.Snapshot {
 	return out
 }
 
-// refuse records which nodes and clusters the errors are about.
-func refuse(v *topology.Fleet, diags diag.Diagnostics) {
-	v.Refused = map[string]bool{}
+// refused returns the nodes and clusters, by address, that errors are about.
+func refused(diags diag.Diagnostics) map[string]bool {
+	out := map[string]bool{}
 	for _, d := range diags.Errors() {
-		v.Refused[d.Address] = true
+		out[d.Address] = true
 	}
+	return out
 }

@@ -24,7 +24,6 @@ import (
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/preflight"
 	"github.com/kubewright/kubewright/planner/reset"
-	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/rotation"
 	"github.com/kubewright/kubewright/planner/sensitive"
 	"github.com/kubewright/kubewright/planner/topology"
@@ -35,13 +34,11 @@ import (
 // Plan compares the configuration with what was observed and recorded. If the diagnostics contain
 // errors, nothing may be done; ForReading says whether there is a plan to read.
 func Plan(v *topology.Fleet, header planner.Plan, options planner.Options) (topology.Result, diag.Diagnostics) {
-	diags := append(setAside(v, options.Targets), leaveOut(v, options)...)
-	away := setApart(v, options)
-	others := slices.Concat(replace(v), ownership.RefuseForgetLiving(v))
-	refuse(v, others)
-	resolve.Fleet(v)
-	v.Targeted, v.Excluded, v.Skipped = len(options.Targets) > 0, options.Excludes, options.SkipPhases
-	diags = slices.Concat(diags, ownership.WaysAround(v, slices.Concat(others, situate(v, true))), ownership.CheckRuns(v))
+	v, diags := setAside(v, options.Targets)
+	v, left := leaveOut(v, options)
+	v, away := setApart(v, options)
+	v, others, situated := trial(topology.WithOptions(v, options))
+	diags = slices.Concat(diags, left, ownership.WaysAround(v, slices.Concat(others, situated)), ownership.CheckRuns(v))
 	missing := append(away.refusals, unreachable(v)...)
 	if others.HasErrors() { // without a resolved fleet only preflight can check the other hosts
 		return topology.Result{}, slices.Concat(diags, missing, preflight.Preflight(v), besides(v))
@@ -67,7 +64,7 @@ func compare(v *topology.Fleet, header planner.Plan, options planner.Options) (t
 	if refused := rotation.RefuseDamaged(v, desired, observed); len(refused) > 0 {
 		return topology.Result{}, append(refused, besides(v)...)
 	}
-	rotations, stages := rotation.RotationStages(v, observed)
+	v, rotations, stages := rotation.RotationStages(v, observed)
 	if v.RefreshOnly {
 		return drift.Refresh(v, header, desired, observed, options), nil
 	}
@@ -75,7 +72,7 @@ func compare(v *topology.Fleet, header planner.Plan, options planner.Options) (t
 	own := objects.UnwantedBuiltin(v, desired)
 	desired.Items = append(desired.Items, objects.WithoutOwnedFields(v, own, observed)...)
 	desired.Sort()
-	changes, waypoints := upgrade.Waypoints(v, observed)
+	v, changes, waypoints := upgrade.Waypoints(v, observed)
 	waypoints = append(waypoints, stages...)
 	rules := changeRules(v, desired, own, options)
 	open := drift.Apply(slices.Concat(changes, rotations, diff.Changes(desired, observed, drift.WithImplied(v, desired))), rules.differs...)
@@ -88,6 +85,9 @@ func compare(v *topology.Fleet, header planner.Plan, options planner.Options) (t
 	desired.Sort()
 	sensitive.Scrub(v, changes)
 	sensitive.Scrub(v, drifted)
+	v = v.WithFailed(func(c *topology.Cluster) map[state.Target][]string {
+		return rotation.WithoutMended(c, staticpod.WithoutDoubts(c, changes), changes)
+	})
 	d := draft(v, desired, changes)
 	header.Destroy, header.Moved = v.Destroy, v.Moved
 	header.Replace, header.AcceptNewHost, header.ForgetUnreachable = append(Strings(v.Replace), Strings(v.Rotate)...), Strings(v.AcceptNewHost), Strings(v.ForgetUnreachable)
@@ -104,7 +104,7 @@ func compare(v *topology.Fleet, header planner.Plan, options planner.Options) (t
 	if !v.Destroy {
 		p = p.WithCertificates(pki.CertificateExpiry(v, p))
 	}
-	return topology.Result{Plan: p, Desired: desired, Observed: observed, Open: drift.AddressesOf(open), Due: drift.AddressesOf(due)}, append(diags, warnings(v, p, own, observed, options)...)
+	return topology.Result{Plan: p, Fleet: v, Desired: desired, Observed: observed, Open: drift.AddressesOf(open), Due: drift.AddressesOf(due)}, append(diags, warnings(v, p, own, observed, options)...)
 }
 
 // rules say what becomes of a difference on its way into a plan, in this order. Drift passes the
@@ -173,8 +173,6 @@ func draft(v *topology.Fleet, desired *state.Snapshot, changes []planner.Change)
 		}
 	}
 	for _, c := range v.Clusters {
-		staticpod.WeighDoubts(c, changes)
-		rotation.DropMended(c, changes)
 		if !v.Destroy {
 			cluster(&b, c)
 		}

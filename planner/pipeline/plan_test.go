@@ -38,7 +38,7 @@ func cluster(planes, workers int) *config.Config {
 func blankHosts(cfg *config.Config) *topology.Fleet {
 	v := &topology.Fleet{
 		Config: cfg, Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},
-		ClusterReports: map[string]*state.ClusterReport{}, ObservedAt: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC),
+		ClusterReports: map[string]*state.ClusterReport{}, Request: topology.Request{ObservedAt: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)},
 	}
 	for _, n := range cfg.Nodes {
 		v.Reports[n.Target] = &state.Report{Facts: state.Facts{

@@ -47,7 +47,7 @@ func TestConnectionOfObservedHostIsRecorded(t *testing.T) {
 			if diags.HasErrors() {
 				t.Fatal(diags)
 			}
-			was, learned := o.recorded.Nodes[worker], record.Record(v, r).Nodes[worker]
+			was, learned := o.recorded.Nodes[worker], record.Record(r.Fleet, r).Nodes[worker]
 			switch {
 			case !c.learned && learned != nil && (learned.HostKey != old || learned.HopKeys["gate:22"] != old || !learned.Connection.Equal(was.Connection)):
 				t.Errorf("the state records %+v", learned)

@@ -19,17 +19,16 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// replace determines the nodes to replace, and changes their observed condition to the one after their
-// removal: all phases then plan a join.
-func replace(v *topology.Fleet) diag.Diagnostics {
-	if v.Original != nil { // planned before: restore the observed condition
-		v.ClusterReports, v.Reports = v.Original, v.OriginalReports
+// replace returns the fleet with the nodes to replace in the condition after their removal: all phases
+// then plan a join.
+func replace(v *topology.Fleet) (*topology.Fleet, diag.Diagnostics) {
+	if v.Original != nil { // planned before: begin with the observed condition
+		v = topology.WithReplacements(topology.WithRemoved(v, v.OriginalReports, v.Original), nil)
 	}
-	v.Replacements, v.Original, v.OriginalReports = map[state.Target]*topology.Replacement{}, v.ClusterReports, v.Reports
+	diags, replacements := ownership.ReplaceUnknown(v), map[state.Target]*topology.Replacement{}
 	if v.Recorded == nil || v.Destroy {
-		return ownership.ReplaceUnknown(v)
+		return topology.WithReplacements(v, replacements), diags
 	}
-	diags := ownership.ReplaceUnknown(v)
 	for _, n := range v.Config.Nodes {
 		was, r := v.Recorded.Nodes[n.Target], v.Reports[n.Target]
 		if was == nil || r == nil || was.Cluster != n.Cluster {
@@ -40,34 +39,34 @@ func replace(v *topology.Fleet) diag.Diagnostics {
 			continue
 		}
 		if reason := ownership.ReplaceReason(v, n, was); reason != "" {
-			v.Replacements[n.Target] = &topology.Replacement{Reason: reason, Report: r}
 			if r.Marks == nil && topology.Blank(r) {
-				v.Replacements[n.Target].Report = nil
+				r = nil
 			}
+			replacements[n.Target] = &topology.Replacement{Reason: reason, Report: r}
 		}
 	}
-	diags = append(diags, ownership.ReplaceAll(v)...)
-	project(v)
-	return diags
+	v = topology.WithReplacements(v, replacements)
+	return project(v), append(diags, ownership.ReplaceAll(v)...)
 }
 
-// project replaces the observed condition by the one without the replaced nodes.
-func project(v *topology.Fleet) {
+// project returns the fleet in the condition without the replaced nodes.
+func project(v *topology.Fleet) *topology.Fleet {
 	if len(v.Replacements) == 0 {
-		return
+		return v
 	}
-	v.Reports, v.ClusterReports = maps.Clone(v.Reports), maps.Clone(v.ClusterReports)
+	reports, clusters := maps.Clone(v.Reports), maps.Clone(v.ClusterReports)
 	for _, t := range slices.SortedFunc(maps.Keys(v.Replacements), topology.CompareTargets) {
 		was := v.Recorded.Nodes[t]
 		if r := v.Replacements[t].Report; r != nil {
 			left := departureLeft(v.DepartureOf(t))
 			left.Marks.Lineage = cmp.Or(left.Marks.Lineage, v.Recorded.Lineage) // written with the mark
-			v.Reports[t] = left
+			reports[t] = left
 		}
-		if c := v.ClusterReports[was.Cluster]; c != nil {
-			v.ClusterReports[was.Cluster] = withoutNode(c, was)
+		if c := clusters[was.Cluster]; c != nil {
+			clusters[was.Cluster] = withoutNode(c, was)
 		}
 	}
+	return topology.WithRemoved(v, reports, clusters)
 }
 
 // withoutNode returns the cluster's report as it is after the node's removal.

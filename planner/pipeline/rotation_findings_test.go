@@ -153,7 +153,7 @@ func TestInterruptedRotationCleanupDoesNotRotateAgain(t *testing.T) {
 				o.rotate = []topology.Rotation{rotationOf(t, name)}
 				o.fleet = o.observe()
 				r, diags := o.planOf(o.fleet, options)
-				o.result = r
+				o.result, o.fleet = r, r.Fleet
 				return diags
 			}
 			if name == "service-account" { // a later plan drops its old key

@@ -11,12 +11,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// setAside excludes clusters from the plan that are not fully observed, because one of their hosts did
+// setAside returns the fleet without clusters that are not fully observed, because one of their hosts did
 // not answer, and that -target does not select: a plan for another cluster neither depends on them nor
 // touches them. The state of them stays as it is.
-func setAside(v *topology.Fleet, targets []planner.Selector) diag.Diagnostics {
+func setAside(v *topology.Fleet, targets []planner.Selector) (*topology.Fleet, diag.Diagnostics) {
 	if len(targets) == 0 {
-		return nil
+		return v, nil
 	}
 	var diags diag.Diagnostics
 	aside := map[string]bool{}
@@ -30,10 +30,10 @@ func setAside(v *topology.Fleet, targets []planner.Selector) diag.Diagnostics {
 			"so nothing is planned for it, and its other hosts are left as they are.",
 			label, t, v.Unobserved[t].Reason).For(state.ClusterTarget(label)))
 	}
-	if len(aside) > 0 {
-		without(v, aside)
+	if len(aside) == 0 {
+		return v, nil
 	}
-	return diags
+	return without(v, aside), diags
 }
 
 // labelOf returns the cluster of a node, according to the configuration or the state.
@@ -83,8 +83,8 @@ func reaches(v *topology.Fleet, targets []planner.Selector, label string) bool {
 	})
 }
 
-// without removes the given clusters from the view.
-func without(v *topology.Fleet, labels map[string]bool) {
+// without returns the fleet without the given clusters.
+func without(v *topology.Fleet, labels map[string]bool) *topology.Fleet {
 	gone := func(t state.Target) bool {
 		return t.Type != state.TypeNode && labels[t.Name] || labels[labelOf(v, t)]
 	}
@@ -107,5 +107,5 @@ func without(v *topology.Fleet, labels map[string]bool) {
 		})
 		recorded = &st
 	}
-	v.Config, v.Reports, v.Unobserved, v.Recorded = &cfg, reports, unobserved, recorded
+	return topology.WithHosts(v.WithConfig(&cfg), reports, unobserved).WithState(recorded, v.Imported)
 }

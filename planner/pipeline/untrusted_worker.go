@@ -12,18 +12,17 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// leaveOut removes workers from the view whose hosts are not those that the state knows and that the
-// plan does not need, and returns a warning for each.
-func leaveOut(v *topology.Fleet, o planner.Options) diag.Diagnostics {
+// leaveOut returns the fleet without workers whose hosts are not those that the state knows and that the
+// plan does not need, and a warning for each.
+func leaveOut(v *topology.Fleet, o planner.Options) (*topology.Fleet, diag.Diagnostics) {
 	if !v.AllowUnreachable && len(o.Targets)+len(o.Excludes) == 0 {
-		return nil
+		return v, nil
 	}
-	find := func() diag.Diagnostics {
-		return trial(v, func(others, situated diag.Diagnostics) diag.Diagnostics {
-			return slices.Concat(others, situated, preflight.Duplicates(v))
-		})
+	find := func(v *topology.Fleet) diag.Diagnostics {
+		tried, others, situated := trial(v)
+		return slices.Concat(others, situated, preflight.Duplicates(tried))
 	}
-	return ownership.LeaveOutOf(v, find, func(t state.Target) string {
+	return ownership.LeaveOutOf(v, find, func(v *topology.Fleet, t state.Target) string {
 		if flag := ownership.LeavesOutWorker(v, t, o); flag != "" {
 			return ", by -" + flag
 		}
@@ -31,24 +30,23 @@ func leaveOut(v *topology.Fleet, o planner.Options) diag.Diagnostics {
 	})
 }
 
-// trial resolves and situates a fleet, hands the findings to look, and restores the observation.
-func trial(v *topology.Fleet, look func(others, situated diag.Diagnostics) diag.Diagnostics) diag.Diagnostics {
-	others := slices.Concat(replace(v), ownership.RefuseForgetLiving(v))
-	refuse(v, others)
-	resolve.Fleet(v)
-	found := look(others, situate(v, true))
-	v.ClusterReports, v.Reports, v.Original, v.Replacements, v.Refused = v.Original, v.OriginalReports, nil, nil, nil
-	return found
+// trial returns the fleet as it is planned for: without the nodes that are replaced, resolved and situated, and the findings
+// about replacements and about the clusters.
+func trial(v *topology.Fleet) (tried *topology.Fleet, others, situated diag.Diagnostics) {
+	v, others = replace(v)
+	others = append(others, ownership.RefuseForgetLiving(v)...)
+	tried, situated = situate(resolve.NewFleet(topology.WithRefused(v, refused(others))), true)
+	return tried, others, situated
 }
 
 // LeaveOutWorkers is leaveOut for operations that do not depend on the hosts of workers: does says what
 // they do instead.
-func LeaveOutWorkers(v *topology.Fleet, does string) diag.Diagnostics {
-	find := func() diag.Diagnostics {
-		resolve.Fleet(v)
-		return Situate(v)
+func LeaveOutWorkers(v *topology.Fleet, does string) (*topology.Fleet, diag.Diagnostics) {
+	find := func(v *topology.Fleet) diag.Diagnostics {
+		_, found := Situate(v)
+		return found
 	}
-	return ownership.LeaveOutOf(v, find, func(t state.Target) string {
+	return ownership.LeaveOutOf(v, find, func(v *topology.Fleet, t state.Target) string {
 		if ownership.IsWorker(v, t) {
 			return ", which " + does
 		}

@@ -23,41 +23,38 @@ type apart struct {
 	refusals    diag.Diagnostics
 }
 
-// setApart takes clusters out of a fleet of which control planes could not be observed without the
-// cluster accounting for them: the plans of other clusters neither depend on such a cluster nor touch
+// setApart returns the fleet without clusters of which control planes could not be observed without
+// the cluster accounting for them: the plans of other clusters neither depend on such a cluster nor touch
 // it. A cluster that an option names, and the only one of a fleet, stays and is refused by Situate.
-func setApart(v *topology.Fleet, o planner.Options) apart {
+func setApart(v *topology.Fleet, o planner.Options) (*topology.Fleet, apart) {
 	if v.Destroy || len(v.Config.Clusters) < 2 || len(v.Unobserved) == 0 {
-		return apart{}
+		return v, apart{}
 	}
 	out, labels := apart{}, map[string]bool{}
-	trial(v, func(_, _ diag.Diagnostics) diag.Diagnostics {
-		for _, c := range v.Clusters {
-			silent, doubt := silentNodes(c), doubtOf(c)
-			if len(silent) == 0 || doubt == "" || reaches(v, o.Targets, c.Label) {
-				continue
-			}
-			labels[c.Label] = true
-			known, u := v.Remembers(c.Label), v.Unobserved[silent[0].Target]
-			if !known {
-				doubt = "a cluster is bootstrapped only after every control plane was observed to be blank"
-			}
-			out.withheld = append(out.withheld, state.Unobserved{
-				Target: c.Target, Remedy: u.Remedy,
-				Reason: fmt.Sprintf("nothing of this cluster is planned: %s; %s: %s", doubt, u.Target, u.Reason),
-			})
-			if !permitted(v, silent[0].Target) {
-				out.unpermitted = append(out.unpermitted, c.Target)
-				out.refusals = append(out.refusals, ownership.RefuseSilent(c, silent, known, doubt)...)
-			}
+	tried, _, _ := trial(v)
+	for _, c := range tried.Clusters {
+		silent, doubt := silentNodes(c), doubtOf(c)
+		if len(silent) == 0 || doubt == "" || reaches(v, o.Targets, c.Label) {
+			continue
 		}
-		return nil
-	})
-	if len(labels) == 0 || len(labels) == len(v.Config.Clusters) {
-		return apart{}
+		labels[c.Label] = true
+		known, u := v.Remembers(c.Label), v.Unobserved[silent[0].Target]
+		if !known {
+			doubt = "a cluster is bootstrapped only after every control plane was observed to be blank"
+		}
+		out.withheld = append(out.withheld, state.Unobserved{
+			Target: c.Target, Remedy: u.Remedy,
+			Reason: fmt.Sprintf("nothing of this cluster is planned: %s; %s: %s", doubt, u.Target, u.Reason),
+		})
+		if !permitted(v, silent[0].Target) {
+			out.unpermitted = append(out.unpermitted, c.Target)
+			out.refusals = append(out.refusals, ownership.RefuseSilent(c, silent, known, doubt)...)
+		}
 	}
-	without(v, labels)
-	return out
+	if len(labels) == 0 || len(labels) == len(v.Config.Clusters) {
+		return v, apart{}
+	}
+	return without(v, labels), out
 }
 
 // unpermitted returns the hosts without which a plan may only be read.

@@ -74,7 +74,7 @@ func Unwritable(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 		return nil
 	}
 	var diags diag.Diagnostics
-	v.Writes = hostWrites(p)
+	v = topology.WithWrites(v, hostWrites(p))
 	for _, c := range v.Clusters {
 		r := report{groups: map[findingKey]*group{}}
 		for _, n := range c.Nodes {

@@ -87,7 +87,7 @@ func filled(keys []string, one string, rest []string) string {
 
 // sharedOrigins returns the origins of an item that come from the cluster's settings.
 func sharedOrigins(c *topology.Cluster, p *topology.Placings) map[string]state.Source {
-	m, key := c.Fleet.Cache, topology.SharedKey{Cluster: c, Placings: p}
+	m, key := c.Fleet.Cache, topology.SharedKey{Cluster: c.Cluster, Placings: p}
 	if _, ok := m.Shared[key]; !ok {
 		if _, ok := m.Settings[c.Target]; !ok {
 			m.Settings[c.Target] = settingsIn(c.Origins)

@@ -23,10 +23,15 @@ import (
 // observation; a blank host is a node that has yet to join. Errors among the diagnostics mean that
 // the clusters cannot be adopted.
 func Adopt(v *topology.Fleet, labels []string) (state.Learned, diag.Diagnostics) {
-	resolve.Fleet(v)
+	return adopt(resolve.NewFleet(v), labels)
+}
+
+// adopt is Adopt of a resolved fleet.
+func adopt(v *topology.Fleet, labels []string) (state.Learned, diag.Diagnostics) {
+	situated, statuses := pipeline.SituateClusters(v, labels)
 	l := state.Learned{Nodes: map[state.Target]*state.RecordedNode{}, Clusters: map[string]*state.RecordedCluster{}}
 	var diags diag.Diagnostics
-	for _, c := range v.Clusters {
+	for i, c := range v.Clusters {
 		if !slices.Contains(labels, c.Label) {
 			continue
 		}
@@ -34,7 +39,7 @@ func Adopt(v *topology.Fleet, labels []string) (state.Learned, diag.Diagnostics)
 		if diags = append(diags, found...); found.HasErrors() {
 			continue
 		}
-		diags = append(diags, pipeline.SituateCluster(c)...)
+		diags, c = append(diags, statuses[c.Target]...), situated.Clusters[i]
 		if names := c.UnmanagedNodes(); len(names) > 0 {
 			diags.Append(diag.Warningf(unconfigured, "Cluster %q is adopted without its unmanaged nodes: %s. "+
 				"kubewright does not know their hosts, and leaves them alone. Add their blocks first, or later and beside an import block of the cluster.", c.Label, strings.Join(names, ", ")).At(c.Source).For(c.Target))
@@ -66,10 +71,12 @@ func Imports(v *topology.Fleet) (state.Learned, diag.Diagnostics) {
 	if len(labels)+len(known) == 0 || v.Destroy {
 		return state.Learned{}, nil
 	}
-	l, diags := Adopt(v, labels)
+	v = resolve.NewFleet(v)
+	l, diags := adopt(v, labels)
+	v, statuses := pipeline.SituateClusters(v, known)
 	for _, c := range v.Clusters {
 		others := clusterOthers(c)
-		if len(others) == 0 || !slices.Contains(known, c.Label) || pipeline.SituateCluster(c).HasErrors() { // the plan reports the errors
+		if len(others) == 0 || !slices.Contains(known, c.Label) || statuses[c.Target].HasErrors() { // the plan reports the errors
 			continue
 		}
 		var refused refusals

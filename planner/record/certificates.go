@@ -15,8 +15,7 @@ import (
 // CertificateQueries returns the queries to list the certificates of all nodes of the
 // configuration.
 func CertificateQueries(cfg *config.Config, recorded *state.State) map[state.Target]state.Query {
-	v := &topology.Fleet{Config: cfg, Recorded: recorded, PathsOnly: true}
-	resolve.Fleet(v)
+	v := resolve.NewFleet(&topology.Fleet{Config: cfg, Recorded: recorded, PathsOnly: true})
 	out := map[state.Target]state.Query{}
 	for _, c := range v.Clusters {
 		for _, n := range c.Nodes {
@@ -33,9 +32,8 @@ func CertificateQueries(cfg *config.Config, recorded *state.State) map[state.Tar
 // Certificates lists the certificates on the hosts, by node in the order of the configuration. It
 // skips missing files.
 func Certificates(v *topology.Fleet) []pki.HeldCertificate {
-	resolve.Fleet(v)
 	var out []pki.HeldCertificate
-	for _, c := range v.Clusters {
+	for _, c := range resolve.NewFleet(v).Clusters {
 		for _, n := range c.Nodes {
 			out = append(out, pki.Certificates(n)...)
 		}

@@ -23,7 +23,7 @@ import (
 // that identify the hosts. Record adds the items that are observed to be as desired. Errors among
 // the diagnostics mean that the markers do not allow it.
 func Recover(v *topology.Fleet) (*state.State, diag.Diagnostics) {
-	resolve.Fleet(v)
+	v = resolve.NewFleet(v)
 	if diags := ownership.NewerMarks(v); diags.HasErrors() {
 		return nil, diags
 	}
@@ -40,9 +40,7 @@ func Recover(v *topology.Fleet) (*state.State, diag.Diagnostics) {
 		return nil, r.diags
 	}
 	st.RunToken = state.VouchedRun(r.seen)
-	for _, c := range v.Clusters {
-		r.adopted(c)
-	}
+	r.adopted(v)
 	return st, r.diags
 }
 
@@ -51,10 +49,9 @@ func Recover(v *topology.Fleet) (*state.State, diag.Diagnostics) {
 // state to do so. But it does check immutable settings, because a wrong value would be recorded as
 // the cluster's own.
 func Relearn(v *topology.Fleet, header planner.Plan) (topology.Result, diag.Diagnostics) {
-	v.RefreshOnly = true
-	r, diags := pipeline.Plan(v, header, planner.Options{})
+	r, diags := pipeline.Plan(topology.WithRefreshOnly(v), header, planner.Options{})
 	if !diags.HasErrors() {
-		diags = append(diags, immutable.Check(v)...)
+		diags = append(diags, immutable.Check(r.Fleet)...)
 	}
 	return r, diags
 }
@@ -166,16 +163,24 @@ func sharesCA(n *topology.Node) bool {
 
 // adopted records what nodes lack that existed before kubewright. Their hosts have no marker yet,
 // or one that was written while a kubelet was already running there.
-func (r *recovery) adopted(c *topology.Cluster) {
-	nodes := slices.DeleteFunc(slices.Clone(c.Nodes), func(n *topology.Node) bool {
-		return r.state.Nodes[n.Target] == nil || !unchanged(n.Report) && !ranBefore(n.Report.Marks)
-	})
-	if len(nodes) == 0 {
-		return
+func (r *recovery) adopted(v *topology.Fleet) {
+	existed := func(n *topology.Node) bool {
+		return r.state.Nodes[n.Target] != nil && (unchanged(n.Report) || ranBefore(n.Report.Marks))
 	}
-	r.diags = append(r.diags, pipeline.SituateCluster(c)...)
-	for _, n := range nodes {
-		r.state.Nodes[n.Target] = adopted(n)
+	var labels []string
+	for _, c := range v.Clusters {
+		if slices.ContainsFunc(c.Nodes, existed) {
+			labels = append(labels, c.Label)
+		}
+	}
+	v, found := pipeline.SituateClusters(v, labels)
+	for _, c := range v.Clusters {
+		r.diags = append(r.diags, found[c.Target]...)
+		for _, n := range c.Nodes {
+			if existed(n) {
+				r.state.Nodes[n.Target] = adopted(n)
+			}
+		}
 	}
 }
 

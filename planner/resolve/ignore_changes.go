@@ -140,10 +140,10 @@ func withoutPaths(v state.Value, paths [][]string) state.Value {
 }
 
 // clusterIgnore does the same as nodeIgnore for the configuration that is stored in the cluster.
-func clusterIgnore(c *topology.Cluster) {
+func clusterIgnore(c *topology.Cluster) *config.Cluster {
 	planes := c.ControlPlanes()
 	if c.Report == nil || len(planes) == 0 || len(c.Lifecycle.IgnoreChanges) == 0 || c.RecordedCA() == "" {
-		return
+		return c.Cluster
 	}
 	kubelets, proxies := c.Lifecycle.Below("kubelet", "config"), c.Lifecycle.Below("kube_proxy", "config")
 	copied := *c.Cluster
@@ -180,7 +180,7 @@ func clusterIgnore(c *topology.Cluster) {
 		}
 		*p.Args = ignoreArgs(*p.Args, topology.Attributes("args", state.Args(args)), c.Lifecycle.Below(p.Block, "arg"))
 	}
-	c.Shared = &copied
+	return &copied
 }
 
 // differing returns the paths where the observed value differs from the one rendered without

@@ -161,7 +161,7 @@ func TestFleetLeavesItsInput(t *testing.T) {
 		v.Config = cfg
 		hasFile(tt.W(1), topology.KubeletConfig, "maxPods: 200\n")(v)
 	})
-	resolve.Fleet(v)
+	resolve.NewFleet(v)
 	if got := cfg.Clusters[0].Kubelet.Config.Get("maxPods").AsString(); got != "110" || !cfg.Nodes[1].Kubelet.Config.IsNull() {
 		t.Errorf("got maxPods = %s of the cluster and %v of the node, want 110 and none", got, cfg.Nodes[1].Kubelet.Config.Go())
 	}

@@ -198,21 +198,23 @@ func restart(b *topology.Builder, c *topology.Cluster) []state.Address {
 	return done
 }
 
-// DropMended drops from c.Failed the components that the rotation repairs, so that no stage waits
-// for a proof that cannot come before. A controller manager does not start with a file of both CAs
+// WithoutMended returns failing components of a cluster without those that its rotation repairs, so
+// that no stage waits for a proof that cannot come before. A controller manager does not start with a file of both CAs
 // until a stage sets its signing CA. In a rotation that has begun, a component that has not read
 // its files is restarted by a stage, or after the last one; and an expired certificate is replaced
 // when a stage issues another.
-func DropMended(c *topology.Cluster, changes []planner.Change) {
+func WithoutMended(c *topology.Cluster, failed map[state.Target][]string, changes []planner.Change) map[state.Target][]string {
 	if len(c.Stages) == 0 {
-		return
+		return failed
 	}
-	begun := staticpod.RotationBegun(c)
-	for _, n := range c.ControlPlanes() {
-		c.Failed[n.Target] = slices.DeleteFunc(c.Failed[n.Target], func(component string) bool {
+	begun, out := staticpod.RotationBegun(c), map[state.Target][]string{}
+	for t, components := range failed {
+		n := c.Node(t)
+		out[t] = slices.DeleteFunc(slices.Clone(components), func(component string) bool {
 			return component == "kube-controller-manager" && toldToSign(c, n, changes) || begun && (unreadBy(n, component) || expired(n))
 		})
 	}
+	return out
 }
 
 // toldToSign reports whether a stage sets the signing CA of a control plane's controller manager.

@@ -59,8 +59,8 @@ func TestRefuseDamagedNamesRepairs(t *testing.T) {
 	}
 }
 
-// TestDropMended checks which failing components no stage waits for, since the rotation repairs them.
-func TestDropMended(t *testing.T) {
+// TestMendedComponentsHinderNoStage checks which failing components no stage waits for, since the rotation repairs them.
+func TestMendedComponentsHinderNoStage(t *testing.T) {
 	t.Parallel()
 	told := topology.ItemAddress(tt.CP(1), topology.ControlPlanePhase, "file", topology.Manifest("kube-controller-manager"))
 	told.Waypoint = topology.TrustBoth
@@ -82,15 +82,13 @@ func TestDropMended(t *testing.T) {
 		{"etcd has not read its CA, and the rotation begins", []tt.Change{requests("ca"), stale}, false, "etcd kube-controller-manager"},
 	} {
 		v := rotating(1, 0, c.changes...)
-		rotation.RotationStages(v, &state.Snapshot{})
-		cluster := v.Clusters[0]
-		cluster.Failed = map[state.Target][]string{tt.CP(1): {"etcd", "kube-controller-manager"}}
+		v, _, _ = rotation.RotationStages(v, &state.Snapshot{})
+		failed := map[state.Target][]string{tt.CP(1): {"etcd", "kube-controller-manager"}}
 		var changes []planner.Change
 		if c.told {
 			changes = append(changes, planner.Change{Address: told})
 		}
-		rotation.DropMended(cluster, changes)
-		if got := strings.Join(cluster.Failed[tt.CP(1)], " "); got != c.want {
+		if got := strings.Join(rotation.WithoutMended(v.Clusters[0], failed, changes)[tt.CP(1)], " "); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -114,7 +112,7 @@ func TestAddStagesRotatesKeys(t *testing.T) {
 		{"it begins", []tt.Change{requests("service-account")}, "cp1@trust-both makes; cp2@trust-both copies sa-next.key sa-next.pub; cp1@reissue copies sa.key; cp2@reissue copies sa.key", "both keys are accepted, then the new one signs"},
 		{"the old one is dropped", []tt.Change{signed}, "cp1@drop-old copies sa.pub; cp2@drop-old copies sa.pub", "tokens of the old key are no longer accepted."},
 	} {
-		b := staged(t, rotating(2, 0, c.changes...))
+		b, _ := staged(t, rotating(2, 0, c.changes...))
 		var got []string
 		for _, s := range steps(b, topology.CertsPhase) {
 			for _, op := range s.Operations {

@@ -26,12 +26,13 @@ func takesPart(s *topology.RotationStage, r *topology.CARotation) bool {
 	return r != nil
 }
 
-// RotationStages prepares the stages of all clusters. The only item of a stage is the manifest of
+// RotationStages returns the fleet with the stages of all clusters, and the changes there and the
+// changed items. The only item of a stage is the manifest of
 // the controller manager: while ca.crt is a bundle it has to sign with another file. Afterwards
 // observed is as the last stage leaves it.
-func RotationStages(v *topology.Fleet, observed *state.Snapshot) (changes []planner.Change, items []state.Item) {
+func RotationStages(v *topology.Fleet, observed *state.Snapshot) (with *topology.Fleet, changes []planner.Change, items []state.Item) {
+	stages := map[*topology.Cluster][]*topology.RotationStage{}
 	for place, c := range v.Clusters {
-		c.Stages = nil
 		if !c.Rotates() {
 			continue
 		}
@@ -51,13 +52,16 @@ func RotationStages(v *topology.Fleet, observed *state.Snapshot) (changes []plan
 		pass(restarting(v, place))
 		for _, name := range []string{topology.TrustBoth, topology.Reissue, topology.DropOld} {
 			s := &topology.RotationStage{Name: name, Place: place, Fleet: signingWith(v, place, topology.SigningAt(c, name))}
-			c.Stages = append(c.Stages, s)
+			stages[c] = append(stages[c], s)
 			if takesPart(s, c.ClusterCA()) {
 				pass(&topology.Waypoint{Version: name, Fleet: s.Fleet, Place: place, Items: controllerManagers(s)})
 			}
 		}
 	}
-	return changes, items
+	if len(stages) == 0 {
+		return v, nil, nil
+	}
+	return v.WithSituations(func(c *topology.Cluster) topology.Situation { return c.WithStages(stages[c]) }), changes, items
 }
 
 // signingWith returns the view with another signing CA for the controller managers of the cluster

@@ -13,10 +13,10 @@ import (
 )
 
 // staged returns the draft of a plan with the stages of the rotations, in which each control plane has
-// one other step.
-func staged(t *testing.T, v *topology.Fleet) *topology.Builder {
+// one other step, and the cluster with them.
+func staged(t *testing.T, v *topology.Fleet) (*topology.Builder, *topology.Cluster) {
 	t.Helper()
-	changes, items := rotation.RotationStages(v, &state.Snapshot{})
+	v, changes, items := rotation.RotationStages(v, &state.Snapshot{})
 	b := &topology.Builder{
 		Draft:   &planner.Draft{Edges: map[state.Address][]state.Address{}, Turns: map[state.Address][]state.Address{}, Closes: map[state.Address][]state.Address{}, Serves: map[state.Address]bool{}, Limits: map[string]int{}},
 		Desired: &state.Snapshot{Items: items}, Changes: map[state.Address][]planner.Change{}, Access: map[state.Address][]planner.Operation{},
@@ -29,7 +29,7 @@ func staged(t *testing.T, v *topology.Fleet) *topology.Builder {
 		b.Draft.Edges[topology.StepAddress(n.Target, topology.ImagesPhase)] = nil
 	}
 	rotation.AddStages(b, v.Clusters[0])
-	return b
+	return b, v.Clusters[0]
 }
 
 // steps returns the steps of a phase, in order.
@@ -51,12 +51,12 @@ func names(list []planner.Step) string {
 func TestAddStagesOrdersControlPlanes(t *testing.T) {
 	t.Parallel()
 	v := rotating(2, 1, requests("ca"))
-	b := staged(t, v)
+	b, c := staged(t, v)
 	const want = "cp1@trust-both cp2@trust-both cp1@reissue cp2@reissue cp1@drop-old cp2@drop-old cp1@rotated cp2@rotated"
 	if got := names(steps(b, topology.CertsPhase)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	stage := v.Clusters[0].Stages
+	stage := c.Stages
 	for _, c := range []struct {
 		step, after state.Address
 	}{
@@ -100,7 +100,7 @@ func TestAddStagesMakesOneCA(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			b := staged(t, rotating(2, 1, c.changes...))
+			b, _ := staged(t, rotating(2, 1, c.changes...))
 			var makes, copies, drops []string
 			for _, s := range steps(b, topology.CertsPhase) {
 				for _, op := range s.Operations {
@@ -147,7 +147,7 @@ func TestAddStagesIssuesLostCertificates(t *testing.T) {
 		{"the new CA has signed nothing", []tt.Change{begun, lost}, "cp2 " + ca},
 		{"the new CA has signed another one", []tt.Change{begun, lost, reissued}, "cp2 " + ca + "-next"},
 	} {
-		b := staged(t, rotating(2, 1, c.changes...))
+		b, _ := staged(t, rotating(2, 1, c.changes...))
 		got := ""
 		for _, s := range steps(b, topology.CertsPhase) {
 			for _, op := range s.Operations {
@@ -167,7 +167,7 @@ func TestAddStagesIssuesLostCertificates(t *testing.T) {
 func TestRotationStagesSetSigners(t *testing.T) {
 	t.Parallel()
 	v := rotating(2, 0, requests("ca"))
-	_, items := rotation.RotationStages(v, &state.Snapshot{})
+	_, _, items := rotation.RotationStages(v, &state.Snapshot{})
 	want := map[string]string{topology.TrustBoth: ca + "-old.crt", topology.Reissue: ca + "-next.crt", topology.DropOld: ca + ".crt"}
 	for _, target := range []state.Target{tt.CP(1), tt.CP(2)} {
 		for stage, file := range want {

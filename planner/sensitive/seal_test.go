@@ -62,7 +62,7 @@ func text(t *rapid.T, v state.Value) string {
 // shows no secret either.
 func TestSealHidesSecretsProperty(t *testing.T) {
 	t.Parallel()
-	v := &topology.Fleet{Key: state.NewKey("key")}
+	v := &topology.Fleet{Request: topology.Request{Key: state.NewKey("key")}}
 	s := sealer{key: v.Key}
 	rapid.Check(t, func(t *rapid.T) {
 		want, swapped := secretTree(t, 3)
@@ -90,7 +90,7 @@ func TestSealHidesSecretsProperty(t *testing.T) {
 // with the same name.
 func TestElementsWithTheSameNameAreCovered(t *testing.T) {
 	t.Parallel()
-	v := &topology.Fleet{Key: state.NewKey("key")}
+	v := &topology.Fleet{Request: topology.Request{Key: state.NewKey("key")}}
 	element := func(value state.Value) state.Value {
 		return state.Map(map[string]state.Value{"name": state.String("7"), "a": value})
 	}

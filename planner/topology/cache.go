@@ -12,8 +12,10 @@ import (
 type cache struct {
 	trees    map[treeKey]parsed
 	Kubelets map[KubeletKey][]byte
-	// Objects are keyed by the node that represents the cluster.
-	Objects map[*Node][]kubeadm.Object
+	// Objects are keyed by the input of the node that represents the cluster.
+	Objects map[kubeadm.Input][]kubeadm.Object
+	// Batches are the batches in which an upgrade takes the workers of a cluster down.
+	Batches map[*Cluster][]Batch
 	Pods    map[PodKey]rendered
 	Health  map[HealthKey]Health
 	// Settings are the settings in the block of a cluster or node.
@@ -27,7 +29,7 @@ type cache struct {
 
 func NewCache() *cache {
 	return &cache{
-		trees: map[treeKey]parsed{}, Kubelets: map[KubeletKey][]byte{}, Objects: map[*Node][]kubeadm.Object{},
+		trees: map[treeKey]parsed{}, Kubelets: map[KubeletKey][]byte{}, Objects: map[kubeadm.Input][]kubeadm.Object{}, Batches: map[*Cluster][]Batch{},
 		Pods: map[PodKey]rendered{}, Health: map[HealthKey]Health{}, Settings: map[state.Target]map[string][]Written{}, Shared: map[SharedKey]map[string]state.Source{},
 		Patched: map[KubeletKey][]PatchedPath{}, held: map[heldKey][]string{},
 	}

@@ -16,17 +16,14 @@ type Cluster struct {
 	// observed values of ignored settings.
 	Shared *config.Cluster
 	// Nodes has control planes first.
-	Nodes    []*Node
-	ByTarget map[state.Target]*Node
+	Nodes []*Node
+	// Places are the indexes of its nodes.
+	Places map[state.Target]int
 	// Authorities are its CAs in kubeadm's order.
 	Authorities []CA
-	// Report is nil if the API did not answer. It lacks the nodes that are replaced; Seen still has
-	// them.
+	// Report is nil if the API did not answer, or its answer is Void. It lacks the nodes that are
+	// replaced; Seen still has them.
 	Report, Seen *state.ClusterReport
-	// Restoring reports whether its etcd is being restored from a snapshot.
-	Restoring bool
-	// Stages are the stages of the rotations of its CAs.
-	Stages []*RotationStage
 	Situation
 }
 
@@ -43,7 +40,12 @@ func (c *Cluster) ControlPlanes() []*Node {
 }
 
 // Node returns the node of the cluster, or nil if it has no such node.
-func (c *Cluster) Node(t state.Target) *Node { return c.ByTarget[t] }
+func (c *Cluster) Node(t state.Target) *Node {
+	if i, ok := c.Places[t]; ok {
+		return c.Nodes[i]
+	}
+	return nil
+}
 
 // PrimaryNode returns the control plane through which the API and etcd are reached, or nil.
 func (c *Cluster) PrimaryNode() *Node { return c.Node(c.Primary) }

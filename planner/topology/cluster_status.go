@@ -34,18 +34,13 @@ type Situation struct {
 	// Disowned reports whether some of its hosts belong to another owner: findings about their
 	// files would be about another cluster.
 	Disowned bool
-}
-
-// WithUpgrade returns the situation with another version change.
-func (s Situation) WithUpgrade(up *Upgrade) Situation {
-	s.Up = up
-	return s
-}
-
-// WithSigning returns the situation with another pair of files with which controller managers sign.
-func (s Situation) WithSigning(with Signing) Situation {
-	s.Signing = with
-	return s
+	// Void reports whether the API's answer does not count: it came over connections from before the
+	// expiry of a CA that is replaced at once.
+	Void bool
+	// Restoring reports whether its etcd is being restored from a snapshot.
+	Restoring bool
+	// Stages are the stages of the rotations of its CAs.
+	Stages []*RotationStage
 }
 
 // Blank reports whether a host has nothing of any cluster.
@@ -114,9 +109,10 @@ func (c *Cluster) RecordedVersion() string {
 	return c.Fleet.Recorded.Clusters[c.Label].Version
 }
 
-func (c *Cluster) CADigests() map[string]string {
+// CADigests returns the key digests of the CAs on a control plane, by base path; none if it is nil or
+// was not observed.
+func (c *Cluster) CADigests(primary *Node) map[string]string {
 	out := map[string]string{}
-	primary := c.PrimaryNode()
 	if primary == nil || primary.Report == nil {
 		return out
 	}

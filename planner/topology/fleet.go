@@ -2,7 +2,6 @@ package topology
 
 import (
 	"slices"
-	"time"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
@@ -11,7 +10,8 @@ import (
 )
 
 // Fleet is everything that a phase may use: the configuration, the observation of hosts and
-// clusters, and the state. Phases do not modify it.
+// clusters, and the state. It is complete when it is made: what differs from it, a what-if as well as
+// what a plan finds out, is another fleet that a method With… returns.
 type Fleet struct {
 	Config   *config.Config
 	Recorded *state.State
@@ -30,31 +30,9 @@ type Fleet struct {
 	EtcdAlone map[string]EtcdAlone
 	// ExternalEtcds has the external etcds that were observed, by the cluster's label.
 	ExternalEtcds map[string]*ExternalEtcd
-	// ObservedAt is the time of the observation; renewals are due relative to it.
-	ObservedAt time.Time
-	// Destroy plans to remove everything in the configuration.
-	Destroy bool
-	// AllowUnreachable plans without workers, departing nodes and, in a destroy, any nodes whose
-	// hosts could not be observed. Their steps are withheld.
-	AllowUnreachable bool
-	// AllowOlderState plans with a state that lacks runs seen by its hosts.
-	AllowOlderState bool
-	// Replace are nodes that are removed and join again on request; for those in AcceptNewHost the
-	// host may be another machine than before.
-	Replace, AcceptNewHost []state.Target
-	// RefreshOnly plans only to record drift in the state.
-	RefreshOnly bool
-	// ForgetUnreachable are nodes without a block whose hosts are gone for good.
-	ForgetUnreachable []state.Target
-	// Rotate are the CAs to replace by new ones.
-	Rotate []Rotation
-	// Moved are the renamings that are already applied to Recorded but not to the state file.
-	Moved []state.Moved
 	// Imported is what Recorded has from import blocks and the state file does not have yet.
 	Imported state.Learned
-	// Key is the key of secret fingerprints. Without one no observed value equals a secret of the
-	// configuration.
-	Key state.Key
+	Request
 
 	Clusters []*Cluster
 	// Replacements are the nodes that are removed and join again; Original has the reports of

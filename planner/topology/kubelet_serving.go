@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/state"
 )
@@ -49,14 +50,14 @@ func (c *Cluster) VerifiedKubelets() bool {
 
 // heldKey is what of a cluster's situation decides whether its API servers can begin to verify kubelets.
 type heldKey struct {
-	cluster               *Cluster
+	cluster               *config.Cluster
 	report                *state.ClusterReport
 	up, rotates, replaces bool
 }
 
 // verificationHeld returns why API servers of a running cluster cannot begin to verify kubelets.
 func (c *Cluster) verificationHeld() []string {
-	key := heldKey{c, c.Report, c.Up != nil, c.Rotates(), len(c.AtOnce) > 0}
+	key := heldKey{c.Cluster, c.Report, c.Up != nil, c.Rotates(), len(c.AtOnce) > 0}
 	held, ok := c.Fleet.Cache.held[key]
 	if !ok {
 		held = c.findHeld()

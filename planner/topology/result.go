@@ -9,7 +9,9 @@ import (
 
 // Result is a plan together with its items, which become the recorded ones as steps are done.
 type Result struct {
-	Plan    *planner.Plan
+	Plan *planner.Plan
+	// Fleet is the fleet with what the plan has found out about it, such as the primaries.
+	Fleet   *Fleet
 	Desired *state.Snapshot
 	// Observed has the observation of each desired or recorded item.
 	Observed *state.Snapshot

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -49,7 +50,7 @@ type Written struct {
 
 // SharedKey identifies origins that are the same for all nodes of a cluster.
 type SharedKey struct {
-	Cluster  *Cluster
+	Cluster  *config.Cluster
 	Placings *Placings
 }
 

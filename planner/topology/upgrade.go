@@ -30,8 +30,13 @@ type Upgrade struct {
 	Way  []*Waypoint
 	// Turns are the new versions of kubelets that change, by node.
 	Turns map[state.Target]string
-	// Batches are the batches of workers, once computed.
-	Batches []Batch
+}
+
+// WithWay returns the version change with the waypoints to the desired version.
+func (u *Upgrade) WithWay(way []*Waypoint) *Upgrade {
+	out := *u
+	out.Way = way
+	return &out
 }
 
 // ControlPlaneVersions are the components whose images show a control plane's version.

@@ -121,9 +121,10 @@ func notOfKubelets(patches []config.Patch) []config.Patch {
 	return slices.DeleteFunc(slices.Clone(patches), func(p config.Patch) bool { return p.Target == "kubeletconfiguration" })
 }
 
-// Waypoints returns the changes of all clusters at the waypoints to their versions, and overlays
-// the observation with the items at the last waypoint.
-func Waypoints(v *topology.Fleet, observed *state.Snapshot) (changes []planner.Change, items []state.Item) {
+// Waypoints returns the fleet with the waypoints to the versions of its clusters, the changes there
+// and the changed items, and overlays the observation with the items at the last waypoint.
+func Waypoints(v *topology.Fleet, observed *state.Snapshot) (with *topology.Fleet, changes []planner.Change, items []state.Item) {
+	ways := map[*topology.Cluster][]*topology.Waypoint{}
 	for i, c := range v.Clusters {
 		if c.Up == nil || len(c.Up.Hops) < 2 {
 			continue
@@ -134,11 +135,19 @@ func Waypoints(v *topology.Fleet, observed *state.Snapshot) (changes []planner.C
 			w := &topology.Waypoint{Version: hop.String(), Fleet: there, Place: i, Items: chosen(there, i)}
 			changed, kept, desired := WaypointChanges(w, seen)
 			changes, items = append(changes, changed...), append(items, kept...)
-			c.Up.Way, seen = append(c.Up.Way, w), desired
+			ways[c], seen = append(ways[c], w), desired
 			OverlayAttributes(observed, desired)
 		}
 	}
-	return changes, items
+	if len(ways) == 0 {
+		return v, nil, nil
+	}
+	return v.WithSituations(func(c *topology.Cluster) topology.Situation {
+		if way := ways[c]; way != nil {
+			return c.WithUpgrade(c.Up.WithWay(way))
+		}
+		return c.Situation
+	}), changes, items
 }
 
 // at returns the view with another version for the cluster at a place.

@@ -146,9 +146,9 @@ func TestOrderUpgradePausesBetweenBatches(t *testing.T) {
 func TestWaypointsChangeControlPlanes(t *testing.T) {
 	t.Parallel()
 	v := tt.Running(2, 1, tt.From("1.34.9"))
+	v.Clusters[0].Up = upgrade.AnalyzeUpgrade(v.Clusters[0])
+	v, changes, items := upgrade.Waypoints(v, &state.Snapshot{})
 	c := v.Clusters[0]
-	c.Up = upgrade.AnalyzeUpgrade(c)
-	changes, items := upgrade.Waypoints(v, &state.Snapshot{})
 	if len(c.Up.Way) != 1 || c.Up.Way[0].Version != "1.35.8" {
 		t.Fatalf("got %d waypoints, want 1.35.8", len(c.Up.Way))
 	}
@@ -183,9 +183,9 @@ func TestWaypointsChangeControlPlanes(t *testing.T) {
 func TestOrderUpgradePassesVersions(t *testing.T) {
 	t.Parallel()
 	v := tt.Running(2, 1, tt.From("1.34.9"), tt.To("1.37.1"))
+	v.Clusters[0].Up = upgrade.AnalyzeUpgrade(v.Clusters[0])
+	v, _, _ = upgrade.Waypoints(v, &state.Snapshot{})
 	c, b := v.Clusters[0], draft()
-	c.Up = upgrade.AnalyzeUpgrade(c)
-	upgrade.Waypoints(v, &state.Snapshot{})
 	upgrade.OrderUpgrade(b, c)
 	if len(c.Up.Way) != 2 {
 		t.Fatalf("got %d waypoints, want 1.35.8 and 1.36.3", len(c.Up.Way))

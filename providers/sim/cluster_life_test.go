@@ -58,8 +58,8 @@ func (l *life) host(_ context.Context, t state.Target) (providers.Host, error) {
 func (l *life) observe(destroy bool) *topology.Fleet {
 	ctx := context.Background()
 	v := &topology.Fleet{
-		Config: l.cfg, Recorded: l.st, Destroy: destroy, Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},
-		ClusterReports: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}, ObservedAt: l.w.Now(),
+		Config: l.cfg, Recorded: l.st, Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},
+		ClusterReports: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}, Request: topology.Request{Destroy: destroy, ObservedAt: l.w.Now()},
 	}
 	for t, q := range observe.Queries(l.cfg, l.st) {
 		r, err := l.w.Host(t.Key).Observe(ctx, q)
@@ -103,7 +103,7 @@ func (l *life) plan(destroy bool) (*topology.Fleet, topology.Result) {
 		}
 		l.t.FailNow()
 	}
-	return v, r
+	return r.Fleet, r
 }
 
 // apply plans and performs; it returns the number of completed steps.

@@ -18,13 +18,14 @@ func UpgradeBatches(c *topology.Cluster) []topology.Batch {
 	if c.Up == nil {
 		return nil
 	}
-	if c.Up.Batches == nil {
-		c.Up.Batches = Batches(c, KubeletsToUpgrade(c, config.Worker), func(n *topology.Node) bool {
+	m := c.Fleet.Cache
+	if _, ok := m.Batches[c]; !ok {
+		m.Batches[c] = Batches(c, KubeletsToUpgrade(c, config.Worker), func(n *topology.Node) bool {
 			running, ok := skew.ParseRelease(n.RunningKubelet())
 			return ok && running == c.Up.Want && !pki.KubeletChanges(n)
 		})
 	}
-	return c.Up.Batches
+	return m.Batches[c]
 }
 
 // Batches cuts workers that are taken down into the batches of their pools: the canaries of each pool

@@ -20,8 +20,7 @@ const AdminKubeconfig = topology.AdminConf
 // period of validity. The signer names no node, since any control plane will do. It fails where the
 // CA's key is kept elsewhere.
 func ClientKubeconfig(cfg *config.Config, label, user string, groups []string, validity time.Duration) (planner.WriteKubeconfig, error) {
-	v := &topology.Fleet{Config: cfg}
-	resolve.Fleet(v)
+	v := resolve.NewFleet(&topology.Fleet{Config: cfg})
 	for _, c := range v.Clusters {
 		if c.Label != label || len(c.ControlPlanes()) == 0 {
 			continue
@@ -50,8 +49,7 @@ func adminServer(c *topology.Cluster) string {
 // the last apply wrote it to the control planes where that differs, which means that the endpoint is
 // about to move. Without control planes both are empty.
 func AdminServers(cfg *config.Config, recorded *state.State, label string) (server string, applied []string) {
-	v := &topology.Fleet{Config: cfg}
-	resolve.Fleet(v)
+	v := resolve.NewFleet(&topology.Fleet{Config: cfg})
 	for _, c := range v.Clusters {
 		if c.Label == label && len(c.ControlPlanes()) > 0 {
 			server = adminServer(c)

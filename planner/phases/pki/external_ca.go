@@ -34,12 +34,15 @@ type Supply struct {
 // Supplies lists the supplies that the bootstrap of a cluster on its first control plane needs. Nodes
 // need a name in the configuration.
 func Supplies(cfg *config.Config, label string) []Supply {
-	v := &topology.Fleet{Config: cfg}
-	resolve.Fleet(v)
+	v := resolve.NewFleet(&topology.Fleet{Config: cfg}).WithSituations(func(c *topology.Cluster) topology.Situation {
+		if planes := c.ControlPlanes(); len(planes) > 0 {
+			return c.WithPrimary(planes[0].Target, true)
+		}
+		return c.Situation
+	})
 	var out []Supply
 	for _, c := range v.Clusters {
-		if planes := c.ControlPlanes(); c.Label == label && len(planes) > 0 {
-			c.Founding, c.Primary = true, planes[0].Target
+		if c.Label == label && c.Founding {
 			for _, n := range c.Nodes {
 				out = append(out, supplies(n)...)
 			}

@@ -17,11 +17,11 @@ import (
 // request. From then on everything depends on them, so that a missing one was lost: it is copied from a
 // control plane that still has it, or an operator restores it, and it is never recreated.
 
-// CompletePrimary makes another control plane the primary, from which the others get what they lack, if
-// the primary lacks a file that all share.
-func CompletePrimary(c *topology.Cluster) {
+// CompletePrimary returns the primary of a cluster; if it lacks a file that all control planes share,
+// another one, from which the others get what they lack.
+func CompletePrimary(c *topology.Cluster) state.Target {
 	if !hasLost(c) {
-		return
+		return c.Primary
 	}
 	var whole []*topology.Node
 	for _, n := range c.ControlPlanes() {
@@ -32,10 +32,11 @@ func CompletePrimary(c *topology.Cluster) {
 	answers := slices.IndexFunc(whole, func(n *topology.Node) bool { return n.Serves() })
 	switch {
 	case answers >= 0:
-		c.Primary = whole[answers].Target
+		return whole[answers].Target
 	case len(whole) > 0:
-		c.Primary = whole[0].Target
+		return whole[0].Target
 	}
+	return c.Primary
 }
 
 // hasLost reports whether the primary of a running cluster lacks a file that all control planes share.

@@ -52,9 +52,9 @@ func KubeadmObjects(c *topology.Cluster) []kubeadm.Object {
 	if primary == nil || primary.Report == nil {
 		return nil
 	}
-	m := c.Fleet.Cache
-	if _, ok := m.Objects[primary]; !ok {
-		m.Objects[primary] = kubeadm.Objects(provenance.PrimaryInput(c))
+	m, key := c.Fleet.Cache, provenance.PrimaryInput(c)
+	if _, ok := m.Objects[key]; !ok {
+		m.Objects[key] = kubeadm.Objects(key)
 	}
-	return m.Objects[primary]
+	return m.Objects[key]
 }

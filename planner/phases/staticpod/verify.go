@@ -157,17 +157,19 @@ func doubtsHash(n *topology.Node, component string) bool {
 	return showsAnother(n, component) && !surelyFails(n, component)
 }
 
-// WeighDoubts drops components that may just be starting from the failing ones, unless a control plane
-// is about to be touched. Such doubts are neither a reason for a plan nor a change, but reason enough
-// to wait before another control plane is disturbed.
-func WeighDoubts(c *topology.Cluster, changes []planner.Change) {
+// WithoutDoubts returns the failing components of a cluster without those that may just be starting,
+// unless a control plane is about to be touched. Such doubts are neither a reason for a plan nor a
+// change, but reason enough to wait before another control plane is disturbed.
+func WithoutDoubts(c *topology.Cluster, changes []planner.Change) map[state.Target][]string {
 	if c.Up != nil || len(c.Rotating) > 0 || c.Keys.Acts() || touchesControlPlanes(c, changes) {
-		return
+		return c.Failed
 	}
+	out := map[state.Target][]string{}
 	for t, components := range c.Failed {
 		n := c.Node(t)
-		c.Failed[t] = slices.DeleteFunc(components, func(component string) bool { return !surelyFails(n, component) })
+		out[t] = slices.DeleteFunc(slices.Clone(components), func(component string) bool { return !surelyFails(n, component) })
 	}
+	return out
 }
 
 // touchesControlPlanes reports whether a control plane is changed or departs.

@@ -60,7 +60,7 @@ func Config(planes, workers int) *config.Config {
 func Blank(planes, workers int, changes ...Change) *topology.Fleet {
 	v := &topology.Fleet{
 		Config: Config(planes, workers), Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},
-		ClusterReports: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}, ObservedAt: Now,
+		ClusterReports: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}, Request: topology.Request{ObservedAt: Now},
 	}
 	for _, n := range v.Config.Nodes {
 		v.Reports[n.Target] = &state.Report{Files: map[string]state.FileReport{}, Units: map[string]state.UnitReport{}, Facts: state.Facts{
@@ -90,25 +90,21 @@ func Running(planes, workers int, changes ...Change) *topology.Fleet {
 			change(v)
 		}
 	}
-	v := Blank(planes, workers, running)
-	for _, c := range v.Clusters {
+	return Blank(planes, workers, running).WithSituations(func(c *topology.Cluster) topology.Situation {
 		for _, n := range c.ControlPlanes() {
 			if n.Report != nil {
-				c.Primary = n.Target
-				break
+				return c.WithPrimary(n.Target, false).WithCAs(c.CADigests(n))
 			}
 		}
-		c.Cas = c.CADigests()
-	}
-	return v
+		return c.WithCAs(c.CADigests(nil))
+	})
 }
 
 func resolved(v *topology.Fleet, changes []Change) *topology.Fleet {
 	for _, change := range changes {
 		change(v)
 	}
-	resolve.Fleet(v)
-	return v
+	return resolve.NewFleet(v)
 }
 
 // authority is the CA of the cluster.

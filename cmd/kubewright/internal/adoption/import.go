@@ -247,21 +247,23 @@ func adoptState(ctx context.Context, s *session.Session) (*state.State, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	v.ObservedAt = s.Hosts.World.Clock().Now()
+	request := session.ObservedNow(s)
+	v = v.WithRequest(request)
 	learned, diags := record.Adopt(v, []string{s.Config.Clusters[0].Label})
 	if err := reportUnwritten(s, diags); err != nil {
 		return nil, err
 	}
-	if v.Recorded, err = statefile.Fold(s.EnsureState(), []state.Entry{{Kind: state.EntryDone, Learned: learned}}); err != nil {
+	recorded, err := statefile.Fold(s.EnsureState(), []state.Entry{{Kind: state.EntryDone, Learned: learned}})
+	if err != nil {
 		return nil, err
 	}
-	v.Key, s.Recorded = s.Key(), v.Recorded
-	result, diags := pipeline.Plan(v, s.Header(), planner.Options{})
+	s.Recorded = recorded
+	result, diags := pipeline.Plan(v.WithState(recorded, state.Learned{}).WithRequest(request.WithKey(s.Key())), s.Header(), planner.Options{})
 	if err := reportUnwritten(s, diags); err != nil {
 		return nil, err
 	}
-	s.Observed, s.Result = v, result
-	return statefile.Fold(v.Recorded, []state.Entry{{Kind: state.EntryDone, Learned: record.Record(v, result)}})
+	s.Observed, s.Result = result.Fleet, result
+	return statefile.Fold(recorded, []state.Entry{{Kind: state.EntryDone, Learned: record.Record(result.Fleet, result)}})
 }
 
 // writeBoth writes the configuration, and then its state.

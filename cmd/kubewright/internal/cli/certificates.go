@@ -50,7 +50,7 @@ func certificates(ctx context.Context, a *workspace.Workspace, o session.Options
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	v.ObservedAt = s.Hosts.World.Clock().Now()
+	v = v.WithRequest(session.ObservedNow(s))
 	list := record.Certificates(v)
 	renewal := a.Finer && record.AnyDue(list)
 	if within > 0 {

@@ -57,19 +57,19 @@ func recoverState(ctx context.Context, a *workspace.Workspace, o session.Options
 // recovered returns the state derived from hosts and configuration. It writes nothing.
 func recovered(ctx context.Context, s *session.Session) (*state.State, error) {
 	v := s.Hosts.Observe(ctx, s.Config, nil)
-	v.ObservedAt = s.Hosts.World.Clock().Now()
+	request := session.ObservedNow(s)
+	v = v.WithRequest(request)
 	st, diags := record.Recover(v)
 	if err := s.Report(diags); err != nil {
 		return nil, err
 	}
 	st.ToolVersion, st.FingerprintKey = console.Version, session.NewFingerprintKey()
-	v.Recorded, s.Recorded = st, st
-	v.Key = s.Key()
-	result, diags := record.Relearn(v, s.Header())
+	s.Recorded = st
+	result, diags := record.Relearn(v.WithState(st, state.Learned{}).WithRequest(request.WithKey(s.Key())), s.Header())
 	if errs := diags.Errors(); len(errs) > 0 {
 		return nil, console.Failure(errs)
 	}
-	learned := record.Record(v, result)
+	learned := record.Record(result.Fleet, result)
 	out, err := statefile.Fold(st, []state.Entry{{Kind: state.EntryDone, Lineage: st.Lineage, Learned: learned}})
 	if err != nil {
 		return nil, err

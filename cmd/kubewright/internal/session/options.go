@@ -84,15 +84,18 @@ func (s *Session) passOver() diag.Diagnostics {
 	return diag.Diagnostics{diag.Warningf("Target was removed already", "The last apply was interrupted, and these targets were removed by it or by an earlier one. They are ignored:\n\n%s", strings.Join(gone, "\n"))}
 }
 
-// change applies the flags for single nodes to an observation.
-func (s *Session) change(v *topology.Fleet) error {
+// request returns what the flags ask for, at the time of the observation.
+func (s *Session) request() (topology.Request, error) {
 	var diags diag.Diagnostics
 	nodes, cas := s.Opts.replaced()
-	v.Replace, v.Rotate = s.addresses().nodes(topology.ReplaceFlag, nodes, &diags), cas
-	v.AcceptNewHost = s.addresses().nodes(topology.AcceptNewHostFlag, s.Opts.Accept, &diags)
-	v.ForgetUnreachable = s.addresses().nodes(topology.ForgetUnreachableFlag, s.Opts.Forget, &diags)
-	v.RefreshOnly = s.Opts.RefreshOnly
-	return s.Report(diags)
+	r := topology.Request{
+		Destroy: s.Opts.Destroy, AllowUnreachable: s.Opts.AllowUnreachable, AllowOlderState: s.Opts.AllowOlderState, RefreshOnly: s.Opts.RefreshOnly,
+		Replace: s.addresses().nodes(topology.ReplaceFlag, nodes, &diags), Rotate: cas,
+		AcceptNewHost:     s.addresses().nodes(topology.AcceptNewHostFlag, s.Opts.Accept, &diags),
+		ForgetUnreachable: s.addresses().nodes(topology.ForgetUnreachableFlag, s.Opts.Forget, &diags),
+		Moved:             s.Moved, ObservedAt: s.Hosts.World.Clock().Now(), Key: s.Key(),
+	}
+	return r, s.Report(diags)
 }
 
 // fits refuses flags that exclude each other.

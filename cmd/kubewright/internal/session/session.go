@@ -371,13 +371,12 @@ func (s *Session) planBy(ctx context.Context, make PlanFunc) (diag.Diagnostics, 
 	if err := ctx.Err(); err != nil {
 		return nil, err // an incomplete observation proves nothing
 	}
-	v.Destroy, v.AllowUnreachable, v.AllowOlderState = s.Opts.Destroy, s.Opts.AllowUnreachable, s.Opts.AllowOlderState
-	v.Moved = s.Moved
-	if err := s.change(v); err != nil {
+	request, err := s.request()
+	if err != nil {
 		return nil, err
 	}
-	v.ObservedAt, v.Key = s.Hosts.World.Clock().Now(), s.Key()
-	if diags, err := s.takeOver(v); err != nil || diags.HasErrors() {
+	v, diags, err := s.takeOver(v.WithRequest(request))
+	if err != nil || diags.HasErrors() {
 		return diags, err
 	}
 	result, diags := make(v, s.Header(), options)
@@ -387,25 +386,24 @@ func (s *Session) planBy(ctx context.Context, make PlanFunc) (diag.Diagnostics, 
 	if s.firstKey != "" {
 		result.Plan = result.Plan.Unkeyed()
 	}
-	s.Observed, s.Result = v, result
+	s.Observed, s.Result = result.Fleet, result
 	logPlan(s)
 	s.Result.Plan, err = s.Judge().evaluate(result.Plan)
 	return diags, err
 }
 
-// takeOver makes a fleet treat the clusters of import blocks as recorded. The apply writes them
-// to the state file.
-func (s *Session) takeOver(v *topology.Fleet) (diag.Diagnostics, error) {
+// takeOver returns the fleet with the clusters of import blocks as recorded ones. The apply writes
+// them to the state file.
+func (s *Session) takeOver(v *topology.Fleet) (*topology.Fleet, diag.Diagnostics, error) {
 	learned, diags := record.Imports(v)
 	if diags.HasErrors() || learned.IsZero() {
-		return diags, nil
+		return v, diags, nil
 	}
 	recorded, err := statefile.Fold(v.Recorded, []state.Entry{{Kind: state.EntryDone, Learned: learned}})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	v.Recorded, v.Imported = recorded, learned
-	return nil, nil
+	return v.WithState(recorded, learned), nil, nil
 }
 
 // Observe observes every host, and shows which have not answered yet.

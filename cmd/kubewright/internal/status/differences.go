@@ -9,18 +9,9 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/listing"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/pipeline"
-	"github.com/kubewright/kubewright/planner/record"
-	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
-
-// certificates lists the certificates that an observation for a plan has read.
-func certificates(v *topology.Fleet) []pki.HeldCertificate {
-	own := *v // it is resolved once more for the list
-	return record.Certificates(&own)
-}
 
 // clusterOf returns the label of the cluster that a target belongs to.
 func (f facts) clusterOf(t state.Target) string {

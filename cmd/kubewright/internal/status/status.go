@@ -13,6 +13,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/record"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/backend"
@@ -45,12 +46,7 @@ func Show(ctx context.Context, a *workspace.Workspace, o session.Options, form s
 		return err
 	}
 	defer s.Close()
-	var seen *topology.Fleet
-	plan, findings, err := session.Survey(ctx, s, func(v *topology.Fleet) {
-		// A plan marks what it refuses in the fleet that it is made of.
-		own := *v
-		seen = &own
-	})
+	seen, plan, findings, err := session.Survey(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -81,7 +77,7 @@ func gather(ctx context.Context, s *session.Session, v *topology.Fleet, plan *pl
 		holder = st.State.Holder.Run
 	}
 	st.Applies = listing.Applies(s.Recorded, lastApplies, holder)
-	f := facts{session: s, fleet: v, plan: plan, findings: findings, certificates: certificates(v)}
+	f := facts{session: s, fleet: v, plan: plan, findings: findings, certificates: record.Certificates(v)}
 	for _, label := range f.labels() {
 		st.Clusters = append(st.Clusters, f.cluster(label))
 	}
