@@ -20,11 +20,12 @@ var KubeletStart = topology.Phase{
 	Name: topology.KubeletStartPhase,
 	NodeItems: func(n *topology.Node) []state.Item {
 		instance := host.FileItem(n, topology.KubeletStartPhase, state.KindYAMLFile, InstanceConfig, "0644", func(n *topology.Node) []byte { return kubeadm.InstanceConfig(n.Input()) })
-		configFile := host.FileItem(n, topology.KubeletStartPhase, state.KindYAMLFile, topology.KubeletConfig, "0644", pki.KubeletConfig)
+		configFile := host.FileItem(n, topology.KubeletStartPhase, state.KindYAMLFile, topology.KubeletConfig, configMode(n), pki.KubeletConfig)
 		flags := host.FileItem(n, topology.KubeletStartPhase, state.KindEnvFile, topology.KubeletFlags, "0644", func(n *topology.Node) []byte { return kubeadm.KubeletFlags(n.Input()) })
 		provenance.FileOrigins(n, &instance, provenance.InstancePlacings)
 		provenance.FileOrigins(n, &flags, provenance.KubeletFlagPlacings)
 		provenance.KubeletOrigins(n, &configFile)
+		withConfigOrigin(n, &configFile)
 		items := append(pki.WorkerCA(n), instance, configFile, flags, kubeletUnit(n))
 		if !n.IsControlPlane() && !n.Cluster.ExternalCA() {
 			items = append(items, pki.KubeletCertificateItem(n, topology.KubeletStartPhase))
@@ -64,6 +65,8 @@ func kubeletStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 		return stayStep(n)
 	case w.Empty() && !n.Joining():
 		return planner.Step{}
+	case onlyAccess(w) && !n.Joining() && !drain.Cordoned(n):
+		return accessStep(n, w)
 	}
 	s := planner.Step{Via: n.Cluster.Primary}
 	if n.Joins() {
@@ -90,7 +93,7 @@ func kubeletStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 	}
 	s.Operations = append(s.Operations, pki.BeginServing(n, w)...)
 	// As with kubeadm, existing files of the kubelet keep their modes, while manifests are replaced.
-	s.Operations = append(s.Operations, pki.KeptModes(n, host.FileOperations(w))...)
+	s.Operations = append(append(s.Operations, pki.KeptModes(n, host.FileOperations(w))...), unitAccess(n)...)
 	units := []planner.Operation{
 		planner.Unit{Unit: topology.KubeletUnit, Action: "enable"},
 		planner.Unit{Unit: topology.KubeletUnit, Action: "restart", Reload: true},
