@@ -35,13 +35,17 @@ func Fill(cl *config.Cluster) {
 	}
 }
 
-// Source returns the position of a hardening block, as the origin of what some controls set.
+// Source returns the position of a hardening block, as the origin of what some controls set; zero if
+// none of them is enforced.
 func Source(h *config.Hardening, numbers ...string) state.Source {
 	var names []string
 	for _, n := range numbers {
 		if h.Enforces(n) {
 			names = append(names, n)
 		}
+	}
+	if len(names) == 0 {
+		return state.Source{}
 	}
 	s := h.Source
 	for i, n := range names {

@@ -66,7 +66,7 @@ func kubeletStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 	case w.Empty() && !n.Joining():
 		return planner.Step{}
 	case onlyAccess(w) && !n.Joining() && !drain.Cordoned(n):
-		return accessStep(n, w)
+		return planner.Step{Operations: fileAccess(n, w)}
 	}
 	s := planner.Step{Via: n.Cluster.Primary}
 	if n.Joins() {
@@ -93,7 +93,7 @@ func kubeletStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 	}
 	s.Operations = append(s.Operations, pki.BeginServing(n, w)...)
 	// As with kubeadm, existing files of the kubelet keep their modes, while manifests are replaced.
-	s.Operations = append(append(s.Operations, pki.KeptModes(n, host.FileOperations(w))...), unitAccess(n)...)
+	s.Operations = append(append(s.Operations, pki.KeptModes(n, host.FileOperations(w))...), fileAccess(n, w)...)
 	units := []planner.Operation{
 		planner.Unit{Unit: topology.KubeletUnit, Action: "enable"},
 		planner.Unit{Unit: topology.KubeletUnit, Action: "restart", Reload: true},

@@ -151,15 +151,17 @@ func onlyAccess(w topology.PhaseWork) bool {
 	})
 }
 
-// accessStep sets the modes of the kubelet's files.
-func accessStep(n *topology.Node, w topology.PhaseWork) planner.Step {
-	var s planner.Step
+// fileAccess sets the modes of the unit's files and, where it changes, of the kubelet's configuration.
+func fileAccess(n *topology.Node, w topology.PhaseWork) []planner.Operation {
+	ops := unitAccess(n)
 	for _, c := range w.Changes {
-		if c.Kind == state.KindUnit {
-			s.Operations = append(s.Operations, unitAccess(n)...)
-		} else if it := w.Find(c); it != nil {
-			s.Operations = append(s.Operations, planner.SetAccess{Path: c.Address.ID(), Mode: it.Attributes.Get("mode").AsString(), Owner: it.Attributes.Get("owner").AsString()})
+		it := w.Find(c)
+		if it == nil || c.Action != planner.Update || c.Address.ID() != topology.KubeletConfig {
+			continue
+		}
+		if slices.ContainsFunc(c.Attributes, func(a planner.AttributeChange) bool { return a.Path == unitModeAttr }) {
+			ops = append(ops, planner.SetAccess{Path: c.Address.ID(), Mode: it.Attributes.Get("mode").AsString(), Owner: it.Attributes.Get("owner").AsString()})
 		}
 	}
-	return s
+	return ops
 }
