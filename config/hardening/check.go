@@ -3,7 +3,6 @@ package hardening
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -106,7 +105,7 @@ func (k checker) args(c *Control, s Setting) {
 		}
 	}
 	if given != nil && !s.Must.Allows(given.Value) {
-		k.refuse(c, given.Source, "the argument %s of %s has to %s", s.Name, strings.ReplaceAll(string(s.In), "_", " "), s.Must.Want)
+		k.refuse(c, given.Source, "the argument %s of %s has to %s", s.Name, s.In, s.Must.Want)
 	}
 }
 
@@ -120,22 +119,6 @@ func (k checker) kubelet(c *Control, s Setting, of config.Kubelet) {
 			k.refuse(c, a.Source, "the argument %s of the kubelet has to %s", s.Flag, s.Must.Want)
 		}
 	}
-}
-
-// flat returns a value of a field as an argument has it.
-func flat(v state.Value) string {
-	switch v.Kind() {
-	case state.KindBool:
-		return strconv.FormatBool(v.AsBool())
-	case state.KindList:
-	default:
-		return v.AsString()
-	}
-	var out []string
-	for _, e := range v.AsList() {
-		out = append(out, e.AsString())
-	}
-	return strings.Join(out, ",")
 }
 
 func (k checker) sysctl(c *Control, s Setting, of map[string]string) {
@@ -164,7 +147,8 @@ func (k checker) serving(c *Control) {
 	if c.Number == "1.2.5" {
 		own = verifiesByArg(k.Cluster)
 	}
-	if !k.Certificates.KubeletServing && !own {
+	both := c.Number == "4.2.9" && k.Hardening.Enforces("1.2.5") && !verifiesByArg(k.Cluster) // reported already
+	if !k.Certificates.KubeletServing && !own && !both {
 		k.refuse(c, k.Origins.Of(ServingSetting), "kubelet_serving of the certificates block has to be true")
 	}
 }

@@ -23,8 +23,12 @@ var (
 // kernel are the kernel parameters that the kubelet requires with protectKernelDefaults
 // (pkg/kubelet/cm).
 var kernel = []struct{ name, value string }{
-	{"vm.overcommit_memory", "1"}, {"vm.panic_on_oom", "0"}, {"kernel.panic", "10"}, {"kernel.panic_on_oops", "1"},
-	{"kernel.keys.root_maxkeys", "1000000"}, {"kernel.keys.root_maxbytes", "25000000"},
+	{"vm.overcommit_memory", "1"},
+	{"vm.panic_on_oom", "0"},
+	{"kernel.panic", "10"},
+	{"kernel.panic_on_oops", "1"},
+	{"kernel.keys.root_maxkeys", "1000000"},
+	{"kernel.keys.root_maxbytes", "25000000"},
 }
 
 func text(s string) state.Value { return state.String(s) }

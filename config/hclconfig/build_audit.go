@@ -87,7 +87,9 @@ func auditLog(a composer, audit, log *block) {
 // logFolder adds the folder of the log where no block has it.
 func logFolder(a composer, folder string, at hcl.Range) {
 	covered := slices.ContainsFunc(a.c.Directories, func(d config.Directory) bool { return d.Path == folder }) ||
-		slices.ContainsFunc(a.c.APIServer.Volumes, func(v config.Volume) bool { return strings.HasPrefix(folder+"/", strings.TrimSuffix(v.MountPath, "/")+"/") })
+		slices.ContainsFunc(a.c.APIServer.Volumes, func(v config.Volume) bool {
+			return strings.HasPrefix(folder+"/", strings.TrimSuffix(v.MountPath, "/")+"/")
+		})
 	if covered {
 		return
 	}

@@ -71,8 +71,8 @@ var warnings = map[string]string{
 	"4.1.7":  "the CA's certificate is public",
 }
 
-// failures are the controls that fail, and why.
-var failures = map[string]string{
+// failing are the controls that fail, and why.
+var failing = map[string]string{
 	"1.1.12": "etcd runs as root, and the hardening block says so",
 }
 
@@ -104,7 +104,7 @@ func (s *site) wantJudged(bench build.KubeBench) {
 		for _, v := range s.judge(h, content, slices.ContainsFunc(s.planes, func(p lab.Host) bool { return p.Name == h.Name })) {
 			reason, known := warnings[v.Number], false
 			if v.Status == "FAIL" {
-				reason = failures[v.Number]
+				reason = failing[v.Number]
 			}
 			known = reason != ""
 			seen[v.Number] = true
