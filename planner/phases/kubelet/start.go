@@ -68,13 +68,7 @@ func kubeletStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 	case onlyAccess(w) && !n.Joining() && !drain.Cordoned(n):
 		return planner.Step{Operations: fileAccess(n, w)}
 	}
-	s := planner.Step{Via: n.Cluster.Primary}
-	if n.Joins() {
-		// Packages enable the kubelet, and systemd restarts it until it finds its files. It must not
-		// find only some of them: without its flags it would register under the host's name. kubeadm
-		// stops it as well.
-		s.Operations = append(s.Operations, planner.Unit{Unit: topology.KubeletUnit, Action: "stop"})
-	}
+	s := planner.Step{Via: n.Cluster.Primary, Operations: stopped(n)}
 	s.Operations = append(s.Operations, topology.EnsureFolder("/var/lib/kubelet", "0700"), topology.EnsureFolder("/etc/kubernetes", "0755"), topology.EnsureFolder("/etc/kubernetes/manifests", "0700"))
 	if staticpod.OrphanedMember(n) {
 		s.Operations = append(s.Operations, planner.RemovePath{Path: topology.Manifest("etcd")})
@@ -128,6 +122,16 @@ func kubeletStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 		s.Limits = []string{n.Cluster.Limit("control-plane-disruption")}
 	}
 	return s
+}
+
+// stopped stops the kubelet of a host that joins. Packages enable it, and systemd restarts it until it
+// finds its files. It must not find only some of them: without its flags it would register under the
+// host's name. kubeadm stops it as well.
+func stopped(n *topology.Node) []planner.Operation {
+	if !n.Joins() {
+		return nil
+	}
+	return []planner.Operation{planner.Unit{Unit: topology.KubeletUnit, Action: "stop"}}
 }
 
 // bootstrapOperations let a kubelet request its certificate from the API.
