@@ -378,6 +378,8 @@ type Cluster struct {
 	Directories []Directory `json:",omitempty"`
 	// AtRest is the encryption of objects in etcd; nil for none.
 	AtRest *AtRest `json:",omitempty"`
+	// Hardening is nil without a hardening block; what it stands for is in the other fields.
+	Hardening *Hardening `json:",omitempty"`
 	// Backup is nil without backups; its files and units are among the others.
 	Backup *Backup `json:",omitempty"`
 	// Restored is set while the cluster is brought back from a backup.

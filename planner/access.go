@@ -15,6 +15,8 @@ type SetAccess struct {
 	Path  string `json:"path"`
 	Mode  string `json:"mode"`
 	Owner string `json:"owner"`
+	// IfPresent leaves an absent file alone.
+	IfPresent bool `json:"if_present,omitempty"`
 }
 
 // Op returns the name in JSON.

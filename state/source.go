@@ -17,6 +17,9 @@ type Source struct {
 	EndByte   int `json:"end_byte,omitempty"`
 	// Default names the origin of a default value, such as "kubeadm 1.36".
 	Default string `json:"default,omitempty"`
+	// Control is what of a benchmark the value serves, as in "CIS 1.2.16", where the hardening block
+	// at the position stands for the value.
+	Control string `json:"control,omitempty"`
 }
 
 // DefaultSource returns the source of a value that the user did not set.

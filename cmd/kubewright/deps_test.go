@@ -43,11 +43,12 @@ var allowed = map[string][]string{
 	"config":                                  {"config/atrest", "state", "config/diag", "config/hostfile", "config/hostrules", "state/encryption", "config/backup"},
 	"config/atrest":                           {"state"},
 	"config/hostfile":                         {"state"},
+	"config/hardening":                        {"state", "config", "config/diag", "config/hostrules"},
 	"config/artifacts":                        {"state", "config", "config/diag", "state/safefile"},
 	"config/manifest":                         {"state"},
 	// Test helpers.
 	"config/artifacts/artifactstest": {},
-	"config/hclconfig":               {"config/atrest", "state", "config", "config/diag", "config/elsewhere", "config/manifest", "examples", "state/safefile", "config/backup", "config/hostfile"},
+	"config/hclconfig":               {"config/atrest", "state", "config", "config/diag", "config/elsewhere", "config/manifest", "examples", "state/safefile", "config/backup", "config/hostfile", "config/hardening"},
 	"config/backup":                  {},
 	"config/hclwriter":               {"state", "config", "config/hclconfig"},
 	"planner":                        {"state", "config/diag"},
@@ -189,7 +190,7 @@ var forbidden = []struct {
 
 // pure packages use no clock, randomness, files, network or goroutines.
 var pure = []string{
-	"state", "config", "config/atrest", "config/hostfile", "config/manifest", "planner", "planner/dag", "planner/skew", "planner/diff", "planner/quorum", "planner/policy", "planner/kubeadm", "planner/adopt",
+	"state", "config", "config/atrest", "config/hardening", "config/hostfile", "config/manifest", "planner", "planner/dag", "planner/skew", "planner/diff", "planner/quorum", "planner/policy", "planner/kubeadm", "planner/adopt",
 	"planner/topology", "planner/provenance", "planner/sensitive", "planner/resolve", "planner/phases/pki", "planner/phases/host", "planner/phases/encryption", "planner/phases/staticpod", "planner/phases/kubelet", "planner/phases/objects", "planner/drain", "planner/phases", "planner/preflight", "planner/observe", "planner/etcd", "planner/immutable", "planner/ownership", "planner/upgrade", "planner/drift", "planner/rotation", "planner/reset", "planner/corefile", "planner/pipeline", "planner/maintenance", "planner/record",
 	"state", "config", "config/hostfile", "config/manifest", "planner", "planner/dag", "planner/skew", "planner/diff", "planner/quorum", "planner/policy", "planner/kubeadm", "planner/adopt",
 	"planner/topology", "planner/provenance", "planner/sensitive", "planner/resolve", "planner/phases/pki", "planner/phases/host", "planner/phases/staticpod", "planner/phases/kubelet", "planner/phases/objects", "planner/drain", "planner/phases", "planner/preflight", "planner/observe", "planner/absence", "planner/etcd", "planner/immutable", "planner/ownership", "planner/upgrade", "planner/drift", "planner/rotation", "planner/reset", "planner/corefile", "planner/pipeline", "planner/maintenance", "planner/record",

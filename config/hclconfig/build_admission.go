@@ -16,10 +16,15 @@ var podSecurityVersion = regexp.MustCompile(`^(latest|v1\.[0-9]{1,3})$`)
 // addAdmission adds to a cluster the file and arguments that an admission block stands for.
 func addAdmission(e *evaluator, b *block, c *config.Cluster) {
 	a := e.one(b, "admission")
+	to, at := composer{e: e, c: c, block: "admission"}, a.at
 	if !a.written {
-		return
+		h := hardened{composer{e: e, c: c, block: "hardening"}, e.one(b, "hardening").at}
+		on := false
+		if to, on = h.serving("1.2.9", "5.2.1"); !on || h.has("admission-control-config-file") {
+			return
+		}
+		at = h.at
 	}
-	to := composer{e, c, "admission"}
 	var plugins []map[string]any
 	if s := e.one(a, "pod_security"); s.written {
 		plugins = append(plugins, map[string]any{"name": "PodSecurity", "configuration": podSecurity(e, s)})
@@ -34,6 +39,7 @@ func addAdmission(e *evaluator, b *block, c *config.Cluster) {
 			on = append(on, p.label)
 		}
 	}
+	plugins = hardenedPlugins(c, plugins)
 	if len(plugins) == 0 {
 		e.errorAt(a.at, "Invalid admission block", "An admission block configures at least one plugin. Write pod_security or plugin \"NAME\" into it.")
 		return
@@ -46,11 +52,11 @@ func addAdmission(e *evaluator, b *block, c *config.Cluster) {
 	for path := range c.Sensitive {
 		hidden = hidden || strings.HasPrefix(path, "admission.")
 	}
-	to.file(config.AdmissionPath, string(text), hidden, a.at)
-	to.arg("admission-control-config-file", config.AdmissionPath, a.at)
-	given := slices.ContainsFunc(c.APIServer.Args, func(arg config.Arg) bool { return arg.Name == "enable-admission-plugins" })
+	to.file(config.AdmissionPath, string(text), hidden, at)
+	to.arg("admission-control-config-file", config.AdmissionPath, at)
+	given := switchOn(c, on) || slices.ContainsFunc(c.APIServer.Args, func(arg config.Arg) bool { return arg.Name == "enable-admission-plugins" })
 	if len(on) > 1 && !given {
-		to.arg("enable-admission-plugins", strings.Join(on, ","), a.at)
+		to.arg("enable-admission-plugins", strings.Join(on, ","), at)
 	}
 }
 
@@ -69,9 +75,13 @@ func podSecurity(e *evaluator, s *block) map[string]any {
 		}
 		defaults[mode], defaults[mode+"-version"] = level, version
 	}
-	list := func(name string) []string { return append([]string{}, e.strings(s, name)...) }
+	return podSecurityConfiguration(defaults, e.strings(s, "exempt_namespaces"), e.strings(s, "exempt_users"), e.strings(s, "exempt_runtime_classes"))
+}
+
+func podSecurityConfiguration(defaults map[string]any, namespaces, users, classes []string) map[string]any {
+	list := func(names []string) []string { return append([]string{}, names...) }
 	return map[string]any{
 		"apiVersion": "pod-security.admission.config.k8s.io/v1", "kind": "PodSecurityConfiguration", "defaults": defaults,
-		"exemptions": map[string]any{"namespaces": list("exempt_namespaces"), "usernames": list("exempt_users"), "runtimeClasses": list("exempt_runtime_classes")},
+		"exemptions": map[string]any{"namespaces": list(namespaces), "usernames": list(users), "runtimeClasses": list(classes)},
 	}
 }

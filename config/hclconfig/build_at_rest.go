@@ -16,7 +16,7 @@ func addAtRest(e *evaluator, b *block, c *config.Cluster) {
 	if k := e.one(a, "kms"); k.written {
 		c.AtRest.KMS = &config.KMSPlugin{Name: e.str(k, "name"), Endpoint: e.str(k, "endpoint"), Timeout: e.duration(k, "timeout")}
 	}
-	to := composer{e, c, "encryption"}
+	to := composer{e: e, c: c, block: "encryption"}
 	to.arg("encryption-provider-config", atrest.Path, a.at)
 	to.arg("encryption-provider-config-automatic-reload", "true", a.at)
 	c.EncryptAtRest()

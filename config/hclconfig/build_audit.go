@@ -17,7 +17,7 @@ func addAudit(e *evaluator, b *block, c *config.Cluster) {
 	if !a.written {
 		return
 	}
-	to := composer{e, c, "audit"}
+	to := composer{e: e, c: c, block: "audit"}
 	policy, at := auditPolicy(e, a)
 	if policy == "" {
 		return // reported
@@ -81,13 +81,20 @@ func auditLog(a composer, audit, log *block) {
 	if file == "-" || file == "" {
 		return
 	}
-	folder := path.Dir(file)
+	logFolder(a, path.Dir(file), at("path"))
+}
+
+// logFolder adds the folder of the log where no block has it.
+func logFolder(a composer, folder string, at hcl.Range) {
 	covered := slices.ContainsFunc(a.c.Directories, func(d config.Directory) bool { return d.Path == folder }) ||
-		slices.ContainsFunc(a.c.APIServer.Volumes, func(v config.Volume) bool { return strings.HasPrefix(file, strings.TrimSuffix(v.MountPath, "/")+"/") })
-	if !covered {
-		a.c.Directories = append(a.c.Directories, config.Directory{
-			Path: folder, Mode: "0700", Owner: config.CompleteOwner(config.DefaultFileOwner),
-			Roles: []string{string(config.ControlPlane)}, Source: source(at("path")),
+		slices.ContainsFunc(a.c.APIServer.Volumes, func(v config.Volume) bool {
+			return strings.HasPrefix(folder+"/", strings.TrimSuffix(v.MountPath, "/")+"/")
 		})
+	if covered {
+		return
 	}
+	a.c.Directories = append(a.c.Directories, config.Directory{
+		Path: folder, Mode: "0700", Owner: config.CompleteOwner(config.DefaultFileOwner),
+		Roles: []string{string(config.ControlPlane)}, Source: a.source(at),
+	})
 }

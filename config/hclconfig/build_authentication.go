@@ -19,7 +19,7 @@ func addAuthentication(e *evaluator, b *block, c *config.Cluster) {
 		return
 	}
 	excludeFlags(e, c)
-	to := composer{e, c, "authentication"}
+	to := composer{e: e, c: c, block: "authentication"}
 	jwts, anonymous := e.all(a, "jwt"), e.one(a, "anonymous")
 	text, at := "", a.at
 	switch own := a.attrs["configuration"]; {
@@ -34,7 +34,7 @@ func addAuthentication(e *evaluator, b *block, c *config.Cluster) {
 	case slices.ContainsFunc(jwts, func(j *block) bool { return incomplete(e, j) }):
 		return
 	default:
-		text = authenticationConfiguration(e, anonymous, jwts)
+		text = authenticationConfiguration(e, e.strings(anonymous, "paths"), jwts)
 	}
 	hidden := false
 	for path := range c.Sensitive {
@@ -54,9 +54,9 @@ func excludeFlags(e *evaluator, c *config.Cluster) {
 }
 
 // authenticationConfiguration returns the file's content.
-func authenticationConfiguration(e *evaluator, anonymous *block, jwts []*block) string {
+func authenticationConfiguration(e *evaluator, paths []string, jwts []*block) string {
 	conditions := []any{}
-	for _, path := range e.strings(anonymous, "paths") {
+	for _, path := range paths {
 		conditions = append(conditions, map[string]any{"path": path})
 	}
 	list := []any{}

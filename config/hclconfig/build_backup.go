@@ -51,7 +51,7 @@ func addBackup(e *evaluator, b *block, c *config.Cluster) {
 	if d := (&config.Encryption{Recipients: p.Recipients, Source: source(at(a, "recipients"))}).Check(); a.attrs["recipients"].set() {
 		e.add(d...)
 	}
-	to := composer{e, c, "backup"}
+	to := composer{e: e, c: c, block: "backup"}
 	to.file(backup.ScriptPath, backup.Script, false, a.at)
 	to.file(backup.SettingsPath, p.Settings(), false, a.at)
 	to.file(backup.RecipientsPath, p.RecipientsFile(), false, at(a, "recipients"))

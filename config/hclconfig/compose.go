@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state"
 )
 
 // A composer adds to a cluster the files and arguments that a block stands for. It replaces none that
@@ -16,6 +17,15 @@ type composer struct {
 	c *config.Cluster
 	// block is the name of the block.
 	block string
+	// control is what of a benchmark the values serve.
+	control string
+}
+
+// source returns the origin of a value.
+func (a composer) source(at hcl.Range) state.Source {
+	s := source(at)
+	s.Control = a.control
+	return s
 }
 
 // fileKey returns the key of a file's content in Origins and Sensitive.
@@ -31,9 +41,9 @@ func (a composer) file(p, content string, hidden bool, at hcl.Range) {
 	}
 	a.c.Files = append(a.c.Files, config.File{
 		Path: p, Content: content, Mode: config.DefaultFileMode(true), Owner: config.CompleteOwner(config.DefaultFileOwner),
-		Roles: []string{string(config.ControlPlane)}, Source: source(at),
+		Roles: []string{string(config.ControlPlane)}, Source: a.source(at),
 	})
-	a.c.Origins[fileKey(p)] = source(at)
+	a.c.Origins[fileKey(p)] = a.source(at)
 	if hidden {
 		a.c.Sensitive[fileKey(p)] = true
 	}
@@ -47,9 +57,9 @@ func (a composer) unit(u config.Unit, at hcl.Range) {
 			return
 		}
 	}
-	u.Roles, u.Source = []string{string(config.ControlPlane)}, source(at)
+	u.Roles, u.Source = []string{string(config.ControlPlane)}, a.source(at)
 	a.c.Units = append(a.c.Units, u)
-	a.c.Origins["unit["+strconv.Quote(u.Name)+"]"] = source(at)
+	a.c.Origins["unit["+strconv.Quote(u.Name)+"]"] = a.source(at)
 }
 
 // arg adds an argument of the API server.
@@ -60,6 +70,6 @@ func (a composer) arg(name, value string, at hcl.Range) {
 			return
 		}
 	}
-	a.c.APIServer.Args = append(a.c.APIServer.Args, config.Arg{Name: name, Value: value, Source: source(at)})
-	a.c.Origins["api_server.arg["+strconv.Quote(name)+"]"] = source(at)
+	a.c.APIServer.Args = append(a.c.APIServer.Args, config.Arg{Name: name, Value: value, Source: a.source(at)})
+	a.c.Origins["api_server.arg["+strconv.Quote(name)+"]"] = a.source(at)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/hardening"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -150,7 +151,7 @@ func (l *loader) secrets(c *config.Config) {
 	}
 	roots = append(roots, l.backend.Secrets()...)
 	c.Secrets = state.NewRedactor(roots)
-	for _, d := range c.Validate() {
+	for _, d := range append(c.Validate(), hardening.Check(c)...) {
 		if !l.keySeen(d) && !l.eval.followsFrom(d) {
 			l.eval.add(d)
 		}

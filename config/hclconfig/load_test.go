@@ -157,12 +157,16 @@ func modelJSON(t *testing.T, c *config.Config) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b = controlPattern.ReplaceAll(b, []byte(`"$1:$2 ($3)"`))
 	b = placePattern.ReplaceAll(b, []byte(`"$1:$2"`))
 	return append(b, '\n')
 }
 
-// placePattern matches positions, to shorten them to FILE:LINE.
-var placePattern = regexp.MustCompile(`\{\s*"file": "([^"]*)",\s*"line": (\d+),\s*"column": \d+,\s*"end_line": \d+,\s*"end_column": \d+,\s*(?:"start_byte": \d+,\s*)?"end_byte": \d+\s*\}`)
+// These match positions, to shorten them to FILE:LINE, and to FILE:LINE (CONTROL).
+var (
+	placePattern   = regexp.MustCompile(`\{\s*"file": "([^"]*)",\s*"line": (\d+),\s*"column": \d+,\s*"end_line": \d+,\s*"end_column": \d+,\s*(?:"start_byte": \d+,\s*)?"end_byte": \d+\s*\}`)
+	controlPattern = regexp.MustCompile(`\{\s*"file": "([^"]*)",\s*"line": (\d+),\s*"column": \d+,\s*"end_line": \d+,\s*"end_column": \d+,\s*(?:"start_byte": \d+,\s*)?"end_byte": \d+,\s*"control": "([^"]*)"\s*\}`)
+)
 
 // golden compares got with a file; UPDATE=1 writes it.
 func golden(t *testing.T, name string, got []byte) {

@@ -10,6 +10,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/phases/kubelet"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/preflight"
@@ -88,6 +89,7 @@ func query(n *topology.Node, founded []state.Item) state.Query {
 	addItems(&q, phases.Desired(n))
 	host.PackagesQuery(n, &q)
 	host.HostFilesQuery(n, &q)
+	kubelet.UnitFilesQuery(n, &q)
 	preflight.BackupQuery(n, &q)
 	recorded := c.Fleet.Recorded
 	if q.Preflight = !c.Fleet.RecordedNode(n.Target); !q.Preflight {

@@ -213,6 +213,9 @@ func observeFile(v *topology.Fleet, it *state.Item, f state.FileReport) (state.V
 		return state.Value{}, false
 	}
 	mode := pki.FileMode(it, f)
+	if it.Address.ID() == topology.KubeletConfig && pki.ImplicitAttribute(v, it.Address, "mode").AsString() == f.Mode {
+		mode = f.Mode // a control has set it, and without it the mode is the usual one again
+	}
 	attrs, err := provenance.FileAttributes(v, it.Kind, f.Content, mode, f.Owner)
 	if err != nil {
 		// A file that cannot be parsed differs as a whole and is shown as text.

@@ -134,6 +134,7 @@ func cleanOperations(l topology.Departure) []planner.Operation {
 	if !l.Replaced {
 		ops = append(ops, host.RestoreHostFiles(l)...)
 		ops = append(ops, host.UninstallOperations(l)...)
+		ops = append(ops, kubelet.RestoreUnitFiles(l)...)
 	}
 	// kubewright managed the modes of folders that existed before.
 	for _, dir := range pki.FoldersOf(departurePKI(l)) {

@@ -303,6 +303,8 @@ func testAccess(t *testing.T, s *subject) {
 			t.Errorf("%s has another mode now", path)
 		}
 	}
+	absent := planner.SetAccess{Path: folder + "/absent/file", Mode: "0640", Owner: s.Owner, IfPresent: true}
+	wantChanged(t, s.do(t, absent), false)
 	if s.look(t, folder+"/absent").Exists || s.look(t, folder+"/folder").Mode != "0700" {
 		t.Error("something was created or changed")
 	}

@@ -275,6 +275,9 @@ func (c *compiler) operation(op planner.Operation) (string, error) {
 		return call("kw_directory", c.root+op.Path, mode, owner), err
 	case planner.SetAccess:
 		mode, owner, err := c.access(op.Path, op.Mode, op.Owner)
+		if op.IfPresent {
+			return call("kw_access_if_there", c.root+op.Path, mode, owner), err
+		}
 		return call("kw_access", c.root+op.Path, mode, owner), err
 	case planner.UploadArtifact:
 		return c.upload(op)

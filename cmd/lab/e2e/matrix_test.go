@@ -77,6 +77,7 @@ var tests = map[string]test{
 	"TestKilledUpgrade":             {usual: 7 * time.Minute, long: true},
 	"TestKubeadmJoinsAControlPlane": {usual: 3 * time.Minute, long: true},
 	"TestKubeadmKnowsTheCluster":    {usual: time.Minute},
+	"TestKubeBench":                 {usual: 8 * time.Minute},
 	"TestKubeletServing":            {usual: 6 * time.Minute, long: true},
 	"TestMembership":                {usual: 4 * time.Minute},
 	"TestOracle":                    {usual: 3 * time.Minute, reads: []string{"planner/kubeadm/testdata"}},

@@ -161,10 +161,18 @@ func installOrigin(n *topology.Node) state.Source {
 	return provenance.ClusterOrigin(n.Cluster, "install.artifacts")
 }
 
+// mode returns the mode of a unit's file that kubewright writes.
+func (f Installed) mode(n *topology.Node) string {
+	if f.part == topology.KubeletPart && n.Cluster.Hardening.Enforces("4.1.1") {
+		return pki.KeyMode
+	}
+	return "0644"
+}
+
 func (f Installed) item(n *topology.Node) state.Item {
 	switch {
 	case f.content != "" && !f.digestOnly:
-		return FileItem(n, topology.InstallPhase, state.KindFile, f.Path, "0644", func(*topology.Node) []byte { return []byte(f.content) })
+		return FileItem(n, topology.InstallPhase, state.KindFile, f.Path, f.mode(n), func(*topology.Node) []byte { return []byte(f.content) })
 	case f.content != "":
 		return state.Item{
 			Address: topology.ItemAddress(n.Target, topology.InstallPhase, "file", f.Path), Kind: state.KindBinary, Content: []byte(f.content),

@@ -21,11 +21,12 @@ var KubeletStart = topology.Phase{
 	Name: topology.KubeletStartPhase,
 	NodeItems: func(n *topology.Node) []state.Item {
 		instance := host.FileItem(n, topology.KubeletStartPhase, state.KindYAMLFile, InstanceConfig, "0644", func(n *topology.Node) []byte { return kubeadm.InstanceConfig(n.Input()) })
-		configFile := host.FileItem(n, topology.KubeletStartPhase, state.KindYAMLFile, topology.KubeletConfig, "0644", pki.KubeletConfig)
+		configFile := host.FileItem(n, topology.KubeletStartPhase, state.KindYAMLFile, topology.KubeletConfig, configMode(n), pki.KubeletConfig)
 		flags := host.FileItem(n, topology.KubeletStartPhase, state.KindEnvFile, topology.KubeletFlags, "0644", func(n *topology.Node) []byte { return kubeadm.KubeletFlags(n.Input()) })
 		provenance.FileOrigins(n, &instance, provenance.InstancePlacings)
 		provenance.FileOrigins(n, &flags, provenance.KubeletFlagPlacings)
 		provenance.KubeletOrigins(n, &configFile)
+		withConfigOrigin(n, &configFile)
 		items := append(pki.WorkerCA(n), instance, configFile, flags, kubeletUnit(n))
 		if !n.IsControlPlane() && !n.Cluster.ExternalCA() {
 			items = append(items, pki.KubeletCertificateItem(n, topology.KubeletStartPhase))
@@ -65,14 +66,10 @@ func kubeletStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 		return stayStep(n)
 	case w.Empty() && !n.Joining():
 		return planner.Step{}
+	case onlyAccess(w) && !n.Joining() && !drain.Cordoned(n):
+		return planner.Step{Operations: fileAccess(n, w)}
 	}
-	s := planner.Step{Via: n.Cluster.Primary}
-	if n.Joins() {
-		// Packages enable the kubelet, and systemd restarts it until it finds its files. It must not
-		// find only some of them: without its flags it would register under the host's name. kubeadm
-		// stops it as well.
-		s.Operations = append(s.Operations, planner.Unit{Unit: topology.KubeletUnit, Action: "stop"})
-	}
+	s := planner.Step{Via: n.Cluster.Primary, Operations: stopped(n)}
 	s.Operations = append(s.Operations, topology.EnsureFolder("/var/lib/kubelet", "0700"), topology.EnsureFolder("/etc/kubernetes", "0755"), topology.EnsureFolder("/etc/kubernetes/manifests", "0700"))
 	if staticpod.OrphanedMember(n) {
 		s.Operations = append(s.Operations, planner.RemovePath{Path: topology.Manifest("etcd")})
@@ -93,6 +90,7 @@ func kubeletStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 	s.Operations = append(s.Operations, release(n)...)
 	// As with kubeadm, existing files of the kubelet keep their modes, while manifests are replaced.
 	s.Operations = append(s.Operations, pki.KeptModes(n, host.FileOperations(w))...)
+	s.Operations = append(s.Operations, fileAccess(n, w)...)
 	s.Operations = append(append(s.Operations, restart(n, w)...), pki.EndServing(n, w)...)
 	switch {
 	case n.Joins() || n.IsFounder():
@@ -122,6 +120,16 @@ func kubeletStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 		s.Limits = []string{n.Cluster.Limit("control-plane-disruption")}
 	}
 	return s
+}
+
+// stopped stops the kubelet of a host that joins. Packages enable it, and systemd restarts it until it
+// finds its files. It must not find only some of them: without its flags it would register under the
+// host's name. kubeadm stops it as well.
+func stopped(n *topology.Node) []planner.Operation {
+	if !n.Joins() {
+		return nil
+	}
+	return []planner.Operation{planner.Unit{Unit: topology.KubeletUnit, Action: "stop"}}
 }
 
 // restart returns the operations that start the kubelet with what was written for it.

@@ -34,7 +34,7 @@ func kubeletUnit(n *topology.Node) state.Item {
 	if staticpod.Unregistered(n) {
 		it.Attributes = topology.WithAttribute(it.Attributes, RegisteredAttr, true)
 	}
-	return it
+	return withUnitMode(n, it)
 }
 
 // ObserveUnit returns an observed unit and, for a kubelet, the running version.
@@ -51,7 +51,7 @@ func ObserveUnit(v *topology.Fleet, it *state.Item, u state.UnitReport) state.Va
 		out = topology.WithAttribute(out, "version", staticpod.LastKubelet(n))
 	}
 	if n != nil {
-		out = observeRegistered(n, it.Address, out)
+		out = observeUnitMode(n, it, observeRegistered(n, it.Address, out))
 	}
 	return out
 }

@@ -47,14 +47,14 @@ func FileAccess(f state.FileReport, mode, owner state.Value) (state.Value, state
 		}
 		f.Mode, f.Owner = f.TargetMode, f.TargetOwner
 	}
-	if !within(f.Mode, mode.AsString()) {
+	if !Within(f.Mode, mode.AsString()) {
 		mode = state.String(f.Mode)
 	}
 	return mode, state.String(f.Owner)
 }
 
-// within reports whether a mode allows nothing beyond another one.
-func within(mode, other string) bool {
+// Within reports whether a mode allows nothing beyond another one.
+func Within(mode, other string) bool {
 	have, err := strconv.ParseUint(mode, 8, 16)
 	want, otherErr := strconv.ParseUint(other, 8, 16)
 	return err == nil && otherErr == nil && have&^want == 0
@@ -64,7 +64,7 @@ func within(mode, other string) bool {
 // a stricter mode counts as equal: hosts are hardened that way.
 func FileMode(it *state.Item, f state.FileReport) string {
 	want := it.Attributes.Get("mode").AsString()
-	if it.Kind != state.KindFile && within(f.Mode, want) {
+	if it.Kind != state.KindFile && Within(f.Mode, want) {
 		return want
 	}
 	return f.Mode
@@ -73,7 +73,7 @@ func FileMode(it *state.Item, f state.FileReport) string {
 // KeptModes keeps the stricter mode of existing files when they are written.
 func KeptModes(n *topology.Node, ops []planner.Operation) []planner.Operation {
 	for i, op := range ops {
-		if w, ok := op.(planner.WriteFile); ok && within(n.Report.Files[w.Path].Mode, w.Mode) {
+		if w, ok := op.(planner.WriteFile); ok && Within(n.Report.Files[w.Path].Mode, w.Mode) {
 			w.Mode = n.Report.Files[w.Path].Mode
 			ops[i] = w
 		}

@@ -467,6 +467,11 @@ kw_access() {
 	kw_done changed
 }
 
+# kw_access_if_there PATH MODE OWNER: the same, and leaves an absent file alone.
+kw_access_if_there() {
+	if kw_there "$1"; then kw_access "$@"; else kw_done same; fi
+}
+
 # kw_point NAME: sets kw_b to the mount point with this name in /proc/mounts, which has
 # octal escapes for blanks and the like.
 kw_point() {

@@ -65,7 +65,7 @@ func (fl *Fleet) baselineOf(p Profile) *Baseline {
 		files: map[string]*file.File{}, entries: map[string][]string{}, units: map[string]Unit{}, images: map[string]bool{},
 		Sysctls: map[string]string{
 			"net.ipv4.ip_forward": "0", "net.ipv6.conf.all.forwarding": "0", "net.ipv6.conf.default.forwarding": "0",
-			"vm.overcommit_memory": "0", "vm.panic_on_oom": "0", "vm.swappiness": "60", "vm.max_map_count": "65530", "kernel.panic": "0", "kernel.panic_on_oops": "0", "kernel.ostype": "Linux",
+			"vm.overcommit_memory": "0", "vm.panic_on_oom": "0", "vm.swappiness": "60", "vm.max_map_count": "65530", "kernel.panic": "0", "kernel.panic_on_oops": "0", "kernel.keys.root_maxkeys": "1000000", "kernel.keys.root_maxbytes": "25000000", "kernel.ostype": "Linux",
 			"fs.inotify.max_user_instances": "128", "fs.inotify.max_user_watches": "65536",
 		},
 		Modules: map[string]bool{"nf_tables": true, "nf_conntrack": true},

@@ -117,6 +117,9 @@ func (do Operations) ensureDirectory(op planner.EnsureDirectory) (bool, error) {
 
 func (do Operations) setAccess(op planner.SetAccess) (bool, error) {
 	present := do.m.File(file.Clean(op.Path))
+	if present == nil && op.IfPresent {
+		return false, nil
+	}
 	if !present.IsRegular() {
 		return false, do.m.CommandError(op.Summary(), 1, op.Path+" is no file")
 	}

@@ -200,6 +200,9 @@ type attributeJSON struct {
 	Origin       string `json:"origin,omitempty"`
 	// Origins are the origins of its parts, if several lines of the configuration set them.
 	Origins map[string]string `json:"origins,omitempty"`
+	// Control is what of a benchmark it serves; Controls are those of its parts.
+	Control  string            `json:"control,omitempty"`
+	Controls map[string]string `json:"controls,omitempty"`
 	// Outside reports whether Before was set outside of kubewright.
 	Outside bool `json:"outside,omitempty"`
 }
@@ -421,7 +424,7 @@ func NewItem(c planner.Change) Item {
 	for _, a := range c.Attributes {
 		out.Attributes = append(out.Attributes, attributeJSON{
 			Path: a.Path, Before: ui.JSONValue(a.Before), After: ui.JSONValue(a.After), AfterUnknown: a.After.IsPending(),
-			Sensitive: a.Before.HasSensitive() || a.After.HasSensitive(), Origin: a.Origin.String(), Origins: originsJSON(a.Origins), Outside: a.Outside,
+			Sensitive: a.Before.HasSensitive() || a.After.HasSensitive(), Origin: a.Origin.String(), Origins: originsJSON(a.Origins), Control: a.Origin.Control, Controls: controlsJSON(a.Origins), Outside: a.Outside,
 		})
 	}
 	return out
@@ -434,6 +437,20 @@ func originsJSON(origins map[string]state.Source) map[string]string {
 			out = map[string]string{}
 		}
 		out[path] = s.String()
+	}
+	return out
+}
+
+func controlsJSON(origins map[string]state.Source) map[string]string {
+	var out map[string]string
+	for path, s := range origins {
+		if s.Control == "" {
+			continue
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[path] = s.Control
 	}
 	return out
 }

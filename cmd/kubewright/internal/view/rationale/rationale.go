@@ -161,6 +161,8 @@ func attributeText(a planner.AttributeChange, of planner.Action) string {
 // origin returns what sets a value: a line of the configuration or a default.
 func origin(s state.Source) string {
 	switch {
+	case s.File != "" && s.Control != "":
+		return "because " + ui.Clean(s.String()) + " says so, for " + ui.Clean(s.Control)
 	case s.File != "":
 		return "because " + ui.Clean(s.String()) + " says so"
 	case s.Default != "":

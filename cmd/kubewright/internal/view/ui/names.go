@@ -43,10 +43,14 @@ func BlockHead(t state.Target) string {
 	return Clean(t.Type) + " " + Quote(t.Name)
 }
 
-// SourceNote returns the line of the configuration; empty for defaults, which need no comment.
+// SourceNote returns the line of the configuration, with the controls of a benchmark that the value
+// serves; empty for defaults, which need no comment.
 func SourceNote(s state.Source) string {
 	if s.File == "" {
 		return ""
+	}
+	if s.Control != "" {
+		return Clean(s.String() + " (" + s.Control + ")")
 	}
 	return Clean(s.String())
 }

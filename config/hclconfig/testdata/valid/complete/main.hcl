@@ -640,3 +640,21 @@ import {
   to = cluster.prod
   id = "ssh://cp-one.${var.domain}"
 }
+
+cluster "hardened" {
+  kubernetes_version = "1.36.3"
+
+  hardening {
+    profile  = "cis"
+    controls = ["1.2.11"]
+    except "1.1.12" {
+      reason = "etcd runs as root"
+    }
+  }
+}
+
+node "hardened" {
+  cluster = cluster.hardened
+  role    = "control-plane"
+  address = "10.0.9.1"
+}
