@@ -141,6 +141,7 @@ var nodeIgnorable = []ignorable{
 	{path: []string{"labels"}, keys: 1},
 	{path: []string{"annotations"}, keys: 1},
 	{path: []string{"taints"}},
+	{path: []string{"schedulable"}},
 	{path: []string{"kubelet", "config"}, deep: true},
 	{path: []string{"kubelet", "arg"}, keys: 1, needed: true},
 }

@@ -434,7 +434,9 @@ type Node struct {
 	Labels             map[string]string
 	Annotations        map[string]string
 	// Taints is nil for the default of the role, empty for none.
-	Taints                []state.Taint
+	Taints []state.Taint
+	// Schedulable is nil where cordons are left to others.
+	Schedulable           *bool `json:",omitempty"`
 	Kubelet               Kubelet
 	CRISocket             string // empty: detected
 	Connection            Connection
@@ -457,6 +459,9 @@ type Node struct {
 	Sensitive map[string]bool
 	Source    state.Source
 }
+
+// StaysCordoned reports whether the configuration keeps pods off the node.
+func (n *Node) StaysCordoned() bool { return n.Schedulable != nil && !*n.Schedulable }
 
 // Connection says how to reach a host.
 type Connection struct {

@@ -394,7 +394,8 @@ type (
 		Ref state.ObjectRef `json:"ref"`
 	}
 
-	// PatchNode sets labels, annotations and taints of a Node, and removes the listed ones.
+	// PatchNode sets labels, annotations and taints of a Node, and removes the listed ones; it
+	// cordons or uncordons the node, also where another user has cordoned it.
 	PatchNode struct {
 		Node              string            `json:"node"`
 		Labels            map[string]string `json:"labels,omitempty"`
@@ -403,6 +404,8 @@ type (
 		RemoveLabels      []string          `json:"remove_labels,omitempty"`
 		RemoveAnnotations []string          `json:"remove_annotations,omitempty"`
 		RemoveTaints      []state.Taint     `json:"remove_taints,omitempty"`
+		// Schedulable uncordons the node; false cordons it, and has it record CordonConfigured.
+		Schedulable *bool `json:"schedulable,omitempty"`
 		// Sealed are labels and annotations with sensitive values, by path: labels.NAME,
 		// annotations.NAME.
 		Sealed  map[string]state.Sensitive `json:"sealed,omitempty"`
@@ -484,6 +487,9 @@ type (
 // CordonAnnotation is the annotation of a node that kubewright cordoned, with the purpose:
 // Cordon.For.
 const CordonAnnotation = "kubewright.github.io/cordoned-for"
+
+// CordonConfigured is the purpose of a cordon that the configuration asks for.
+const CordonConfigured = "configuration"
 
 // LetInAnnotation is the annotation of a node whose upgrade is followed by a pause: when it was
 // uncordoned (RFC 3339, UTC), a space, and the version of its kubelet. An interrupted pause

@@ -338,6 +338,15 @@ func setKubeconfigDone(o SetKubeconfig) string {
 }
 
 func patchNodeDone(o PatchNode) string {
+	if o.Schedulable != nil {
+		rest := o
+		rest.Schedulable = nil
+		text := map[bool]string{true: "the node is schedulable", false: "the node is unschedulable, as the configuration says"}[*o.Schedulable]
+		if done := patchNodeDone(rest); done != "the node exists" {
+			text += ", and " + done
+		}
+		return text
+	}
 	sets := len(o.Labels)+len(o.Annotations)+len(o.Taints)+len(o.Sealed) > 0
 	removes := len(o.RemoveLabels)+len(o.RemoveAnnotations)+len(o.RemoveTaints) > 0
 	switch {

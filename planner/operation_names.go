@@ -213,7 +213,7 @@ func (o DeleteObject) Summary() string { return "delete " + o.Ref.String() }
 func (PatchNode) Op() string { return "patch_node" }
 
 // Summary returns one line for the progress display.
-func (o PatchNode) Summary() string { return "label and taint node " + o.Node }
+func (o PatchNode) Summary() string { return patchSummary(o) }
 
 // Op returns the name in JSON.
 func (Cordon) Op() string { return "cordon" }
@@ -291,6 +291,16 @@ func markSummary(o Mark) string {
 		return "remove kubewright's marks from the host"
 	}
 	return "mark the host as part of cluster " + o.Marks.Cluster
+}
+
+func patchSummary(o PatchNode) string {
+	switch {
+	case o.Schedulable == nil:
+		return "label and taint node " + o.Node
+	case *o.Schedulable:
+		return "uncordon, label and taint node " + o.Node
+	}
+	return "cordon, label and taint node " + o.Node
 }
 
 func cordonSummary(o Cordon) string {

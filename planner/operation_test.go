@@ -404,7 +404,9 @@ var doneWhen = map[string][]Operation{
 	"the folder holds data of a member, and the host records that it was restored from this snapshot":  {RestoreEtcd{}},
 	"the object exists":                                                                                {ApplyObject{CreateOnly: true}},
 	"the object does not exist":                                                                        {DeleteObject{}},
-	"the node exists":                                                                                  {PatchNode{}, Wait{For: WaitNodeRegistered}},
+	"the node is schedulable":                                                                          {PatchNode{Schedulable: new(true)}},
+	"the node is unschedulable, as the configuration says, and the node has these labels, annotations and taints": {PatchNode{Schedulable: new(false), Labels: map[string]string{"a": "b"}}},
+	"the node exists": {PatchNode{}, Wait{For: WaitNodeRegistered}},
 	"the node has these labels, annotations and taints": {
 		PatchNode{Labels: map[string]string{"a": "b"}},
 		PatchNode{Annotations: map[string]string{"a": "b"}},

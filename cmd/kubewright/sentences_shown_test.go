@@ -41,7 +41,6 @@ var unshown = map[string]string{
 	"mutatingwebhookconfiguration":      "kinds of the API",
 	"exclude=kubelet kubeadm kubectl":   "the repository's file of dnf, which a host's test reads",
 	"settings of your own go into":      "a remark in containerd's configuration",
-	"uncordons the node, where":         "what a run leaves that is stopped between two effects, which crash tests go through and do not read",
 	"no controller manager has renewed": "half a minute without a controller manager, which no test waits for",
 }
 

@@ -76,9 +76,10 @@ func (l *loader) node(n *nodeInstance, cluster string) *config.Node {
 		KernelModules: e.strings(b, "kernel_modules"), Sysctls: e.stringMap(b, "sysctls"), Units: units(e, b),
 		ImagePullPolicy: e.str(b, "image_pull_policy"), Lifecycle: e.lifecycle(b, n.target),
 	}
-	if _, ok := e.get(b, "image_pull_serial"); ok {
-		serial := e.boolean(b, "image_pull_serial")
-		node.ImagePullSerial = &serial
+	for name, field := range map[string]**bool{"image_pull_serial": &node.ImagePullSerial, "schedulable": &node.Schedulable} {
+		if _, ok := e.get(b, name); ok {
+			*field = new(e.boolean(b, name))
+		}
 	}
 	if _, ok := e.get(b, "role"); !ok || cluster == "" {
 		l.incomplete = true

@@ -25,7 +25,7 @@ func lifecycleBlock(ignored string) *Block {
 
 var clusterLifecycle = lifecycleBlock("Entries are `api_server.arg[\"NAME\"]` (so for `controller_manager`, `scheduler` and `etcd`), `kubelet.config`, `kube_proxy.config`, each with keys below it, and `addon[\"NAME\"]`.")
 
-var nodeLifecycle = lifecycleBlock("Entries are `labels`, `annotations`, one of their keys as in `labels[\"KEY\"]`, `taints`, `kubelet.config` with keys below it, and `kubelet.arg[\"NAME\"]`.")
+var nodeLifecycle = lifecycleBlock("Entries are `labels`, `annotations`, one of their keys as in `labels[\"KEY\"]`, `taints`, `schedulable`, `kubelet.config` with keys below it, and `kubelet.arg[\"NAME\"]`.")
 
 var movedBlock = &Block{
 	Name: "moved", Repeat: true, Doc: "What had one address is now another block, or another key of one. The state follows; nothing else changes.",

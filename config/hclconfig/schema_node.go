@@ -14,6 +14,7 @@ var nodeBlock = &Block{
 		{Name: "labels", Type: typeStringMap, Cost: CostObject, Doc: "Labels of the node."},
 		{Name: "annotations", Type: typeStringMap, Cost: CostObject, Doc: "Annotations of the node."},
 		{Name: "taints", Type: typeTaints, Derived: "the role's", Cost: CostObject, Doc: "All taints that kubewright sets, with `key`, `value` and `effect`, in the place of the role's; `[]` is none, also on a control plane. Taints that others set stay, and are not shown. Excludes `taint` blocks."},
+		{Name: "schedulable", Type: typeBool, Derived: "left to others", Cost: CostObject, Doc: "Whether new pods may come to the node. `false` keeps it cordoned, also through an upgrade; pods that are there stay. `true` has an apply uncordon it. Without it a node that was cordoned by hand stays so, and each plan warns of it."},
 		{Name: "cri_socket", Type: typeString, Derived: "detected", Cost: CostRestart, Doc: "Socket of the container runtime, as in `unix:///run/containerd/containerd.sock`."},
 		{Name: "ignore_preflight_errors", Type: typeStrings, Cost: CostNone, Doc: "Preflight checks whose errors are only warnings on this node, besides the cluster's."},
 		{Name: "skip_phases", Type: typeStrings, Cost: CostNone, Doc: "Phases that plans leave out for this node, besides the cluster's: `preflight`, `images`, `mark-control-plane`, `mark-worker`."},

@@ -144,6 +144,9 @@ func (t *text) nodes(set nodeText, shared config.Connection) {
 	if n.Taints != nil && len(n.Taints) == 0 {
 		b.set("taints", cty.EmptyTupleVal)
 	}
+	if n.Schedulable != nil {
+		b.set("schedulable", cty.BoolVal(*n.Schedulable))
+	}
 	b.str("cri_socket", n.CRISocket)
 	for _, taint := range n.Taints {
 		o := b.block("taint", taint.Key)

@@ -111,12 +111,17 @@ func clusterTakers(c *topology.Cluster, p *planner.Plan) []drainTarget {
 	for _, n := range c.Nodes {
 		seen, there := c.Report.Nodes[n.NodeName]
 		closed := seen.Silent || seen.Unschedulable && !Cordoned(n) && !WasLeaving(n)
+		if n.Schedulable != nil {
+			closed = seen.Silent || !*n.Schedulable
+		}
 		switch {
 		case there && !closed:
 			has := map[string]string{}
 			maps.Copy(has, seen.Labels)
 			maps.Copy(has, n.Labels)
 			out[n.NodeName] = drainTarget{n.NodeName, taintsAfter(n), has}
+		case closed:
+			delete(out, n.NodeName)
 		case !there && planned[n.Target]:
 			out[n.NodeName] = drainTarget{name: n.NodeName, taints: taintsAfter(n)}
 		}

@@ -14,7 +14,8 @@ import (
 const CordonedOutside = "Node is cordoned"
 
 // WarnCordoned warns of nodes that were cordoned outside of kubewright: no apply uncordons them.
-// Nodes that the plan removes or uncordons are not named.
+// Nodes that the plan removes or uncordons are not named, nor those whose configuration says whether
+// they are schedulable.
 func WarnCordoned(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
@@ -31,7 +32,7 @@ func WarnCordoned(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 
 // cordonedOutside reports whether a node is unschedulable, and not for a purpose of kubewright.
 func cordonedOutside(n *topology.Node) bool {
-	if n.Cluster.Report == nil || n.Cluster.Fleet.Destroy {
+	if n.Cluster.Report == nil || n.Cluster.Fleet.Destroy || n.Schedulable != nil && !n.Lifecycle.Ignores("schedulable") {
 		return false
 	}
 	seen := n.Cluster.Report.Nodes[n.NodeName]

@@ -21,12 +21,13 @@ import (
 const ForLeaving = "leaving"
 
 // Drain cordons a node for a purpose and evicts its pods as configured. A node that was already
-// cordoned stays cordoned in any case.
+// cordoned stays cordoned in any case, and so does one that the configuration cordons.
 func Drain(c *topology.Cluster, node, purpose string) planner.Operations {
-	return planner.Operations{
-		planner.Cordon{Node: node, For: purpose},
-		Eviction(c, node, !c.Upgrade.Drain.StayCordoned && !c.Seen.Nodes[node].Unschedulable),
+	stays := c.Seen.Nodes[node].Unschedulable
+	if purpose == ForUpgrade && slices.ContainsFunc(c.Nodes, func(n *topology.Node) bool { return n.NodeName == node && n.StaysCordoned() }) {
+		purpose, stays = planner.CordonConfigured, true
 	}
+	return planner.Operations{planner.Cordon{Node: node, For: purpose}, Eviction(c, node, !c.Upgrade.Drain.StayCordoned && !stays)}
 }
 
 // Eviction evicts the pods of a node as configured; uncordon reports whether the node gets pods again if

@@ -91,6 +91,12 @@ const ForUpgrade = "upgrade"
 // ForCommand is the purpose of a cordon that the commands cordon and drain were asked for.
 const ForCommand = "command"
 
+// CordonImpact and UncordonImpact are the impacts of steps that only cordon or uncordon a node.
+const (
+	CordonImpact   = "keeps new pods off the node; those on it stay"
+	UncordonImpact = "lets pods in again"
+)
+
 // Cordoned reports whether an earlier apply cordoned the node for an upgrade.
 func Cordoned(n *topology.Node) bool { return cordonedFor(n, ForUpgrade) }
 

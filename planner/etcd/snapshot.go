@@ -50,14 +50,23 @@ func SnapshotBefore(b *topology.Builder, c *topology.Cluster, waypoint, what str
 	if c.Etcd.External != nil || c.Founding || c.Report == nil || len(risky) == 0 {
 		return
 	}
+	AddSnapshot(b, c, waypoint, what, SnapshotsKept, risky...)
+}
+
+// AddSnapshot does what SnapshotBefore does, also where the API does not answer. keep is how many
+// snapshots of the cluster stay with the operator; 0 for all.
+func AddSnapshot(b *topology.Builder, c *topology.Cluster, waypoint, what string, keep int, risky ...state.Address) {
 	id := topology.StepAddress(c.Target, topology.SnapshotPhase)
 	id.Waypoint = waypoint
 	if !slices.ContainsFunc(b.Draft.Steps, func(s planner.Step) bool { return s.ID == id }) {
 		b.Draft.Remarks = append(b.Draft.Remarks, planner.Remark{Step: id, Text: "a snapshot is fetched to this machine and verified before " + what + "."})
+		if b.Draft.Serves == nil {
+			b.Draft.Serves = map[state.Address]bool{}
+		}
 		b.Draft.Serves[id] = true
 		b.Draft.Steps = append(b.Draft.Steps, planner.Step{
 			ID: id, Phase: topology.SnapshotPhase, Target: c.Target, Action: planner.NoOp, Via: c.Primary, Impact: snapshotImpact,
-			Operations: planner.Operations{planner.SnapshotEtcd{Cluster: c.Label, MaxAge: snapshotAge, Keep: SnapshotsKept, Quota: EtcdQuota(c.Etcd.Args)}},
+			Operations: planner.Operations{planner.SnapshotEtcd{Cluster: c.Label, MaxAge: snapshotAge, Keep: keep, Quota: EtcdQuota(c.Etcd.Args)}},
 		})
 	}
 	for _, r := range risky {

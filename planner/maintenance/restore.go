@@ -29,7 +29,15 @@ type EtcdRestore struct {
 	Folder string
 	// Answers are the members of an etcd that answers a linearizable read; nil for none.
 	Answers []state.EtcdMember
+	// Over restores also where etcd works.
+	Over bool
 }
+
+// OverFlag is the name of the flag that restores also where etcd works.
+const OverFlag = "force"
+
+// overWorking reports whether the restore replaces an etcd that works.
+func (r EtcdRestore) overWorking() bool { return r.Over && r.Answers != nil }
 
 // The waypoints of a restore. The observation shows the progress: the mark on the first control
 // plane means that the data is restored, and the members show which nodes have joined.
@@ -43,8 +51,8 @@ const (
 
 // Restore plans to restore a cluster's etcd from a snapshot: the API servers and the remaining etcd
 // members are stopped everywhere and their data is set aside, one control plane gets the snapshot
-// as a cluster of one member, and the others join it. It is refused while a quorum answers, because
-// kubewright does not restore over a working cluster. An interrupted restore continues.
+// as a cluster of one member, and the others join it. While a quorum answers it is refused, unless it
+// is asked for: then a snapshot is taken first. An interrupted restore continues.
 func Restore(v *topology.Fleet, header planner.Plan, r EtcdRestore) (topology.Result, diag.Diagnostics) {
 	v, diags := pipeline.LeaveOutWorkers(topology.WithRestore(v), "changes control planes only")
 	v, situated := pipeline.Situate(v)
@@ -64,6 +72,7 @@ func Restore(v *topology.Fleet, header planner.Plan, r EtcdRestore) (topology.Re
 	c = v.ClusterOf(c.Target)
 	planes := restorable(c)
 	first := planes[0]
+	r.Over = r.Over && etcd.RestoredFrom(first) != r.SHA256 // once begun, it is the restored etcd that answers
 	b := restore{cluster: c, from: r, controlPlanes: planes, draft: planner.Draft{
 		Edges: map[state.Address][]state.Address{}, Limits: map[string]int{c.Limit("etcd-membership"): 1},
 	}}
@@ -71,7 +80,9 @@ func Restore(v *topology.Fleet, header planner.Plan, r EtcdRestore) (topology.Re
 	b.desired = desired
 	if etcd.RestoredFrom(first) != r.SHA256 {
 		b.stop()
-		diags = append(diags, whatIsLost(c, r))
+		if diags = append(diags, whatIsLost(c, r)); r.overWorking() {
+			diags = append(diags, whatStops(c, r))
+		}
 	}
 	b.start()
 	for _, n := range planes {
@@ -110,11 +121,11 @@ func clusterToRestore(v *topology.Fleet, r EtcdRestore) (*topology.Cluster, diag
 		return nil, refuseNowhere(c)
 	case etcd.RestoredFrom(planes[0]) == r.SHA256 && !etcd.HoldsRestored(planes[0], r.SHA256):
 		return nil, diag.Diagnostics{refuseLostAgain(planes[0], r)}
-	case r.Answers != nil && etcd.RestoredFrom(planes[0]) != r.SHA256:
+	case r.Answers != nil && !r.Over && etcd.RestoredFrom(planes[0]) != r.SHA256:
 		return nil, diag.Diagnostics{diag.Errorf("Restore refused: etcd has quorum", "The etcd of cluster %q answers: a quorum of its members is there (%s). "+
-			"A restore does not overwrite a cluster that works. %sTo return the cluster to an earlier state, delete or change its objects; to create it again, "+
-			"destroy and apply it first.",
-			c.Label, MembersNamed(r.Answers), etcd.AstrayText(c)).At(c.Source).For(c.Target)}
+			"A restore does not overwrite a cluster that works. %sIf the whole cluster is to return to the snapshot, give -%s: a snapshot of now is taken first. "+
+			"To return some objects to an earlier state, delete or change them.",
+			c.Label, MembersNamed(r.Answers), etcd.AstrayText(c), OverFlag).At(c.Source).For(c.Target)}
 	}
 	if diags := refuseNotStopped(c); diags.HasErrors() {
 		return nil, diags
@@ -197,6 +208,12 @@ func whatIsLost(c *topology.Cluster, r EtcdRestore) *diag.Diagnostic {
 		"those deleted since are back, and running containers are reconciled with that. What the members hold now is kept on the hosts, beside the new data, as %s.", c.Label, r.Artifact, r.aside()).At(c.Source).For(c.Target)
 }
 
+// whatStops says what a restore over a working etcd stops. Its members answer until then.
+func whatStops(c *topology.Cluster, r EtcdRestore) *diag.Diagnostic {
+	return diag.Warningf("Etcd works and is replaced", "The etcd of cluster %q answers: a quorum of its members is there (%s). All of them are stopped, and their data is replaced by that of %s: until the restore is done the API does not answer. "+
+		"A snapshot of now is saved on this machine first, and nothing is stopped without it.", c.Label, MembersNamed(r.Answers), r.Artifact).At(c.Source).For(c.Target)
+}
+
 // aside returns the new name of existing data that is set aside.
 func (r EtcdRestore) aside() string { return "member.before-" + topology.Short(r.SHA256) }
 
@@ -226,18 +243,26 @@ func (b *restore) at(n *topology.Node, waypoint string) state.Address {
 
 // stop stops every API server and member, and restores the data on the first control plane. Since
 // the plan was made, an approval may have taken long and members may have come back: each host is
-// stopped only while etcd still has no quorum.
+// stopped only while etcd still has no quorum. An etcd that works is stopped after a snapshot.
 func (b *restore) stop() {
 	c, first := b.cluster, b.controlPlanes[0]
 	var stopped []state.Address
+	gates := []string{planner.SilenceGate}
+	if b.from.overWorking() {
+		gates = nil
+	}
 	for _, n := range b.controlPlanes {
 		ops := planner.Operations{planner.RemovePath{Path: topology.Manifest("kube-apiserver")}, planner.RemovePath{Path: topology.Manifest("etcd")}}
 		if n != first {
 			ops = append(ops, planner.SetAsideEtcd{DataDir: c.Etcd.DataDir, As: b.from.aside()})
 		}
 		stopped = append(stopped, b.add(n, restoreStop, planner.Step{
-			Gates: []string{planner.SilenceGate}, Impact: "stops the API server and etcd here; the data of etcd is set aside", Operations: ops,
+			Gates: gates, Impact: "stops the API server and etcd here; the data of etcd is set aside", Operations: ops,
 		}))
+	}
+	if b.from.overWorking() {
+		// All snapshots are kept: the one that is restored may be the oldest.
+		etcd.AddSnapshot(&topology.Builder{Draft: &b.draft}, c, "", "etcd is stopped", 0, stopped...)
 	}
 	b.add(first, restoreData, planner.Step{
 		Impact: "creates etcd's data from " + b.from.Artifact,
@@ -279,7 +304,7 @@ func (b *restore) join(n *topology.Node) planner.Step {
 
 // votes reports whether a node is already a voter of the new etcd.
 func (b *restore) votes(n *topology.Node) bool {
-	return slices.ContainsFunc(b.from.Answers, func(m state.EtcdMember) bool {
+	return !b.from.overWorking() && slices.ContainsFunc(b.from.Answers, func(m state.EtcdMember) bool {
 		return !m.Learner && slices.Contains(m.PeerURLs, n.PeerURL())
 	})
 }

@@ -105,9 +105,9 @@ func (w *scheduling) cordon(v *topology.Fleet, t state.Target) diag.Diagnostics 
 	}
 	undo := w.Phase == topology.UncordonPhase
 	op := planner.Cordon{Node: n.NodeName, For: drain.ForCommand}
-	s := planner.Step{ID: topology.StepAddress(t, topology.CordonPhase), Impact: "keeps new pods off the node; those on it stay", Operations: planner.Operations{op}}
+	s := planner.Step{ID: topology.StepAddress(t, topology.CordonPhase), Impact: drain.CordonImpact, Operations: planner.Operations{op}}
 	if undo {
-		s.ID.Phase, s.Impact, s.Operations = topology.UncordonPhase, "lets pods in again", planner.Operations{planner.Cordon{Node: n.NodeName, Undo: true}}
+		s.ID.Phase, s.Impact, s.Operations = topology.UncordonPhase, drain.UncordonImpact, planner.Operations{planner.Cordon{Node: n.NodeName, Undo: true}}
 	}
 	s.Phase, s.Target, s.Action, s.Via = s.ID.Phase, t, planner.Update, c.Primary
 	var diags diag.Diagnostics
@@ -116,6 +116,10 @@ func (w *scheduling) cordon(v *topology.Fleet, t state.Target) diag.Diagnostics 
 		return diag.Diagnostics{diag.Warningf("Node is as asked already", "%s (node %s) is %s: nothing is done there.", t, n.NodeName, map[bool]string{true: "schedulable", false: "cordoned"}[undo]).For(t)}
 	case undo && drain.Cordoned(n):
 		diags.Append(diag.Warningf("Node was cordoned for an upgrade", "%s (node %s) was cordoned by an apply that was interrupted. It gets pods again with the kubelet that it has; kubewright apply drains it once more, and continues.", t, n.NodeName).For(t))
+	}
+	if n.Schedulable != nil && *n.Schedulable != undo && !n.Lifecycle.Ignores("schedulable") {
+		diags.Append(diag.Warningf("Configuration says otherwise", "%s (node %s) has schedulable = %t: the next apply %ss it again. To keep it as it is now asked for, change the line, or leave it out.",
+			t, n.NodeName, *n.Schedulable, map[bool]string{true: topology.UncordonPhase, false: topology.CordonPhase}[*n.Schedulable]).At(n.Origins["schedulable"]).For(t))
 	}
 	if seen.Unschedulable == undo {
 		w.draft.Steps = append(w.draft.Steps, s)

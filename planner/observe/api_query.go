@@ -87,7 +87,7 @@ func observeInCluster(v *topology.Fleet, it *state.Item) (state.Value, bool) {
 		return state.Value{}, false
 	case state.KindNodeObject:
 		n, ok := c.Report.Nodes[it.Address.ID()]
-		return kubelet.NodeAttributes(n.Labels, n.Annotations, n.Taints), ok
+		return kubelet.ObservedNode(v.Find(it.Address.Target), n), ok
 	}
 	return state.Value{}, false
 }

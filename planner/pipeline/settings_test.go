@@ -88,7 +88,7 @@ func settings() map[string]setting {
 	}
 	for path, value := range map[string]any{
 		"Name": "other", "AdvertiseAddresses": []string{"10.0.0.99"},
-		"Labels": map[string]string{"a": "b"}, "Annotations": map[string]string{"a": "b"}, "Taints": []state.Taint{},
+		"Labels": map[string]string{"a": "b"}, "Annotations": map[string]string{"a": "b"}, "Taints": []state.Taint{}, "Schedulable": new(false),
 		"Kubelet.Config": state.FromGo(map[string]any{"maxPods": 200}), "Kubelet.Args": args,
 		"Files": []config.File{{Path: "/etc/example/notice", Content: "x", Mode: "0644", Owner: "root:root"}}, "Directories": []config.Directory{{Path: "/srv/cache", Mode: "0755", Owner: "root:root"}},
 		"CRISocket": "unix:///run/crio/crio.sock", "SkipPhases": []string{"mark-control-plane"}, "ImagePullPolicy": "Always",

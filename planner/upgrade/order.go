@@ -103,14 +103,14 @@ func OrderUpgrade(b *topology.Builder, c *topology.Cluster) {
 }
 
 // TaintsFirst moves the step that marks a node between the drain and the step of the kubelet, which
-// uncordons the node, if it sets a taint: otherwise a pod that the taint should keep away could be
-// scheduled in between, and be killed if the effect is NoExecute. A partial plan has both steps or
+// uncordons the node, if it sets a taint or keeps the node cordoned: otherwise a pod that is to be kept
+// away could be scheduled in between, and be killed if the effect of the taint is NoExecute. A partial plan has both steps or
 // none, unless the user skips the mark by name.
 func TaintsFirst(b *topology.Builder, c *topology.Cluster) {
 	restricted := planner.Options{Excludes: c.Fleet.Excluded, SkipPhases: c.Fleet.Skipped}
 	for _, n := range c.Nodes {
 		mark, start := topology.StepAddress(n.Target, drain.MarkPhase(n)), topology.StepAddress(n.Target, topology.KubeletStartPhase)
-		if !opens(n) || !restricted.Selects(mark) || !setsTaint((topology.PhaseWork{Changes: b.Changes[mark]})) {
+		if !opens(n) || !restricted.Selects(mark) || !keepsPodsOff((topology.PhaseWork{Changes: b.Changes[mark]})) {
 			continue
 		}
 		b.Draft.Edges[mark] = slices.Clone(b.Draft.Edges[start])
@@ -127,12 +127,12 @@ func opens(n *topology.Node) bool {
 	return kubelet.CordonedForUpgrade(n) || drain.WasLeaving(n)
 }
 
-// setsTaint reports whether a change adds a taint to a node.
-func setsTaint(w topology.PhaseWork) bool {
+// keepsPodsOff reports whether a change adds a taint to a node, or cordons it.
+func keepsPodsOff(w topology.PhaseWork) bool {
 	return slices.ContainsFunc(w.Changes, func(c planner.Change) bool {
 		return slices.ContainsFunc(c.Attributes, func(a planner.AttributeChange) bool {
 			keys := state.SplitPath(a.Path)
-			return len(keys) == 2 && keys[0] == "taints" && !a.After.IsNull()
+			return len(keys) == 2 && keys[0] == "taints" && !a.After.IsNull() || a.Path == "schedulable" && a.After.Equal(state.Bool(false))
 		})
 	})
 }

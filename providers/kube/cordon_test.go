@@ -86,3 +86,40 @@ func TestUncordonBeforePauseRecordsTime(t *testing.T) {
 		t.Errorf("the node remembers %q, want now and the version", patch.Metadata.Annotations[planner.LetInAnnotation])
 	}
 }
+
+// TestPatchNodeCordons checks that the configuration decides whether a node is cordoned, also
+// after a cordon by hand, and that a node that is as configured is not written.
+func TestPatchNodeCordons(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name        string
+		schedulable bool
+		cordoned    bool
+		purpose     string
+		want        string
+	}{
+		{"cordons", false, false, "", `{"metadata":{"annotations":{"kubewright.github.io/cordoned-for":"configuration"}},"spec":{"unschedulable":true}}`},
+		{"takes a cordon over", false, true, "upgrade", `{"metadata":{"annotations":{"kubewright.github.io/cordoned-for":"configuration"}}}`},
+		{"is cordoned", false, true, "configuration", ""},
+		{"uncordons", true, true, "command", `{"metadata":{"annotations":{"kubewright.github.io/cordoned-for":null}},"spec":{"unschedulable":null}}`},
+		{"uncordons what was cordoned by hand", true, true, "", `{"metadata":{},"spec":{"unschedulable":null}}`},
+		{"is schedulable", true, false, "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			meta := object{"name": "w1", "resourceVersion": "7"}
+			if c.purpose != "" {
+				meta["annotations"] = object{planner.CordonAnnotation: c.purpose}
+			}
+			a, h := start(t, func(_, _, _ string, _ []byte) answer {
+				return answer{200, object{"kind": "Node", "apiVersion": "v1", "metadata": meta, "spec": object{"unschedulable": c.cordoned}}}
+			})
+			if err := open(t, h).PatchNode(t.Context(), planner.PatchNode{Node: "w1", Schedulable: &c.schedulable}, nil); err != nil {
+				t.Fatal(err)
+			}
+			if got := string(a.bodies["PATCH /api/v1/nodes/w1"]); got != c.want {
+				t.Errorf("got %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}

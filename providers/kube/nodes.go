@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -50,13 +51,20 @@ func nodePatch(n *corev1.Node, op planner.PatchNode, bound bool) ([]byte, error)
 	if m := mapPatch(n.Labels, op.Labels, op.RemoveLabels); len(m) > 0 {
 		metadata["labels"] = m
 	}
-	if m := mapPatch(n.Annotations, op.Annotations, op.RemoveAnnotations); len(m) > 0 {
+	annotations, gone := withCordonMark(op)
+	if m := mapPatch(n.Annotations, annotations, gone); len(m) > 0 {
 		metadata["annotations"] = m
 	}
 	patch := map[string]any{"metadata": metadata}
+	spec := map[string]any{}
+	if op.Schedulable != nil && n.Spec.Unschedulable == *op.Schedulable {
+		spec["unschedulable"] = map[bool]any{true: nil, false: true}[*op.Schedulable]
+	}
 	if taints := taintsAfter(n.Spec.Taints, op.Taints, op.RemoveTaints); !reflect.DeepEqual(taints, n.Spec.Taints) {
-		patch["spec"] = map[string]any{"taints": taints}
-		bound = true
+		spec["taints"], bound = taints, true
+	}
+	if len(spec) > 0 {
+		patch["spec"] = spec
 	}
 	if len(metadata)+len(patch) == 1 {
 		return nil, nil
@@ -65,6 +73,19 @@ func nodePatch(n *corev1.Node, op planner.PatchNode, bound bool) ([]byte, error)
 		metadata["resourceVersion"] = n.ResourceVersion
 	}
 	return json.Marshal(patch)
+}
+
+// withCordonMark returns the annotations that a patch sets and removes, with the purpose of the cordon.
+func withCordonMark(op planner.PatchNode) (map[string]string, []string) {
+	switch {
+	case op.Schedulable == nil:
+		return op.Annotations, op.RemoveAnnotations
+	case *op.Schedulable:
+		return op.Annotations, append(slices.Clone(op.RemoveAnnotations), planner.CordonAnnotation)
+	}
+	set := map[string]string{planner.CordonAnnotation: planner.CordonConfigured}
+	maps.Copy(set, op.Annotations)
+	return set, op.RemoveAnnotations
 }
 
 // mapPatch sets differing entries and removes (null) unwanted ones that exist.

@@ -198,6 +198,24 @@ func (s *site) restore() {
 	s.wantRestored()
 	wantContains(s.t, s.sh(s.planes[0].Name, "ls /var/lib/etcd"), "member.before-")
 	s.wantWorkload()
+	s.restoreOverWorking()
+}
+
+// restoreOverWorking checks that a restore with -force replaces an etcd that works, after a snapshot
+// of now.
+func (s *site) restoreOverWorking() {
+	file := filepath.Join(s.dir, "works.db")
+	s.must("etcd", "snapshot", "-out="+file)
+	s.kubectl("create", "configmap", "after")
+	r := s.must("etcd", "restore", "-force", file, "-auto-approve", "-no-color")
+	wantContains(s.t, r.out, "Etcd works and is replaced", "cluster.prod/etcd-snapshot: snapshot of ", "Apply complete!")
+	s.wantRestored()
+	for _, h := range s.planes {
+		if n := strings.Count(s.sh(h.Name, "ls /var/lib/etcd"), "member.before-"); n < 1 {
+			s.t.Errorf("%s has set no data of etcd aside", h.Name)
+		}
+	}
+	s.wantWorkload()
 }
 
 // wantRestored checks that the cluster is complete and has the content of the snapshot.

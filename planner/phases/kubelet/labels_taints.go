@@ -41,9 +41,9 @@ var MarkWorker = topology.Phase{
 			return nil
 		}
 		it := NodeItem(n, topology.MarkWorkerPhase)
-		// A worker without labels, annotations and taints has nothing to compare, unless some were
-		// recorded: these are removed.
-		if len(n.Labels)+len(n.Annotations)+len(n.Taints) == 0 && n.Cluster.Fleet.RecordedItems.Find(it.Address) == nil {
+		// A worker of which nothing is configured has nothing to compare, unless it was recorded: that
+		// is removed.
+		if len(n.Labels)+len(n.Annotations)+len(n.Taints) == 0 && n.Schedulable == nil && n.Cluster.Fleet.RecordedItems.Find(it.Address) == nil {
 			return nil
 		}
 		return []state.Item{it}
@@ -65,6 +65,10 @@ func NodeItem(n *topology.Node, phase string) state.Item {
 	it := state.Item{
 		Address: topology.ItemAddress(n.Target, phase, "node", n.NodeName), Kind: state.KindNodeObject, Partial: true,
 		Attributes: NodeAttributes(labels, n.Annotations, drain.WantedTaints(n)), Origin: map[string]state.Source{"": provenance.Usual(n.Cluster)},
+	}
+	if n.Schedulable != nil {
+		it.Attributes = topology.WithAttribute(it.Attributes, schedulable, *n.Schedulable)
+		it.Origin[schedulable] = provenance.NodeOrigin(n, schedulable, schedulable)
 	}
 	for key := range n.Labels {
 		it.Origin[state.JoinPath("labels", key)] = provenance.NodeOrigin(n, state.JoinPath("labels", key), "labels")
@@ -92,6 +96,21 @@ func NodeAttributes(labels, annotations map[string]string, taints []state.Taint)
 	return state.Map(m)
 }
 
+// schedulable is the attribute of a node that says whether new pods may come.
+const schedulable = "schedulable"
+
+// ObservedNode returns the attributes of a Node in the API. A node that is cordoned for an upgrade or a
+// removal counts as schedulable: the same work uncordons it, if the node stays. That a node is
+// schedulable is an attribute only where it is configured; elsewhere it is the default.
+func ObservedNode(n *topology.Node, seen state.NodeReport) state.Value {
+	out := NodeAttributes(seen.Labels, seen.Annotations, seen.Taints)
+	closed := seen.Unschedulable && !slices.Contains([]string{drain.ForUpgrade, drain.ForLeaving}, seen.Annotations[planner.CordonAnnotation])
+	if !closed && (n == nil || n.Schedulable == nil) {
+		return out
+	}
+	return topology.WithAttribute(out, schedulable, !closed)
+}
+
 // taintKey identifies a taint among those of a node.
 func taintKey(t state.Taint) string { return t.Key + ":" + t.Effect }
 
@@ -105,12 +124,33 @@ func markStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 			addToPatch(&op, a)
 		}
 	}
-	return planner.Step{Via: n.Cluster.Primary, Impact: taintImpact(n, w), Operations: []planner.Operation{op}}
+	return planner.Step{Via: n.Cluster.Primary, Impact: joinImpacts(schedulingImpact(op), taintImpact(n, w)), Operations: []planner.Operation{op}}
+}
+
+// schedulingImpact says what becomes of new pods; empty where nothing changes for them.
+func schedulingImpact(op planner.PatchNode) string {
+	switch {
+	case op.Schedulable == nil:
+		return ""
+	case *op.Schedulable:
+		return drain.UncordonImpact
+	}
+	return drain.CordonImpact
+}
+
+func joinImpacts(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "; ")
 }
 
 // addToPatch adds one changed attribute of a node to the patch.
 func addToPatch(op *planner.PatchNode, a planner.AttributeChange) {
 	keys := state.SplitPath(a.Path)
+	switch {
+	case a.Path == schedulable && !a.After.IsNull():
+		op.Schedulable = new(a.After.AsBool())
+	case a.Path == schedulable && !a.Before.AsBool(): // the configuration kept it cordoned until now
+		op.Schedulable = new(true)
+	}
 	if len(keys) != 2 {
 		return
 	}

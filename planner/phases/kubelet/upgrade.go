@@ -69,6 +69,8 @@ func DrainStep(n *topology.Node) planner.Step {
 	impact := drain.DrainImpact(n.Cluster, n.NodeName)
 	if seen.Unschedulable && !drain.Cordoned(n) && !drain.WasLeaving(n) {
 		impact += "; the node is already cordoned and stays cordoned"
+	} else if n.StaysCordoned() {
+		impact += "; the node stays cordoned"
 	}
 	return planner.Step{
 		Via: n.Cluster.Primary, Limits: []string{n.Cluster.Limit("drain")}, Gates: drain.TurnGates(n),
@@ -126,7 +128,7 @@ func kubeletUpgradeImpact(n *topology.Node, restarted []string) string {
 			impact += staticpod.APIMeanwhile(n, topology.KubeletStartPhase)
 		}
 	}
-	if CordonedForUpgrade(n) || drain.WasLeaving(n) {
+	if (CordonedForUpgrade(n) || drain.WasLeaving(n)) && !n.StaysCordoned() {
 		return impact + letsIn
 	}
 	return impact
@@ -137,7 +139,7 @@ func kubeletUpgradeImpact(n *topology.Node, restarted []string) string {
 func CordonedForUpgrade(n *topology.Node) bool {
 	seen := n.Cluster.Report.Nodes[n.NodeName]
 	drained := drainsForCommitments(n) || pki.KubeletChanges(n) && len(n.Cluster.Report.Nodes) > 1 && !slices.Contains(n.Cluster.Fleet.Skipped, topology.DrainPhase)
-	return drain.Cordoned(n) || drained && !seen.Unschedulable
+	return drain.Cordoned(n) || drained && !seen.Unschedulable && !n.StaysCordoned()
 }
 
 // letIn uncordons a node that was cordoned for the upgrade.
@@ -161,15 +163,23 @@ func WaitTurned(n *topology.Node) planner.Wait {
 // resumeStep uncordons a node where an earlier apply was interrupted just before that: the kubelet has
 // its version already.
 func resumeStep(n *topology.Node) planner.Step {
-	return planner.Step{
+	s := planner.Step{
 		Via: n.Cluster.Primary, Impact: "uncordons the node, where an earlier apply was interrupted",
 		Operations: append(planner.Operations{WaitTurned(n)}, letIn(n)...),
 	}
+	if n.StaysCordoned() {
+		s.Impact = "completes the upgrade of the node, where an earlier apply was interrupted; it stays cordoned"
+	}
+	return s
 }
 
 // stayStep uncordons a node whose removal was begun, and that stays.
 func stayStep(n *topology.Node) planner.Step {
-	return planner.Step{Via: n.Cluster.Primary, Impact: "uncordons the node, which an earlier apply began to remove", Operations: stay(n)}
+	s := planner.Step{Via: n.Cluster.Primary, Impact: "uncordons the node, which an earlier apply began to remove", Operations: stay(n)}
+	if n.StaysCordoned() {
+		s.Impact = "keeps the node, which an earlier apply began to remove; it stays cordoned"
+	}
+	return s
 }
 
 // stay uncordons a node that was cordoned for its removal. A node that a user has cordoned stays

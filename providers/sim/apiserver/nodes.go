@@ -158,13 +158,22 @@ func (s *Servers) StaticPod(m *machine.Machine, pod, node, kubelet string) *stat
 // HasNode reports whether a Node exists.
 func (a API) HasNode(name string) bool { return a.c.Nodes[name] != nil }
 
-// PatchNode sets and removes labels, annotations and taints of a node.
+// PatchNode sets and removes labels, annotations and taints of a node, and cordons or uncordons it.
 func (a API) PatchNode(op planner.PatchNode) error {
 	n := a.c.Nodes[op.Node]
 	if n == nil {
 		return NotFound(op.Node)
 	}
 	n.Patch(op.Labels, op.Annotations, op.RemoveLabels, op.RemoveAnnotations, op.Taints, op.RemoveTaints)
+	switch {
+	case op.Schedulable == nil:
+	case *op.Schedulable:
+		n.Unschedulable = false
+		delete(n.Annotations, planner.CordonAnnotation)
+	default:
+		n.Unschedulable = true
+		n.Annotations[planner.CordonAnnotation] = planner.CordonConfigured
+	}
 	a.c.Stale = true
 	return nil
 }

@@ -22,7 +22,7 @@ func cordonCommand(a *workspace.Workspace) *cobra.Command {
 		Use: "cordon NODE…", Short: "Keep new pods off nodes",
 		Long: "cordon shows a plan, asks, and makes nodes unschedulable, as kubectl cordon does, under the state's lock\n" +
 			"and the cluster's lease. Pods that are there stay. NODE is an address or the name of a node. No apply\n" +
-			"uncordons the nodes: kubewright uncordon does.",
+			"uncordons the nodes, unless their blocks say schedulable = true: kubewright uncordon does.",
 		Example: "  kubewright cordon w1\n  kubewright cordon -auto-approve 'node.worker[\"w1\"]' 'node.worker[\"w2\"]'",
 	}, topology.CordonPhase)
 }

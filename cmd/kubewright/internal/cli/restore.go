@@ -25,17 +25,22 @@ func etcdRestoreCommand(a *workspace.Workspace) *cobra.Command {
 	var o session.Options
 	var by apply.Approval
 	var fromBackup string
+	var over bool
 	cmd := &cobra.Command{
 		Use: "restore [FILE]" + clusterArg, Short: "Rebuild the etcd of a cluster from a snapshot, or the cluster from a backup", Args: takes(0, 2),
 		Long: "restore shows a plan, asks for the cluster's name, and rebuilds etcd from a snapshot: API servers and\n" +
 			"what is left of etcd are stopped and its data is set aside, one control plane gets the snapshot, and\n" +
-			"the others join it. What came after the snapshot is lost. It is refused while a quorum answers.\n" +
+			"the others join it. What came after the snapshot is lost. It is refused while a quorum answers, unless\n" +
+			"-force is given: then a snapshot of now is saved first, and its path is printed.\n" +
 			"With -from-backup in place of FILE, a cluster whose control planes are all lost is brought back on blank\n" +
 			"hosts from a backup, which is decrypted with -age-identity: its CAs and keys, and etcd.\n" +
 			"After any failure the remedy is the same command again; when it is done, run kubewright apply.",
 		Example: "  kubewright etcd restore kubewright.snapshots/prod-20260302T090000Z-r4711-cdf818194e3a8c32.db\n" +
 			"  kubewright etcd restore -from-backup=prod-20260302T000000Z-cp1.tar.age -age-identity=backup.key",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if fromBackup != "" && over {
+				return console.Misuse("kubewright etcd restore", errors.New("-"+maintenance.OverFlag+" is for a snapshot: a backup is brought back on blank hosts only"))
+			}
 			if fromBackup != "" {
 				return backups.Restore(cmd.Context(), a, o, by, fromBackup, args)
 			}
@@ -49,8 +54,8 @@ func etcdRestoreCommand(a *workspace.Workspace) *cobra.Command {
 			}
 			return apply.CarryOut(cmd.Context(), a, o, by, "etcd restore", func(s *session.Session) {
 				s.Sending, s.Leaseless = filepath.Dir(file), true
-				s.Command = "etcd restore " + state.ShellWords(args...)
-				s.Planner = restoring(cmd.Context(), s, maintenance.EtcdRestore{Artifact: filepath.Base(file), SHA256: digest.SHA256}, args[1:])
+				s.Command = "etcd restore " + map[bool]string{true: "-" + maintenance.OverFlag + " "}[over] + state.ShellWords(args...)
+				s.Planner = restoring(cmd.Context(), s, maintenance.EtcdRestore{Artifact: filepath.Base(file), SHA256: digest.SHA256, Over: over}, args[1:])
 			})
 		},
 	}
@@ -59,6 +64,7 @@ func etcdRestoreCommand(a *workspace.Workspace) *cobra.Command {
 	o.OverrideFlag(cmd.Flags())
 	cmd.Flags().StringArrayVar(&o.Forget, topology.ForgetUnreachableFlag, nil, "proceed without the control plane with this `address`, whose block is gone and whose host is gone for good (repeatable)")
 	cmd.Flags().Var((*flagvalue.FileName)(&fromBackup), "from-backup", "bring the cluster back on blank hosts from this backup, a `file` that a backup block has made")
+	cmd.Flags().BoolVar(&over, maintenance.OverFlag, false, "restore also where etcd works, after a snapshot of now")
 	approvalFlags(&by, cmd)
 	return cmd
 }

@@ -326,6 +326,9 @@ func nodeSummary(v state.Value) []string {
 			parts = append(parts, ui.Plural(len(m.AsMap()), noun))
 		}
 	}
+	if v.Get("schedulable").Equal(state.Bool(false)) {
+		parts = append(parts, "cordoned")
+	}
 	return parts
 }
 

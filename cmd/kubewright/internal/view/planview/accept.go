@@ -158,7 +158,7 @@ func writable(c planner.Change, a planner.AttributeChange) bool {
 	}
 	switch arg := len(path) == 2 && path[0] == "args" && a.After.Kind() == state.KindString; c.Kind {
 	case state.KindNodeObject:
-		return len(path) == 2
+		return len(path) == 2 || a.Path == "schedulable"
 	case state.KindStaticPod:
 		return arg && argBlock(c) != ""
 	case state.KindEnvFile:
@@ -190,7 +190,7 @@ func configurationLines(c planner.Change, written []planner.AttributeChange) []s
 	return inBlock(block, args...)
 }
 
-// nodeLines returns labels, annotations and taints as lines; a taint replaces the block that
+// nodeLines returns what is configured of a Node as lines; a taint replaces the block that
 // configures it differently.
 func nodeLines(now state.Value, written []planner.AttributeChange) []string {
 	var out []string
@@ -198,6 +198,9 @@ func nodeLines(now state.Value, written []planner.AttributeChange) []string {
 		if m := now.Get(name); !m.IsNull() {
 			out = append(out, name+" = "+ui.Inline(m))
 		}
+	}
+	if v := now.Get("schedulable"); !v.IsNull() {
+		out = append(out, "schedulable = "+ui.Inline(v))
 	}
 	for _, a := range written {
 		path := state.SplitPath(a.Path)
@@ -241,6 +244,8 @@ func ignorable(c planner.Change, path []string) string {
 		return "taints"
 	case c.Kind == state.KindNodeObject && len(path) == 2:
 		return named(path[0], path[1])
+	case c.Kind == state.KindNodeObject && len(path) == 1 && path[0] == "schedulable":
+		return path[0]
 	case c.Kind == state.KindStaticPod && len(path) == 2 && path[0] == "args" && argBlock(c) != "":
 		return named(argBlock(c)+".arg", path[1])
 	case c.Kind == state.KindEnvFile && len(path) == 2 && path[0] == "args":

@@ -499,6 +499,7 @@ node "worker" {
   address                 = "192.0.2.21"
   labels                  = { "node.example.com/pool" = "batch", zone = "a" }
   annotations             = { "example.com/owner" = "team" }
+  schedulable             = false
   cri_socket              = "unix:///run/containerd/containerd.sock"
   ignore_preflight_errors = ["all"]
   skip_phases             = ["preflight"]
