@@ -35,7 +35,7 @@ func TestEncryptionByPlugin(t *testing.T) {
       endpoint = "unix:///run/kms-%s/socket"
     }
   }
-`, name, name) + unitOfPlugin("one") + unitOfPlugin("two")
+`, name, name)
 	}
 	with := func(block string) {
 		s.extra = block
@@ -45,20 +45,21 @@ func TestEncryptionByPlugin(t *testing.T) {
 		s.sh(h.Name, "mkdir -p -m 700 /etc/kms-two")
 	}
 	s.addKey("one", "1", s.planes...)
+	s.planeExtra = unitOfPlugin("one") + unitOfPlugin("two")
 	with(plugin("one"))
 	s.must("apply", "-auto-approve", "-no-color")
 	s.wantNoChanges()
 	s.wantCluster()
 	s.settled()
+	s.kubectl("create", "secret", "generic", "before", "--from-literal=k=v")
 	for _, resource := range []string{"secrets", "configmaps"} {
 		s.wantStored(resource, "k8s:enc:kms:v2:one:")
 	}
-	s.kubectl("create", "secret", "generic", "before", "--from-literal=k=v")
 	s.addKey("one", "2", s.planes...)
 	s.kubectl("create", "secret", "generic", "after", "--from-literal=k=v")
 	s.wantNoChanges()
 
-	with("  encryption {\n    key       = \"2026-11\"\n    resources = [\"secrets\", \"configmaps\"]\n  }\n" + unitOfPlugin("one") + unitOfPlugin("two"))
+	with("  encryption {\n    key       = \"2026-11\"\n    resources = [\"secrets\", \"configmaps\"]\n  }\n")
 	s.encrypts("a key instead of a plugin", "k8s:enc:secretbox:v1:2026-11:")
 
 	with(plugin("two"))
@@ -71,7 +72,7 @@ func TestEncryptionByPlugin(t *testing.T) {
 	s.copyKey("two", "1", s.planes[0], s.planes[1])
 	s.encrypts("another plugin", "k8s:enc:kms:v2:two:")
 
-	with(unitOfPlugin("two"))
+	with("")
 	s.encrypts("encryption off", "k8s\\x00")
 	for _, name := range []string{"before", "after"} {
 		if got := s.kubectl("get", "secret", name, "-o", "jsonpath={.data.k}"); got != "dg==" {
@@ -109,7 +110,6 @@ func (s *site) installPlugin() {
 func unitOfPlugin(name string) string {
 	return fmt.Sprintf(`  unit "kms-%[1]s.service" {
     content = "[Service]\nExecStart=%[2]s /run/kms-%[1]s/socket /etc/kms-%[1]s\nRestart=always\n[Install]\nWantedBy=multi-user.target\n"
-    roles   = ["control-plane"]
     enabled = true
     running = true
   }

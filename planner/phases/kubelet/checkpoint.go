@@ -139,7 +139,7 @@ func checkpointsRemoved(changed []commitment) []planner.Operation {
 
 // releaseStep completes kubelet-start for a kubelet that gives up what it has committed itself to.
 func releaseStep(n *topology.Node, s planner.Step) planner.Step {
-	s.Operations = append(s.Operations, planner.Wait{For: planner.WaitHTTP, URL: pki.KubeletHealth(n), Timeout: n.Cluster.Timeouts.KubeletHealthCheck})
+	s.Operations = append(s.Operations, pki.HealthWait(n)...)
 	s.Operations = slices.Concat(s.Operations, pki.ReadyWait(n), letIn(n), stay(n))
 	restarts := "restarts the kubelet here " + without(changedCommitments(n))
 	if !drainsForCommitments(n) {

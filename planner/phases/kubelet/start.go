@@ -102,7 +102,7 @@ func kubeletStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 	case len(changedCommitments(n)) > 0:
 		return releaseStep(n, s)
 	}
-	s.Operations = append(s.Operations, planner.Wait{For: planner.WaitHTTP, URL: pki.KubeletHealth(n), Timeout: n.Cluster.Timeouts.KubeletHealthCheck})
+	s.Operations = append(s.Operations, pki.HealthWait(n)...)
 	s.Operations = append(s.Operations, pki.ReadyWait(n)...)
 	s.Operations = append(s.Operations, stay(n)...)
 	s.Impact = "restarts the kubelet here; pods keep running"
@@ -189,7 +189,7 @@ var WaitBootstrap = topology.Phase{
 
 func registrationWaits(n *topology.Node) []planner.Operation {
 	t := n.Cluster.Timeouts
-	ops := []planner.Operation{planner.Wait{For: planner.WaitHTTP, URL: pki.KubeletHealth(n), Timeout: t.KubeletHealthCheck}}
+	ops := pki.HealthWait(n)
 	if n.Bootstraps() {
 		// Its kubelet discovers the cluster and requests its certificate in one go.
 		ops = append(ops, planner.Wait{For: planner.WaitFile, Name: topology.KubeletClientCert, Timeout: t.Discovery + t.TLSBootstrap})
@@ -226,7 +226,6 @@ func HasInlinedCertificate(n *topology.Node) bool {
 // UpgradeKubelet points a kubelet at its server and its rotated certificate, and makes it trust the CA
 // that the configuration gives.
 func UpgradeKubelet(n *topology.Node) planner.Step {
-	t := n.Cluster.Timeouts
 	turn := planner.SetKubeconfig{Path: topology.KubeletConf, Server: kubeadm.KubeletServer(n.Input()), ClientCertificate: topology.KubeletClientCert}
 	if pki.GivenSerial(n.Cluster) != "" {
 		turn.Trust = n.Cluster.CAFile()
@@ -235,12 +234,12 @@ func UpgradeKubelet(n *topology.Node) planner.Step {
 	if !n.IsControlPlane() {
 		reached = staticpod.WaitForNewEndpoint(n)
 	}
-	return planner.Step{Via: n.Cluster.Primary, Impact: "restarts the kubelet here; pods keep running", Operations: append(reached,
-		planner.Wait{For: planner.WaitFile, Name: topology.KubeletClientCert, Timeout: t.TLSBootstrap},
+	ops := append(reached,
+		planner.Wait{For: planner.WaitFile, Name: topology.KubeletClientCert, Timeout: n.Cluster.Timeouts.TLSBootstrap},
 		turn,
 		planner.Unit{Unit: topology.KubeletUnit, Action: "restart"},
-		planner.Wait{For: planner.WaitHTTP, URL: pki.KubeletHealth(n), Timeout: t.KubeletHealthCheck},
-	)}
+	)
+	return planner.Step{Via: n.Cluster.Primary, Impact: "restarts the kubelet here; pods keep running", Operations: append(ops, pki.HealthWait(n)...)}
 }
 
 // RegisteredAttr is the attribute of a kubelet's unit that says whether its Node object exists.

@@ -86,9 +86,7 @@ func emptied(n *topology.Node) bool {
 // turnStep completes kubelet-start for a kubelet that gets another version: the kubelet, with the
 // static pods that it restarts, has to run before the node is uncordoned.
 func turnStep(n *topology.Node, s planner.Step, w topology.PhaseWork) planner.Step {
-	s.Operations = append(s.Operations,
-		planner.Wait{For: planner.WaitHTTP, URL: pki.KubeletHealth(n), Timeout: n.Cluster.Timeouts.KubeletHealthCheck},
-		WaitTurned(n))
+	s.Operations = append(append(s.Operations, pki.HealthWait(n)...), WaitTurned(n))
 	restarted := restarts(n, w)
 	var names []string
 	for _, it := range restarted {
@@ -111,8 +109,7 @@ func turned(n *topology.Node, w topology.PhaseWork, ops []planner.Operation) []p
 	if len(pods) == 0 {
 		return ops
 	}
-	return staticpod.WhileStopped(n, pods, append(slices.Clone(ops),
-		planner.Wait{For: planner.WaitHTTP, URL: pki.KubeletHealth(n), Timeout: n.Cluster.Timeouts.KubeletHealthCheck})...)
+	return staticpod.WhileStopped(n, pods, append(slices.Clone(ops), pki.HealthWait(n)...)...)
 }
 
 // letsIn ends the impact of a step on a node that was cordoned before.

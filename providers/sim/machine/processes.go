@@ -149,12 +149,14 @@ func (r Processes) Listens(port int) bool {
 	return false
 }
 
-// healthPort returns the port of a running kubelet's health endpoint.
+// healthPort returns the port of a running kubelet's health endpoint; -1 if there is none.
 func (r Processes) healthPort() int {
 	if r.m.Kubelet == nil {
-		return 0
+		return -1
 	}
-	if p := r.KubeletConfig().Get("healthzPort"); !p.IsNull() {
+	if p := r.KubeletConfig().Get("healthzPort"); p.AsString() == "0" {
+		return -1
+	} else if !p.IsNull() {
 		return staticpod.Number(p.AsString())
 	}
 	return 10248
