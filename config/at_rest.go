@@ -45,12 +45,12 @@ func (a *AtRest) Plugins() map[string]state.KMSPlugin {
 	return map[string]state.KMSPlugin{a.ID(): {Endpoint: a.KMS.Endpoint, Timeout: a.KMS.Timeout.String()}}
 }
 
-// socketPrefix begins the endpoint of a KMS plugin.
-const socketPrefix = "unix://"
+// SocketPrefix begins the endpoint of a KMS plugin.
+const SocketPrefix = "unix://"
 
 // isSocket reports whether an endpoint is a socket in a folder of the hosts.
 func isSocket(endpoint string) bool {
-	socket, ok := strings.CutPrefix(endpoint, socketPrefix)
+	socket, ok := strings.CutPrefix(endpoint, SocketPrefix)
 	return ok && path.IsAbs(socket) && path.Clean(socket) == socket && path.Dir(socket) != "/"
 }
 
@@ -59,7 +59,7 @@ func isSocket(endpoint string) bool {
 func (a *AtRest) volumes() []Volume {
 	out := []Volume{{Name: "encryption", HostPath: atrest.Folder, MountPath: atrest.Folder, ReadOnly: true, PathType: "DirectoryOrCreate", Source: a.Source}}
 	if a.KMS != nil && isSocket(a.KMS.Endpoint) {
-		folder := path.Dir(strings.TrimPrefix(a.KMS.Endpoint, socketPrefix))
+		folder := path.Dir(strings.TrimPrefix(a.KMS.Endpoint, SocketPrefix))
 		out = append(out, Volume{Name: "kms-plugin", HostPath: folder, MountPath: folder, PathType: "DirectoryOrCreate", Source: a.Source})
 	}
 	return out

@@ -8,8 +8,6 @@ import (
 	"unicode"
 
 	"k8s.io/apimachinery/pkg/labels"
-
-	"github.com/kubewright/kubewright/state"
 )
 
 // cluster checks the content of a cluster block.
@@ -30,7 +28,7 @@ func (c checker) cluster(cl *Cluster) {
 	c.etcd(cl)
 	c.repository("dns.image_repository", cl.DNS.ImageRepository)
 	c.tag("dns.image_tag", cl.DNS.ImageTag)
-	c.kubelet(cl.Kubelet, state.Null())
+	c.kubelet(cl.Kubelet, Kubelet{})
 	c.kubeProxy(cl)
 	c.certificates(cl)
 	kubeletServing(c, cl)

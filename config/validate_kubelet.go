@@ -18,7 +18,7 @@ import (
 
 // kubelet checks the settings of the cluster's kubelets, or of one node's on top of the
 // cluster's.
-func (c checker) kubelet(k Kubelet, base state.Value) {
+func (c checker) kubelet(k, base Kubelet) {
 	c.args("kubelet", "kubelet", k.Args)
 	if k.Config.IsNull() {
 		return
@@ -27,8 +27,12 @@ func (c checker) kubelet(k Kubelet, base state.Value) {
 	var before diag.Diagnostics
 	scratch := c
 	scratch.out = &before
-	if scratch.kubeletCombinations(base); len(before) == 0 {
-		c.kubeletCombinations(MergeTrees(base, k.Config))
+	combinations := func(c checker, v state.Value, args []Arg) {
+		c.kubeletCombinations(v)
+		checkStaticPolicies(c, v, args)
+	}
+	if combinations(scratch, base.Config, base.Args); len(before) == 0 {
+		combinations(c, MergeTrees(base.Config, k.Config), slices.Concat(base.Args, k.Args))
 	}
 	c.managed(k.Config)
 }
@@ -208,6 +212,25 @@ func (c checker) kubeletCombinations(v state.Value) {
 	}
 	c.gracePeriods(v)
 	c.enforcement(v)
+}
+
+// checkStaticPolicies checks that static policies have what they share out: a kubelet would not start
+// (pkg/kubelet/cm/cpumanager: NewStaticPolicy, memorymanager: NewPolicyStatic).
+func checkStaticPolicies(c checker, v state.Value, args []Arg) {
+	given := func(names ...string) bool {
+		return slices.ContainsFunc(args, func(a Arg) bool { return slices.Contains(names, a.Name) })
+	}
+	cpus := v.Get("reservedSystemCPUs").AsString() != "" || given("reserved-cpus", "system-reserved", "kube-reserved")
+	for _, name := range []string{"systemReserved", "kubeReserved"} {
+		q, err := resource.ParseQuantity(v.Get(name).Get("cpu").AsString())
+		cpus = cpus || err == nil && q.Sign() > 0
+	}
+	if v.Get("cpuManagerPolicy").AsString() == "static" && !cpus && !given("cpu-manager-policy") {
+		c.errorf("kubelet.config.cpuManagerPolicy", "CPUs are not reserved", "The static policy needs CPUs that it gives to no container, and the kubelet would not start. Write reservedSystemCPUs = \"0\", or cpu in kubeReserved or systemReserved.")
+	}
+	if v.Get("memoryManagerPolicy").AsString() == "Static" && len(v.Get("reservedMemory").AsList()) == 0 && !given("reserved-memory", "memory-manager-policy") {
+		c.errorf("kubelet.config.memoryManagerPolicy", "Memory is not reserved", "The Static policy needs the memory of each NUMA node that it gives to no container, and the kubelet would not start. Write reservedMemory = [{ numaNode = 0, limits = { memory = \"…\" } }], in sum kubeReserved, systemReserved and the hard eviction threshold.")
+	}
 }
 
 // lasts returns a duration of a configuration, or the default if none is written.

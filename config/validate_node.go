@@ -24,9 +24,9 @@ func (c checker) node(n *Node, cl *Cluster) {
 	c.labels(n)
 	c.annotations(n.Annotations)
 	c.taints(n)
-	base := state.Null()
+	var base Kubelet
 	if cl != nil {
-		base = cl.Kubelet.Config
+		base = cl.Kubelet
 	}
 	c.kubelet(n.Kubelet, base)
 	c.socket(n.CRISocket)

@@ -38,6 +38,8 @@ type Query struct {
 	// Preflight requests the additional facts that the preflight checks of a joining host need:
 	// kernel configuration, cgroup controllers, resolvable name …
 	Preflight bool
+	// Endpoint is a host name that Preflight resolves as well; empty for none.
+	Endpoint string
 	// Programs are the host's programs at the last observation: unchanged ones need not be
 	// started again to get their versions.
 	Programs Programs

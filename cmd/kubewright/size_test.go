@@ -22,7 +22,7 @@ const (
 // maximum number of methods. Both lists only shrink, except for the rows of config and
 // config/hclconfig.
 var (
-	largePackages = map[string]int{"config": 7100, "config/hclconfig": 10070}
+	largePackages = map[string]int{"config": 7115, "config/hclconfig": 10070}
 	largeTypes    = map[string]int{"config.checker": 125, "config/hclconfig.evaluator": 88, "config/hclconfig.loader": 45}
 )
 

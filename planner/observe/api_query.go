@@ -44,7 +44,7 @@ func ClusterQuery(cfg *config.Config, recorded *state.State, label string, repla
 			add(objects.NamespaceRef(name))
 		}
 	}
-	q.PodsOn, q.Evicting = topology.LeavingNodeNames(cfg, recorded, label, replace), kubelet.NoExecuteTaints(cfg, recorded, label)
+	q.PodsOn, q.Evicting = slices.Concat(topology.LeavingNodeNames(cfg, recorded, label, replace), kubelet.NodesWithCommitments(cfg, recorded, label)), kubelet.NoExecuteTaints(cfg, recorded, label)
 	if recorded != nil {
 		for i := range recorded.Items {
 			it := &recorded.Items[i]

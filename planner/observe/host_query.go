@@ -85,6 +85,9 @@ func query(n *topology.Node) state.Query {
 	if q.Preflight = !c.Fleet.RecordedNode(n.Target); !q.Preflight {
 		q.Programs = recorded.Nodes[n.Target].Programs
 	}
+	if q.Preflight {
+		q.Endpoint = preflight.EndpointName(c)
+	}
 	if q.Preflight || preflight.BecomesControlPlane(n) {
 		preflightQuery(n, &q)
 	}

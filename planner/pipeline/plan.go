@@ -8,6 +8,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/corefile"
 	"github.com/kubewright/kubewright/planner/diff"
 	"github.com/kubewright/kubewright/planner/drain"
 	"github.com/kubewright/kubewright/planner/drift"
@@ -111,7 +112,7 @@ func compare(v *topology.Fleet, header planner.Plan, options planner.Options) (t
 // findings returns what prevents the desired changes on hosts and clusters, and warnings about them.
 func findings(v *topology.Fleet) diag.Diagnostics {
 	return slices.Concat(
-		unchangeable(v), etcd.EtcdVersion(v), checkPods(v), host.CheckHostFiles(v), encryption.Check(v), pki.CheckAuthorities(v), rotation.CheckRotations(v), preflight.Preflight(v),
+		unchangeable(v), etcd.EtcdVersion(v), checkPods(v), host.CheckHostFiles(v), encryption.Check(v), corefile.Check(v), pki.CheckAuthorities(v), rotation.CheckRotations(v), preflight.Preflight(v),
 		endpointLeaves(v), ownership.TakenNames(v), staticpod.AbsentNames(v), etcd.CheckMembership(v),
 	)
 }

@@ -186,6 +186,9 @@ var spoiltHosts = []spoilt{
 		etcd: &topology.ExternalEtcd{ExternalEtcdReport: state.ExternalEtcdReport{Versions: map[string]string{"https://192.0.2.7:2379": "3.6.8"}, Keys: 7}},
 	},
 	{edits: "hardware hostname=my_host", check: "Hostname", text: `name "my_host" cannot be the name of a node`},
+	{edits: "preflight endpoint_addresses=", check: "ControlPlaneEndpoint", text: `does not resolve "api.example.com", the name of control_plane_endpoint`, config: func(c *config.Config) {
+		c.Clusters[0].ControlPlaneEndpoint = "api.example.com:6443"
+	}},
 	{edits: "preflight hostname_resolves=false", check: "Hostname", text: "does not resolve its own name", warning: true},
 	{edits: "file /usr/lib/systemd/system/firewalld.service content x\nunit firewalld start", check: "Firewalld", text: "2379, 2380, 6443, 10248, 10250, 10257, 10259", warning: true},
 	{check: "HTTPProxy", text: "at 10.0.0.11 through the proxy proxy.example.com:3128", warning: true, config: proxy("10.96.0.0/12,10.244.0.0/16")},

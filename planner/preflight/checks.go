@@ -106,6 +106,7 @@ var preflightChecks = []preflightCheck{
 	{name: "ExternalEtcdData", on: onExternal, by: ours, treatment: checked, always: true, note: "no keys of another cluster below the API server's etcd-prefix, as long as no API server of this one has been started", find: externalEtcdData},
 	{name: "Hostname", on: onAll, by: byKubeadm, treatment: checked, note: "a name that Kubernetes does not accept is an error, " +
 		"as in kubeadm's validation of its configuration; one that does not resolve is a warning. Only the host's own name is resolved", find: hostName},
+	{name: "ControlPlaneEndpoint", on: onAll, by: ours, treatment: checked, note: "the host resolves the name of control_plane_endpoint, unless a file block brings /etc/hosts", find: endpointName},
 	{name: "ImagePull", on: onAll, by: byKubeadm, treatment: checked, always: true, note: "with image_pull_policy Never, all images are present or in an archive " +
 		"of the artifacts, on control planes also those of intermediate versions of an upgrade. " +
 		"Otherwise the images phase pulls or loads what is missing before anything is disrupted; a pull is a change, and preflight makes none", find: imagesAtHand},
@@ -128,8 +129,8 @@ var preflightChecks = []preflightCheck{
 		"refused as another cluster's host, and not to be ignored by name or with `all`, because the data there may still be needed"},
 	{name: "KubernetesVersion", on: onControlPlanes, by: byKubeadm, treatment: elsewhere, note: "validate refuses versions that this kubewright does not support, " +
 		"before a host is contacted"},
-	{name: "CoreDNSUnsupportedPlugins", on: onControlPlanes, by: byUpgrade, treatment: notApplicable, note: "a check of kubeadm upgrade"},
-	{name: "CoreDNSMigration", on: onControlPlanes, by: byUpgrade, treatment: notApplicable, note: "a check of kubeadm upgrade"},
+	{name: "CoreDNSUnsupportedPlugins", on: onControlPlanes, by: byUpgrade, treatment: elsewhere, note: "refused in the plan, when CoreDNS gets another version"},
+	{name: "CoreDNSMigration", on: onControlPlanes, by: byUpgrade, treatment: elsewhere, note: "refused in the plan with the Corefile that the new version reads"},
 	{name: "CreateJob", on: onControlPlanes, by: byUpgrade, treatment: notApplicable, note: "a check of kubeadm upgrade"},
 	{name: "ControlPlaneNodesReady", on: onControlPlanes, by: byUpgrade, treatment: notApplicable, note: "a check of kubeadm upgrade"},
 	{name: "StaticPodManifest", on: onControlPlanes, by: byUpgrade, treatment: notApplicable, note: "a check of kubeadm upgrade"},

@@ -2,6 +2,8 @@ package preflight
 
 import (
 	"fmt"
+	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +28,7 @@ const (
 	answerEtcFree     = "etc_free_kib"
 	answerKernelLog   = "kmsg"
 	answerResolves    = "hostname_resolves"
+	answerEndpoint    = "endpoint_addresses"
 	answerCRI         = "cri"
 )
 
@@ -248,6 +251,32 @@ func hostName(n *topology.Node) []finding {
 	return []finding{{
 		warning: true, text: fmt.Sprintf("the host does not resolve its own name %q", n.NodeName),
 		remedy: "add it to /etc/hosts or to the name server",
+	}}
+}
+
+// EndpointName returns the name of control_plane_endpoint; empty for an address.
+func EndpointName(c *topology.Cluster) string {
+	host, _, err := net.SplitHostPort(c.ControlPlaneEndpoint)
+	if err != nil {
+		host = c.ControlPlaneEndpoint
+	}
+	if _, err := netip.ParseAddr(host); err == nil {
+		return ""
+	}
+	return host
+}
+
+// endpointName finds a name of control_plane_endpoint that the host does not resolve. A file of the
+// definition may bring it.
+func endpointName(n *topology.Node) []finding {
+	name := EndpointName(n.Cluster)
+	seen, asked := n.Report.Preflight[answerEndpoint]
+	if name == "" || !asked || seen != "" || slices.ContainsFunc(n.Cluster.FilesOn(n.Node), func(f config.File) bool { return f.Path == "/etc/hosts" }) {
+		return nil
+	}
+	return []finding{{
+		text:   fmt.Sprintf("the host does not resolve %q, the name of control_plane_endpoint, by which it would reach the API", name),
+		remedy: "add the name to the name server, or to /etc/hosts of every host, also with a file block; or write an address as the endpoint",
 	}}
 }
 

@@ -21,7 +21,7 @@ func kubeletVersion(n *topology.Node) []finding {
 	switch {
 	case bringsKubelet(n) || !nodeArtifactsFit(n) || n.Upgrades() && n.Cluster.Up.Raises:
 		return nil // an upgrade checks it against all intermediate versions
-	case isBare(n) && !ignores(n, checkCRI):
+	case isBare(n) && !Ignores(n, checkCRI):
 		return nil // the check of the runtime reports both
 	case have == "":
 		return []finding{{

@@ -84,7 +84,7 @@ func Unwritable(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 			_, written := v.Writes[n.Target]
 			for _, f := range findings(n, func(c preflightCheck) bool { return c.written }) {
 				f.warning = !written
-				if written || !ignores(n, f.check) {
+				if written || !Ignores(n, f.check) {
 					r.add(n, f)
 				}
 			}
@@ -147,7 +147,7 @@ type findingKey struct {
 type group struct{ nodes []*topology.Node }
 
 func (r *report) add(n *topology.Node, f finding) {
-	key := findingKey{f, !f.warning && ignores(n, f.check)}
+	key := findingKey{f, !f.warning && Ignores(n, f.check)}
 	if r.groups[key] == nil {
 		r.groups[key] = &group{}
 		r.order = append(r.order, key)
@@ -191,7 +191,8 @@ func (f findingKey) diagnose(nodes []*topology.Node) *diag.Diagnostic {
 	return d
 }
 
-func ignores(n *topology.Node, check string) bool {
+// Ignores reports whether the configuration turns the findings of a check on a node into warnings.
+func Ignores(n *topology.Node, check string) bool {
 	for _, list := range [][]string{n.IgnorePreflightErrors, n.Cluster.IgnorePreflightErrors} {
 		if slices.ContainsFunc(list, func(name string) bool { return strings.EqualFold(name, check) || strings.EqualFold(name, "all") }) {
 			return true

@@ -215,6 +215,8 @@ func TestPreflightChecksSoftware(t *testing.T) {
 		{"an address that the host does not have", []tt.Change{facts(tt.CP(1), func(f *state.Facts) { f.Addresses = []string{"192.168.0.5"} })}, [][]string{refused("AdvertiseAddress", "10.0.0.11 is not an address of the host, so that etcd cannot listen there; it has 192.168.0.5.")}},
 		{"an address that it has", []tt.Change{facts(tt.CP(1), func(f *state.Facts) { f.Addresses = []string{"192.168.0.5", "10.0.0.11"} })}, nil},
 		{"a name that no node may have", []tt.Change{facts(tt.W(1), func(f *state.Facts) { f.Hostname = "node_1" })}, [][]string{refused("Hostname", `the host's name "node_1" cannot be the name of a node`)}},
+		{"an endpoint that does not resolve", []tt.Change{answers(tt.W(1), "endpoint_addresses", ""), tt.Cluster(func(c *config.Cluster) { c.ControlPlaneEndpoint = "api.example.com" })}, [][]string{refused("ControlPlaneEndpoint", `the host does not resolve "api.example.com", the name of control_plane_endpoint, by which it would reach the API`)}},
+		{"an endpoint that is an address", []tt.Change{answers(tt.W(1), "endpoint_addresses", ""), tt.Cluster(func(c *config.Cluster) { c.ControlPlaneEndpoint = "[fd00::1]:6443" })}, nil},
 		{"a name that does not resolve", []tt.Change{answers(tt.W(1), "hostname_resolves", "false")}, [][]string{warned("Hostname", `the host does not resolve its own name "w1"`)}},
 		{"firewalld", []tt.Change{tt.Host(tt.W(1), func(r *state.Report) { r.Units[preflight.FirewalldUnit] = state.UnitReport{Active: "active"} })}, [][]string{warned("Firewalld", "firewalld is active", "10248, 10250")}},
 		{"a proxy", []tt.Change{tt.Cluster(func(c *config.Cluster) {

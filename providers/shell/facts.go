@@ -433,7 +433,8 @@ var (
 )
 
 // preflight parses the values that only preflight checks need: root, etc_writable, kmsg and
-// hostname_resolves are true or false; cgroup_controllers and kernel_missing are names
+// hostname_resolves are true or false; endpoint_addresses are the addresses of the name of the
+// endpoint; cgroup_controllers and kernel_missing are names
 // separated by blanks, the latter only if kernel_config is known; cri is the state of
 // containerd's CRI plugin, or disabled, or empty if unknown; etc_free_kib and
 // var_lib_free_kib are numbers.
@@ -446,7 +447,13 @@ func (r *reading) preflight() error {
 	if err != nil {
 		return err
 	}
-	r.report.Preflight["hostname_resolves"] = strings.Join(resolves, " ")
+	if len(resolves) == 0 {
+		return unexpected("resolves", "")
+	}
+	r.report.Preflight["hostname_resolves"] = resolves[0]
+	if r.query.Endpoint != "" {
+		r.report.Preflight["endpoint_addresses"] = strings.Join(resolves[1:], " ")
+	}
 	cri, err := r.lines("cri")
 	if err != nil {
 		return err

@@ -372,7 +372,7 @@ func TestObservationOfDesiredRuntimeOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if file := strings.TrimPrefix(socket, "unix://"); !strings.Contains(compiled.script(), call("kw_slow", "yes", "yes", "", file)) {
+		if file := strings.TrimPrefix(socket, "unix://"); !strings.Contains(compiled.script(), call("kw_slow", "yes", "yes", "", file, "")) {
 			t.Errorf("%q is not asked", socket)
 		}
 		_, err = parseReport(compiled, parseAnswer([]byte(raw), testNonce), time.Now())

@@ -31,19 +31,8 @@ func TestEncryptionAtRest(t *testing.T) {
 	change := func(what, prefix string) {
 		t.Helper()
 		undisturbed := s.watchUsers(service)
-		stop := s.writeSecrets()
-		r := s.must("apply", "-auto-approve", "-no-color")
-		t.Logf("%s on 3 control planes: %s", what, r.took.Round(100*time.Millisecond))
-		if n, failed := stop(); failed != "" || n == 0 {
-			t.Errorf("%s: %d writes and reads of Secrets, failed: %s", what, n, failed)
-		} else {
-			t.Logf("%s: %d writes and reads of Secrets, none failed", what, n)
-		}
+		s.encrypts(what, prefix)
 		undisturbed()
-		s.wantNoChanges()
-		for _, resource := range []string{"secrets", "configmaps"} {
-			s.wantStored(resource, prefix)
-		}
 	}
 	with("  encryption {\n    key       = \"2026-11\"\n    resources = [\"secrets\", \"configmaps\"]\n  }\n")
 	change("encryption on", "k8s:enc:secretbox:v1:2026-11:")
@@ -64,6 +53,24 @@ func TestEncryptionAtRest(t *testing.T) {
 	s.wantCluster()
 	if !t.Failed() {
 		s.wantGone(before)
+	}
+}
+
+// encrypts applies the configuration while Secrets are written and read, and checks what etcd holds
+// afterwards.
+func (s *site) encrypts(what, prefix string) {
+	s.t.Helper()
+	stop := s.writeSecrets()
+	r := s.must("apply", "-auto-approve", "-no-color")
+	s.t.Logf("%s on 3 control planes: %s", what, r.took.Round(100*time.Millisecond))
+	if n, failed := stop(); failed != "" || n == 0 {
+		s.t.Errorf("%s: %d writes and reads of Secrets, failed: %s", what, n, failed)
+	} else {
+		s.t.Logf("%s: %d writes and reads of Secrets, none failed", what, n)
+	}
+	s.wantNoChanges()
+	for _, resource := range []string{"secrets", "configmaps"} {
+		s.wantStored(resource, prefix)
 	}
 }
 

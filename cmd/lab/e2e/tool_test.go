@@ -26,8 +26,8 @@ type site struct {
 	dir string
 	// planes and workers are the hosts in the configuration.
 	planes, workers []lab.Host
-	// extra is HCL inside the cluster block; workerExtra inside each worker's.
-	extra, workerExtra string
+	// extra is HCL inside the cluster block; workerExtra and planeExtra inside that of each node.
+	extra, workerExtra, planeExtra string
 	// kubelet is HCL inside the configuration of kubelets.
 	kubelet string
 	// proxy is HCL inside the configuration of kube-proxy.
@@ -139,7 +139,7 @@ connection {
   known_hosts = ["%s"]
 %s}
 `, strings.TrimPrefix(cmp.Or(s.version, s.Release().Kubernetes), "v"), endpoint, lab.JoinPrefixes(s.PodSubnets()), lab.JoinPrefixes(s.Families().ServiceSubnets()), s.kubeletExtra(), s.proxy, s.extra, cmp.Or(s.user, "root"), s.PrivateKey(), knownHosts, accept)
-	s.node(&b, "cp", "control-plane", s.planes, "")
+	s.node(&b, "cp", "control-plane", s.planes, s.planeExtra)
 	s.node(&b, "worker", "worker", s.workers, s.workerExtra)
 	b.WriteString(s.top)
 	if err := os.WriteFile(filepath.Join(s.dir, "cluster.hcl"), []byte(b.String()), 0o600); err != nil {

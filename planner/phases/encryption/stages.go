@@ -23,7 +23,8 @@ func stage(t state.Target, name string) state.Address {
 func rewriteStep(c *topology.Cluster) state.Address { return stage(c.Target, Rewrite) }
 
 // BeforeControlPlane returns the steps that come before the control-plane step of a node: its API
-// server does not start without the file, and none may write what another cannot read.
+// server does not start without the file, none may write what another cannot read, and one that
+// cannot reach a plugin any more must not need it.
 func BeforeControlPlane(n *topology.Node) []state.Address {
 	c := n.Cluster
 	p := Of(c)
@@ -32,8 +33,10 @@ func BeforeControlPlane(n *topology.Node) []state.Address {
 		return []state.Address{rewriteStep(c)}
 	case c.AtRest == nil:
 		return nil
-	case p == nil || n.Joins() || !slices.Contains(p.Nodes, n):
+	case p == nil || n.Joins() || !slices.Contains(p.Nodes, n) || p.leaves(c):
 		return []state.Address{topology.StepAddress(n.Target, topology.EncryptionPhase)}
+	case p.reaches(n):
+		return nil
 	}
 	var out []state.Address
 	for _, o := range p.Nodes {
@@ -56,6 +59,9 @@ func AddStages(b *topology.Builder, c *topology.Cluster) {
 		if i > 0 {
 			needs = append(needs, read[0]) // which has the new key
 		}
+		if p.reaches(n) {
+			needs = append(needs, restarted(n)...)
+		}
 		if !p.Dropping {
 			add(b, id, p.step(n, p.read(n), "its API server can read what the new key encrypts"), needs)
 		} else {
@@ -66,9 +72,9 @@ func AddStages(b *topology.Builder, c *topology.Cluster) {
 	for _, n := range p.Nodes {
 		id := stage(n.Target, Write)
 		needs := slices.Clone(read)
-		if c.AtRest != nil {
+		if c.AtRest != nil && !p.leaves(c) {
 			for _, o := range p.Nodes {
-				needs = append(needs, topology.StepAddress(o.Target, topology.ControlPlanePhase), topology.StepAddress(o.Target, topology.WaitControlPlanePhase))
+				needs = append(needs, restarted(o)...)
 			}
 		}
 		if !p.Dropping {
@@ -81,6 +87,11 @@ func AddStages(b *topology.Builder, c *topology.Cluster) {
 		write = append(write, id)
 	}
 	add(b, rewriteStep(c), planner.Step{Via: c.Primary, Operations: p.rewrites(c), Impact: "stores all " + strings.Join(p.changing(), ", ") + " again; reads and writes go on"}, write)
+}
+
+// restarted returns the steps after which the API server of a node has restarted and serves.
+func restarted(n *topology.Node) []state.Address {
+	return []state.Address{topology.StepAddress(n.Target, topology.ControlPlanePhase), topology.StepAddress(n.Target, topology.WaitControlPlanePhase)}
 }
 
 func add(b *topology.Builder, id state.Address, s planner.Step, needs []state.Address) {
@@ -265,6 +276,9 @@ func checkStages(c *topology.Cluster) *diag.Diagnostic {
 	name := c.Target.String() + "/encryption"
 	if c.Report == nil {
 		return diag.Errorf("API does not answer", "%s: keys are changed only while the API answers: objects are stored again through it. Repair the cluster first.", name).At(at).For(c.Target)
+	}
+	if d := p.checkSockets(c); d != nil {
+		return d.At(at).For(c.Target)
 	}
 	if why := disturbed(c); why != "" {
 		return diag.Errorf("Encryption cannot be changed together with this", "%s: %s. While the keys change, every API server has to be observed and stays as it is otherwise. Apply one, then the other.", name, why).At(at).For(c.Target)

@@ -132,7 +132,7 @@ func withUnits(n *topology.Node, s planner.Step, w topology.PhaseWork) planner.S
 	}
 	s.Via = n.Cluster.Primary
 	s.Impact = "restarts " + strings.Join(names, " and ") + " here; pods keep running"
-	s.Operations = append(s.Operations, planner.Wait{For: planner.WaitHTTP, URL: pki.KubeletHealth(n), Timeout: n.Cluster.Timeouts.KubeletHealthCheck})
+	s.Operations = append(s.Operations, pki.HealthWait(n)...)
 	s.Operations = append(s.Operations, pki.ReadyWait(n)...)
 	if n.IsControlPlane() {
 		s.Limits = append(s.Limits, n.Cluster.Limit("control-plane-disruption"))

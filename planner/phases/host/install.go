@@ -216,7 +216,7 @@ func installStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 	if note := i.heldNote(); note != "" {
 		s.Impact += "; " + note
 	}
-	s.Operations = append(s.Operations, planner.Wait{For: planner.WaitHTTP, URL: pki.KubeletHealth(n), Timeout: n.Cluster.Timeouts.KubeletHealthCheck})
+	s.Operations = append(s.Operations, pki.HealthWait(n)...)
 	s.Operations = append(s.Operations, pki.ReadyWait(n)...)
 	if n.IsControlPlane() {
 		s.Limits = append(s.Limits, n.Cluster.Limit("control-plane-disruption"))

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kubewright/kubewright/planner"
@@ -89,23 +90,19 @@ func kubeletStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 		s.Operations = append(s.Operations, host.MarkCA(n, n.Cluster.AtOnce[n.Cluster.CABase()]))
 	}
 	s.Operations = append(s.Operations, pki.BeginServing(n, w)...)
+	s.Operations = append(s.Operations, release(n)...)
 	// As with kubeadm, existing files of the kubelet keep their modes, while manifests are replaced.
 	s.Operations = append(s.Operations, pki.KeptModes(n, host.FileOperations(w))...)
-	units := []planner.Operation{
-		planner.Unit{Unit: topology.KubeletUnit, Action: "enable"},
-		planner.Unit{Unit: topology.KubeletUnit, Action: "restart", Reload: true},
-	}
-	if pki.KubeletChanges(n) {
-		units = turned(n, w, units)
-	}
-	s.Operations = append(append(s.Operations, units...), pki.EndServing(n, w)...)
+	s.Operations = append(append(s.Operations, restart(n, w)...), pki.EndServing(n, w)...)
 	switch {
 	case n.Joins() || n.IsFounder():
 		return s
 	case pki.KubeletChanges(n) || drain.Cordoned(n):
 		return turnStep(n, s, w)
+	case len(changedCommitments(n)) > 0:
+		return releaseStep(n, s)
 	}
-	s.Operations = append(s.Operations, planner.Wait{For: planner.WaitHTTP, URL: pki.KubeletHealth(n), Timeout: n.Cluster.Timeouts.KubeletHealthCheck})
+	s.Operations = append(s.Operations, pki.HealthWait(n)...)
 	s.Operations = append(s.Operations, pki.ReadyWait(n)...)
 	s.Operations = append(s.Operations, stay(n)...)
 	s.Impact = "restarts the kubelet here; pods keep running"
@@ -125,6 +122,21 @@ func kubeletStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 		s.Limits = []string{n.Cluster.Limit("control-plane-disruption")}
 	}
 	return s
+}
+
+// restart returns the operations that start the kubelet with what was written for it.
+func restart(n *topology.Node, w topology.PhaseWork) []planner.Operation {
+	units := []planner.Operation{
+		planner.Unit{Unit: topology.KubeletUnit, Action: "enable"},
+		planner.Unit{Unit: topology.KubeletUnit, Action: "restart", Reload: true},
+	}
+	if pki.KubeletChanges(n) {
+		if changed := changedCommitments(n); len(changed) > 0 { // a step before has drained the node
+			units = slices.Insert(units, 1, checkpointsRemoved(changed)...)
+		}
+		return turned(n, w, units)
+	}
+	return units
 }
 
 // bootstrapOperations let a kubelet request its certificate from the API.
@@ -177,7 +189,7 @@ var WaitBootstrap = topology.Phase{
 
 func registrationWaits(n *topology.Node) []planner.Operation {
 	t := n.Cluster.Timeouts
-	ops := []planner.Operation{planner.Wait{For: planner.WaitHTTP, URL: pki.KubeletHealth(n), Timeout: t.KubeletHealthCheck}}
+	ops := pki.HealthWait(n)
 	if n.Bootstraps() {
 		// Its kubelet discovers the cluster and requests its certificate in one go.
 		ops = append(ops, planner.Wait{For: planner.WaitFile, Name: topology.KubeletClientCert, Timeout: t.Discovery + t.TLSBootstrap})
@@ -214,7 +226,6 @@ func HasInlinedCertificate(n *topology.Node) bool {
 // UpgradeKubelet points a kubelet at its server and its rotated certificate, and makes it trust the CA
 // that the configuration gives.
 func UpgradeKubelet(n *topology.Node) planner.Step {
-	t := n.Cluster.Timeouts
 	turn := planner.SetKubeconfig{Path: topology.KubeletConf, Server: kubeadm.KubeletServer(n.Input()), ClientCertificate: topology.KubeletClientCert}
 	if pki.GivenSerial(n.Cluster) != "" {
 		turn.Trust = n.Cluster.CAFile()
@@ -223,12 +234,12 @@ func UpgradeKubelet(n *topology.Node) planner.Step {
 	if !n.IsControlPlane() {
 		reached = staticpod.WaitForNewEndpoint(n)
 	}
-	return planner.Step{Via: n.Cluster.Primary, Impact: "restarts the kubelet here; pods keep running", Operations: append(reached,
-		planner.Wait{For: planner.WaitFile, Name: topology.KubeletClientCert, Timeout: t.TLSBootstrap},
+	ops := append(reached,
+		planner.Wait{For: planner.WaitFile, Name: topology.KubeletClientCert, Timeout: n.Cluster.Timeouts.TLSBootstrap},
 		turn,
 		planner.Unit{Unit: topology.KubeletUnit, Action: "restart"},
-		planner.Wait{For: planner.WaitHTTP, URL: pki.KubeletHealth(n), Timeout: t.KubeletHealthCheck},
-	)}
+	)
+	return planner.Step{Via: n.Cluster.Primary, Impact: "restarts the kubelet here; pods keep running", Operations: append(ops, pki.HealthWait(n)...)}
 }
 
 // RegisteredAttr is the attribute of a kubelet's unit that says whether its Node object exists.

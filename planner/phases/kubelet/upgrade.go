@@ -88,9 +88,7 @@ func emptied(n *topology.Node) bool {
 // turnStep completes kubelet-start for a kubelet that gets another version: the kubelet, with the
 // static pods that it restarts, has to run before the node is uncordoned.
 func turnStep(n *topology.Node, s planner.Step, w topology.PhaseWork) planner.Step {
-	s.Operations = append(s.Operations,
-		planner.Wait{For: planner.WaitHTTP, URL: pki.KubeletHealth(n), Timeout: n.Cluster.Timeouts.KubeletHealthCheck},
-		WaitTurned(n))
+	s.Operations = append(append(s.Operations, pki.HealthWait(n)...), WaitTurned(n))
 	restarted := restarts(n, w)
 	var names []string
 	for _, it := range restarted {
@@ -113,8 +111,7 @@ func turned(n *topology.Node, w topology.PhaseWork, ops []planner.Operation) []p
 	if len(pods) == 0 {
 		return ops
 	}
-	return staticpod.WhileStopped(n, pods, append(slices.Clone(ops),
-		planner.Wait{For: planner.WaitHTTP, URL: pki.KubeletHealth(n), Timeout: n.Cluster.Timeouts.KubeletHealthCheck})...)
+	return staticpod.WhileStopped(n, pods, append(slices.Clone(ops), pki.HealthWait(n)...)...)
 }
 
 // letsIn ends the impact of a step on a node that was cordoned before.
@@ -137,10 +134,11 @@ func kubeletUpgradeImpact(n *topology.Node, restarted []string) string {
 	return impact
 }
 
-// CordonedForUpgrade reports whether the node is cordoned for the upgrade when its kubelet is replaced.
+// CordonedForUpgrade reports whether the node is cordoned when its kubelet is replaced or gives up what
+// it has committed itself to.
 func CordonedForUpgrade(n *topology.Node) bool {
 	seen := n.Cluster.Report.Nodes[n.NodeName]
-	drained := pki.KubeletChanges(n) && len(n.Cluster.Report.Nodes) > 1 && !slices.Contains(n.Cluster.Fleet.Skipped, topology.DrainPhase)
+	drained := drainsForCommitments(n) || pki.KubeletChanges(n) && len(n.Cluster.Report.Nodes) > 1 && !slices.Contains(n.Cluster.Fleet.Skipped, topology.DrainPhase)
 	return drain.Cordoned(n) || drained && !seen.Unschedulable && !n.StaysCordoned()
 }
 

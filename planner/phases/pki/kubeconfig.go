@@ -158,7 +158,7 @@ func RestartKubelet(n *topology.Node, s *planner.Step, shown ...planner.Operatio
 	s.Via, s.Impact = n.Cluster.Primary, "restarts the kubelet here; pods keep running"
 	s.Operations = append(s.Operations, planner.Unit{Unit: topology.KubeletUnit, Action: "restart"})
 	s.Operations = append(s.Operations, shown...)
-	s.Operations = append(s.Operations, planner.Wait{For: planner.WaitHTTP, URL: KubeletHealth(n), Timeout: n.Cluster.Timeouts.KubeletHealthCheck})
+	s.Operations = append(s.Operations, HealthWait(n)...)
 	s.Operations = append(s.Operations, ReadyWait(n)...)
 }
 

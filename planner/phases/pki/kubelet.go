@@ -112,9 +112,23 @@ func NewKubeletVersion(n *topology.Node) string {
 	return n.Cluster.Up.Turns[n.Target]
 }
 
+// KubeletHealth returns the URL of the kubelet's health check; empty if healthzPort is 0, which turns
+// it off.
 func KubeletHealth(n *topology.Node) string {
 	tree, err := n.Cluster.Fleet.Cache.Tree(state.KindYAMLFile, KubeletConfig(n))
 	topology.Must(nil, err)
 	address, port := kubeadm.KubeletHealthz(tree)
+	if port == 0 {
+		return ""
+	}
 	return fmt.Sprintf("http://%s:%d/healthz", bracket(address), port)
+}
+
+// HealthWait waits for the kubelet's health check. Like kubeadm it does not, if there is none.
+func HealthWait(n *topology.Node) []planner.Operation {
+	url := KubeletHealth(n)
+	if url == "" {
+		return nil
+	}
+	return []planner.Operation{planner.Wait{For: planner.WaitHTTP, URL: url, Timeout: n.Cluster.Timeouts.KubeletHealthCheck}}
 }

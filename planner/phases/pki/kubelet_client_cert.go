@@ -74,12 +74,12 @@ func ReplaceKubeletCertificate(n *topology.Node, ca planner.Signer, trust string
 	if takeAway {
 		ops = append(ops, planner.RemovePath{Path: topology.KubeletClientCert})
 	}
-	return append(ops,
+	ops = append(ops,
 		planner.Unit{Unit: topology.KubeletUnit, Action: "restart"},
 		planner.Wait{For: planner.WaitFile, Name: topology.KubeletClientCert, Files: []string{topology.KubeletConf}, Timeout: t.KubeletHealthCheck},
 		planner.SetKubeconfig{Path: topology.KubeletConf, Server: k.Server, ClientCertificate: topology.KubeletClientCert},
-		planner.Wait{For: planner.WaitHTTP, URL: KubeletHealth(n), Timeout: t.KubeletHealthCheck},
 	)
+	return append(ops, HealthWait(n)...)
 }
 
 // RevivesImpact returns the impact of such a renewal.

@@ -19,7 +19,7 @@ var WaitControlPlane = topology.Phase{
 			return ProofStep(n, w)
 		}
 		t := n.Cluster.Timeouts
-		ops := []planner.Operation{planner.Wait{For: planner.WaitHTTP, URL: pki.KubeletHealth(n), Timeout: t.KubeletHealthCheck}}
+		ops := pki.HealthWait(n)
 		ops = append(ops, HealthWaits(n, "kube-apiserver", "kube-controller-manager", "kube-scheduler")...)
 		if n.IsFounder() {
 			ops = append(ops, planner.Wait{For: planner.WaitAPI, Timeout: t.ControlPlaneComponentHealthCheck})

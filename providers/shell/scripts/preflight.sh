@@ -68,10 +68,11 @@ kw_cri_served() {
 	fi
 }
 
-# kw_resolves: whether the own name of the host resolves; a dead name server must not delay
-# everything.
+# kw_resolves ENDPOINT: whether the own name of the host resolves, and the addresses of the endpoint's;
+# a dead name server must not delay everything.
 kw_resolves() {
 	kw_say resolves
 	IFS= read -r kw_v </proc/sys/kernel/hostname
 	if timeout 3 getent hosts "$kw_v" >/dev/null; then echo true; else echo false; fi
+	[ -z "$1" ] || timeout 3 getent ahosts "$1" | awk '!a[$1]++ { print $1 }'
 }

@@ -29,7 +29,7 @@ func (s *Servers) ReadEncryption(m *machine.Machine, running *machine.StaticPod)
 	running.Looked = s.Now
 	path, told := s.Manifest(running.Manifest).Arg(flagEncryption)
 	if !told {
-		running.Encryption, running.EncryptionFile = nil, ""
+		running.Encryption, running.EncryptionFile, running.Plugins = nil, "", nil
 		return nil
 	}
 	f := m.Resolve(file.Clean(path))
@@ -40,7 +40,10 @@ func (s *Servers) ReadEncryption(m *machine.Machine, running *machine.StaticPod)
 	if err != nil {
 		return fmt.Errorf("error decoding encryption provider configuration file %q: %w", path, err)
 	}
-	running.Encryption, running.EncryptionFile = map[string][]string{}, f.SHA256
+	running.Encryption, running.EncryptionFile, running.Plugins = map[string][]string{}, f.SHA256, nil
+	for _, p := range config.Plugins {
+		running.Plugins = append(running.Plugins, p.Endpoint)
+	}
 	for r, chain := range config.Chains {
 		for _, id := range chain {
 			running.Encryption[r] = append(running.Encryption[r], keyed(id, config))
@@ -78,13 +81,23 @@ func (s *Servers) Look(m *machine.Machine) {
 	}
 	config, err := atrest.Parse(s.Text(f))
 	for _, p := range config.Plugins {
-		if m.Resolve(file.Clean(strings.TrimPrefix(p.Endpoint, "unix://"))) == nil {
-			return // its socket is not there
+		if pluginFault(m, manifest, p.Endpoint) != nil {
+			return
 		}
 	}
 	if err == nil {
 		_ = s.ReadEncryption(m, running)
 	}
+}
+
+// pluginFault returns why an API server does not reach a KMS plugin: its pod does not mount the folder
+// of the socket, or there is none. Nil if it does.
+func pluginFault(m *machine.Machine, p *staticpod.Manifest, endpoint string) error {
+	socket := file.Clean(strings.TrimPrefix(endpoint, "unix://"))
+	if !p.Mounts(socket) || m.Resolve(socket) == nil {
+		return fmt.Errorf("dial unix %s: connect: no such file or directory", socket)
+	}
+	return nil
 }
 
 // resourceOf returns the resource of a kind.

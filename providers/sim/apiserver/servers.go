@@ -55,6 +55,12 @@ func (s *Servers) Fault(m *machine.Machine, component string) error {
 
 // apiFault checks the dependencies of an API server besides its files.
 func (s *Servers) apiFault(m *machine.Machine, p *staticpod.Manifest) error {
+	running, _ := m.Processes().Pod(staticpod.APIServer)
+	for _, endpoint := range running.Plugins { // which it reads at the start, and is not ready without
+		if err := pluginFault(m, p, endpoint); err != nil {
+			return fmt.Errorf("readyz: [-]kms-providers failed: %w", err)
+		}
+	}
 	cert, err := m.Certificates().At(p.Flag("tls-cert-file", ""), m.Certificates().PathIfPresent(p.Flag("tls-private-key-file", "")))
 	if err != nil {
 		return err

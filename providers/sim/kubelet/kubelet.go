@@ -58,6 +58,9 @@ func (kl Kubelet) Fault() string {
 	case kl.m.Kernel().Swap() && kl.failsOnSwap(read.Tree):
 		return "running with swap on is not supported"
 	}
+	if fault := kl.checkpointFault(read.Tree); fault != "" {
+		return fault
+	}
 	if ca := read.Tree.Get("authentication.x509.clientCAFile").AsString(); ca != "" && kl.m.Resolve(file.Clean(ca)) == nil {
 		return "unable to load client CA file " + ca
 	}
@@ -127,9 +130,7 @@ func (kl Kubelet) start() {
 			kl.m.Put(dir, &file.File{Type: file.Directory})
 		}
 	}
-	for _, name := range []string{"cpu_manager_state", "memory_manager_state"} {
-		kl.m.Put("/var/lib/kubelet/"+name, file.Opaque(name, "0600"))
-	}
+	kl.writeCheckpoints()
 	// For a graceful shutdown the kubelet delays logind (pkg/kubelet/nodeshutdown/systemd).
 	if grace := kl.m.Processes().KubeletConfig().Get("shutdownGracePeriod").AsString(); grace != "" && grace != "0s" {
 		kl.m.Put("/etc/systemd/logind.conf.d/99-kubelet.conf", file.Opaque("99-kubelet.conf", "0644"))

@@ -60,9 +60,12 @@ type Machine struct {
 	Links   []string `json:"links,omitempty"`
 	Rules   []string `json:"rules,omitempty"`
 
-	Kubelet *KubeletProcess       `json:"kubelet,omitempty"`
-	Pods    map[string]*StaticPod `json:"pods,omitempty"`
-	Daemons []string              `json:"daemons,omitempty"`
+	Kubelet *KubeletProcess `json:"kubelet,omitempty"`
+	// Checkpoints are the settings in the kubelet's checkpoints, by path, where they are not the
+	// default ones.
+	Checkpoints map[string]string     `json:"checkpoints,omitempty"`
+	Pods        map[string]*StaticPod `json:"pods,omitempty"`
+	Daemons     []string              `json:"daemons,omitempty"`
 	// ProxyRead identifies the configuration that kube-proxy read at its start here.
 	ProxyRead string `json:"proxy_read,omitempty"`
 }

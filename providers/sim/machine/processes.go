@@ -42,9 +42,11 @@ type StaticPod struct {
 	Conf *file.Record `json:"conf,omitempty"`
 	// Trusts are the CAs that it read at its start, by flag.
 	Trusts map[string][]string `json:"trusts,omitempty"`
-	// Encryption are the providers of each resource that an API server has loaded, EncryptionFile
-	// is the digest of the file, and Looked is when it last compared the two.
+	// Encryption are the providers of each resource that an API server has loaded, Plugins are the
+	// sockets of those that are KMS plugins, EncryptionFile is the digest of the file, and Looked is
+	// when it last compared the two.
 	Encryption     map[string][]string `json:"encryption,omitempty"`
+	Plugins        []string            `json:"plugins,omitempty"`
 	EncryptionFile string              `json:"encryption_file,omitempty"`
 	Looked         time.Time           `json:"looked,omitzero"`
 	// Exited is why it has exited; empty while it runs.
@@ -147,12 +149,14 @@ func (r Processes) Listens(port int) bool {
 	return false
 }
 
-// healthPort returns the port of a running kubelet's health endpoint.
+// healthPort returns the port of a running kubelet's health endpoint; -1 if there is none.
 func (r Processes) healthPort() int {
 	if r.m.Kubelet == nil {
-		return 0
+		return -1
 	}
-	if p := r.KubeletConfig().Get("healthzPort"); !p.IsNull() {
+	if p := r.KubeletConfig().Get("healthzPort"); p.AsString() == "0" {
+		return -1
+	} else if !p.IsNull() {
 		return staticpod.Number(p.AsString())
 	}
 	return 10248

@@ -67,6 +67,9 @@ func (ob Observation) Report(q state.Query) *state.Report {
 		r.Secrets = ob.Secrets(q.Secrets)
 	}
 	r.Preflight = ob.Preflight()
+	if q.Endpoint == "" {
+		delete(r.Preflight, "endpoint_addresses")
+	}
 	if !q.Preflight {
 		maps.DeleteFunc(r.Preflight, func(name, _ string) bool { return !slices.Contains(roomAnswers, name) })
 	}

@@ -175,14 +175,15 @@ func (p *Manifest) FilesNeeded() []string {
 func (p *Manifest) NotMounted() string {
 	for _, a := range p.Args {
 		name, value, _ := strings.Cut(strings.TrimPrefix(a, "--"), "=")
-		if strings.HasPrefix(value, "/") && namesFile(name) && !p.mounts(file.Clean(value)) {
+		if strings.HasPrefix(value, "/") && namesFile(name) && !p.Mounts(file.Clean(value)) {
 			return value
 		}
 	}
 	return ""
 }
 
-func (p *Manifest) mounts(path string) bool {
+// Mounts reports whether the pod sees a path of its host.
+func (p *Manifest) Mounts(path string) bool {
 	for at := range p.mounted {
 		if path == at || strings.HasPrefix(path, at+"/") {
 			return true

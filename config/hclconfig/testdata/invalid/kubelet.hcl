@@ -375,3 +375,31 @@ node "p" {
     arg "volume-plugin-dir" { value = "/opt/$HOME/`ä`" } # systemd leaves these as they are
   }
 }
+
+node "static" {
+  cluster = cluster.p
+  role    = "worker"
+  address = "10.0.0.17"
+
+  kubelet {
+    config = {
+      cpuManagerPolicy    = "static" # ERROR: CPUs are not reserved
+      memoryManagerPolicy = "Static" # ERROR: Memory is not reserved
+    }
+  }
+}
+
+node "reserved" {
+  cluster = cluster.p
+  role    = "worker"
+  address = "10.0.0.18"
+
+  kubelet {
+    config = {
+      cpuManagerPolicy    = "static"
+      kubeReserved        = { cpu = "500m" }
+      memoryManagerPolicy = "Static"
+      reservedMemory      = [{ numaNode = 0, limits = { memory = "1124Mi" } }]
+    }
+  }
+}
