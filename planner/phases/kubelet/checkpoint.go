@@ -148,10 +148,7 @@ func releaseStep(n *topology.Node, s planner.Step) planner.Step {
 	}
 	c := n.Cluster
 	s.Limits, s.Pods = []string{c.Limit("drain")}, drain.DrainedPods(c, n.NodeName)
-	s.Impact = drain.DrainImpact(c, n.NodeName) + "; then " + restarts
-	if CordonedForUpgrade(n) || drain.WasLeaving(n) {
-		s.Impact += letsIn
-	}
+	s.Impact = drain.DrainImpact(c, n.NodeName) + "; then " + restarts + lettingIn(n)
 	if n.IsControlPlane() {
 		s.Limits = append(s.Limits, c.Limit("control-plane-disruption"))
 	}

@@ -128,10 +128,16 @@ func kubeletUpgradeImpact(n *topology.Node, restarted []string) string {
 			impact += staticpod.APIMeanwhile(n, topology.KubeletStartPhase)
 		}
 	}
+	return impact + lettingIn(n)
+}
+
+// lettingIn ends the impact of a step after which the node gets pods again; empty for one that stays
+// cordoned, or was not.
+func lettingIn(n *topology.Node) string {
 	if (CordonedForUpgrade(n) || drain.WasLeaving(n)) && !n.StaysCordoned() {
-		return impact + letsIn
+		return letsIn
 	}
-	return impact
+	return ""
 }
 
 // CordonedForUpgrade reports whether the node is cordoned when its kubelet is replaced or gives up what
