@@ -254,7 +254,7 @@ func TestEtcdRestoreRefusedOverWorkingCluster(t *testing.T) {
 	v := o.observe()
 	_, diags := maintenance.Restore(v, planner.Plan{}, maintenance.EtcdRestore{Cluster: "prod", Artifact: "good.db", SHA256: "0123456789abcdef", Answers: v.ClusterReports["prod"].Members})
 	wantSaid(t, diags, finding{diag.Error, "Restore refused: etcd has quorum", "main.hcl:1", "cluster.prod", []string{
-		`The etcd of cluster "prod" answers: a quorum of its members is there (host-10-0-0-11, host-10-0-0-12, host-10-0-0-13).`, "destroy and apply it first",
+		`The etcd of cluster "prod" answers: a quorum of its members is there (host-10-0-0-11, host-10-0-0-12, host-10-0-0-13).`, "give -force: a snapshot of now is taken first",
 	}})
 	away := o.config.Nodes[1].Target
 	o.leave("cp2")

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/phases/kubelet"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -34,7 +35,7 @@ func cost(v *topology.Fleet, c planner.Change) planner.Cost {
 func restartsFor(n *topology.Node, c planner.Change) bool {
 	switch c.Address.Phase {
 	case topology.KubeletStartPhase:
-		return true // the kubelet reads all of it at its start
+		return kubelet.Restarts(c)
 	case topology.InstallPhase:
 		return restartsForSoftware(n, c)
 	case topology.HostFilesPhase:

@@ -140,15 +140,19 @@ func withConfigOrigin(n *topology.Node, it *state.Item) {
 // onlyAccess reports whether a change of the kubelet affects only the modes of its files, for which it
 // does not restart.
 func onlyAccess(w topology.PhaseWork) bool {
-	return !slices.ContainsFunc(w.Changes, func(c planner.Change) bool {
-		switch {
-		case c.Action != planner.Update:
-			return true
-		case c.Kind == state.KindUnit:
-			return len(c.Attributes) != 1 || c.Attributes[0].Path != unitModeAttr
-		}
-		return c.Address.ID() != topology.KubeletConfig || !host.OnlyHostAccess(c)
-	})
+	return !slices.ContainsFunc(w.Changes, Restarts)
+}
+
+// Restarts reports whether a change of kubelet-start restarts the kubelet: it reads everything at its
+// start, except who may read its configuration and the files of its unit.
+func Restarts(c planner.Change) bool {
+	switch {
+	case c.Action != planner.Update:
+		return true
+	case c.Kind == state.KindUnit:
+		return len(c.Attributes) != 1 || c.Attributes[0].Path != unitModeAttr
+	}
+	return c.Address.ID() != topology.KubeletConfig || !host.OnlyHostAccess(c)
 }
 
 // fileAccess sets the modes of the unit's files and, where it changes, of the kubelet's configuration.
