@@ -430,13 +430,11 @@ type Node struct {
 	// Address is how others reach the host: a name or an IP address.
 	Address string
 	// AdvertiseAddresses are IP addresses, one per family; by default Address if that is one.
-	AdvertiseAddresses []string
-	Labels             map[string]string
-	Annotations        map[string]string
+	AdvertiseAddresses  []string
+	Labels, Annotations map[string]string
 	// Taints is nil for the default of the role, empty for none.
-	Taints []state.Taint
-	// Schedulable is nil where cordons are left to others.
-	Schedulable           *bool `json:",omitempty"`
+	Taints                []state.Taint
+	Schedulable           *bool `json:",omitempty"` // nil: cordons are left to others
 	Kubelet               Kubelet
 	CRISocket             string // empty: detected
 	Connection            Connection
@@ -459,9 +457,6 @@ type Node struct {
 	Sensitive map[string]bool
 	Source    state.Source
 }
-
-// StaysCordoned reports whether the configuration keeps pods off the node.
-func (n *Node) StaysCordoned() bool { return n.Schedulable != nil && !*n.Schedulable }
 
 // Connection says how to reach a host.
 type Connection struct {

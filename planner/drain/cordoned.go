@@ -30,6 +30,9 @@ func WarnCordoned(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	return diags
 }
 
+// StaysCordoned reports whether the configuration keeps new pods off the node.
+func StaysCordoned(n *topology.Node) bool { return n.Schedulable != nil && !*n.Schedulable }
+
 // cordonedOutside reports whether a node is unschedulable, and not for a purpose of kubewright.
 func cordonedOutside(n *topology.Node) bool {
 	if n.Cluster.Report == nil || n.Cluster.Fleet.Destroy || n.Schedulable != nil && !n.Lifecycle.Ignores("schedulable") {

@@ -24,7 +24,7 @@ const ForLeaving = "leaving"
 // cordoned stays cordoned in any case, and so does one that the configuration cordons.
 func Drain(c *topology.Cluster, node, purpose string) planner.Operations {
 	stays := c.Seen.Nodes[node].Unschedulable
-	if purpose == ForUpgrade && slices.ContainsFunc(c.Nodes, func(n *topology.Node) bool { return n.NodeName == node && n.StaysCordoned() }) {
+	if purpose == ForUpgrade && slices.ContainsFunc(c.Nodes, func(n *topology.Node) bool { return n.NodeName == node && StaysCordoned(n) }) {
 		purpose, stays = planner.CordonConfigured, true
 	}
 	return planner.Operations{planner.Cordon{Node: node, For: purpose}, Eviction(c, node, !c.Upgrade.Drain.StayCordoned && !stays)}

@@ -113,7 +113,7 @@ func kubeletStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 	if pki.RenewsKubelet(w) {
 		s.Impact = pki.RevivesImpact(n)
 	}
-	if drain.WasLeaving(n) && !n.StaysCordoned() {
+	if drain.WasLeaving(n) && !drain.StaysCordoned(n) {
 		s.Impact += letsIn
 	}
 	if n.IsControlPlane() {

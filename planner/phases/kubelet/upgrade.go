@@ -69,7 +69,7 @@ func DrainStep(n *topology.Node) planner.Step {
 	impact := drain.DrainImpact(n.Cluster, n.NodeName)
 	if seen.Unschedulable && !drain.Cordoned(n) && !drain.WasLeaving(n) {
 		impact += "; the node is already cordoned and stays cordoned"
-	} else if n.StaysCordoned() {
+	} else if drain.StaysCordoned(n) {
 		impact += "; the node stays cordoned"
 	}
 	return planner.Step{
@@ -134,7 +134,7 @@ func kubeletUpgradeImpact(n *topology.Node, restarted []string) string {
 // lettingIn ends the impact of a step after which the node gets pods again; empty for one that stays
 // cordoned, or was not.
 func lettingIn(n *topology.Node) string {
-	if (CordonedForUpgrade(n) || drain.WasLeaving(n)) && !n.StaysCordoned() {
+	if (CordonedForUpgrade(n) || drain.WasLeaving(n)) && !drain.StaysCordoned(n) {
 		return letsIn
 	}
 	return ""
@@ -145,7 +145,7 @@ func lettingIn(n *topology.Node) string {
 func CordonedForUpgrade(n *topology.Node) bool {
 	seen := n.Cluster.Report.Nodes[n.NodeName]
 	drained := drainsForCommitments(n) || pki.KubeletChanges(n) && len(n.Cluster.Report.Nodes) > 1 && !slices.Contains(n.Cluster.Fleet.Skipped, topology.DrainPhase)
-	return drain.Cordoned(n) || drained && !seen.Unschedulable && !n.StaysCordoned()
+	return drain.Cordoned(n) || drained && !seen.Unschedulable && !drain.StaysCordoned(n)
 }
 
 // letIn uncordons a node that was cordoned for the upgrade.
@@ -173,7 +173,7 @@ func resumeStep(n *topology.Node) planner.Step {
 		Via: n.Cluster.Primary, Impact: "uncordons the node, where an earlier apply was interrupted",
 		Operations: append(planner.Operations{WaitTurned(n)}, letIn(n)...),
 	}
-	if n.StaysCordoned() {
+	if drain.StaysCordoned(n) {
 		s.Impact = "completes the upgrade of the node, where an earlier apply was interrupted; it stays cordoned"
 	}
 	return s
@@ -182,7 +182,7 @@ func resumeStep(n *topology.Node) planner.Step {
 // stayStep uncordons a node whose removal was begun, and that stays.
 func stayStep(n *topology.Node) planner.Step {
 	s := planner.Step{Via: n.Cluster.Primary, Impact: "uncordons the node, which an earlier apply began to remove", Operations: stay(n)}
-	if n.StaysCordoned() {
+	if drain.StaysCordoned(n) {
 		s.Impact = "keeps the node, which an earlier apply began to remove; it stays cordoned"
 	}
 	return s

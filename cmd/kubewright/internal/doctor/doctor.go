@@ -133,7 +133,7 @@ func nodeConditions(v *topology.Fleet, n *topology.Node) []string {
 		return []string{"the kubelet has not reported to the API for a while"}
 	case !node.Ready:
 		return []string{"the node is not ready"}
-	case node.Unschedulable && !n.StaysCordoned():
+	case node.Unschedulable && (n.Schedulable == nil || *n.Schedulable):
 		return []string{"the node is cordoned: no pod is scheduled to it"}
 	}
 	return nil
