@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"bytes"
 	"cmp"
 	"path"
 	"slices"
@@ -20,7 +21,8 @@ import (
 // from state checkpoint policy"; memorymanager alike). Containers that run have their shares by the
 // former settings, and their cgroups from the former driver: so the node is drained first.
 
-// A setting is a field of KubeletConfiguration, and the flag that overrides it.
+// A setting is a field of KubeletConfiguration, and the flag that overrides it with what is before its
+// value.
 type setting struct{ field, flag, otherwise string }
 
 // A commitment is what a kubelet has committed itself to with its containers.
@@ -34,14 +36,14 @@ type commitment struct {
 
 var commitments = []commitment{
 	{
-		file: "/var/lib/kubelet/cpu_manager_state", setting: setting{"cpuManagerPolicy", "cpu-manager-policy", "none"}, static: "static",
-		details: []setting{{"reservedSystemCPUs", "reserved-cpus", ""}, {"kubeReserved.cpu", "kube-reserved", ""}, {"systemReserved.cpu", "system-reserved", ""}, {"cpuManagerPolicyOptions", "cpu-manager-policy-options", ""}},
+		file: "/var/lib/kubelet/cpu_manager_state", setting: setting{"cpuManagerPolicy", "--cpu-manager-policy=", "none"}, static: "static",
+		details: []setting{{"reservedSystemCPUs", "--reserved-cpus=", ""}, {"kubeReserved.cpu", "--kube-reserved=", ""}, {"systemReserved.cpu", "--system-reserved=", ""}, {"cpuManagerPolicyOptions", "--cpu-manager-policy-options=", ""}},
 	},
 	{
-		file: "/var/lib/kubelet/memory_manager_state", setting: setting{"memoryManagerPolicy", "memory-manager-policy", "None"}, static: "Static",
-		details: []setting{{"reservedMemory", "reserved-memory", ""}},
+		file: "/var/lib/kubelet/memory_manager_state", setting: setting{"memoryManagerPolicy", "--memory-manager-policy=", "None"}, static: "Static",
+		details: []setting{{"reservedMemory", "--reserved-memory=", ""}},
 	},
-	{setting: setting{"cgroupDriver", "cgroup-driver", "systemd"}},
+	{setting: setting{"cgroupDriver", "--cgroup-driver=", "systemd"}},
 }
 
 // kubeletSettings are the configuration and the flags of a kubelet.
@@ -51,10 +53,11 @@ type kubeletSettings struct {
 }
 
 func (k kubeletSettings) of(s setting) state.Value {
-	for _, word := range strings.Fields(strings.NewReplacer(`"`, " ", "KUBELET_KUBEADM_ARGS=", " ").Replace(k.flags)) {
-		if value, ok := strings.CutPrefix(word, "--"+s.flag+"="); ok {
-			return state.String(value)
+	if _, rest, given := strings.Cut(k.flags, s.flag); given {
+		if end := strings.IndexAny(rest, " \"\n"); end >= 0 {
+			rest = rest[:end]
 		}
+		return state.String(rest)
 	}
 	if v := k.config.Get(s.field); !v.IsNull() || s.otherwise == "" {
 		return v
@@ -76,9 +79,13 @@ func changedCommitments(n *topology.Node) []commitment {
 	if n.Report == nil || n.Joins() || !n.Report.Files[topology.KubeletConfig].Exists {
 		return nil
 	}
-	desired, err := n.Cluster.Fleet.Cache.Tree(state.KindYAMLFile, pki.KubeletConfig(n))
+	config, flags := pki.KubeletConfig(n), kubeadm.KubeletFlags(n.Input())
+	if seen := n.Report.Files; bytes.Equal(seen[topology.KubeletConfig].Content, config) && bytes.Equal(seen[topology.KubeletFlags].Content, flags) {
+		return nil
+	}
+	desired, err := n.Cluster.Fleet.Cache.Tree(state.KindYAMLFile, config)
 	topology.Must(nil, err)
-	want := kubeletSettings{desired, string(kubeadm.KubeletFlags(n.Input()))}
+	want := kubeletSettings{desired, string(flags)}
 	have := kubeletSettings{n.Seen(state.KindYAMLFile, topology.KubeletConfig), string(n.Report.Files[topology.KubeletFlags].Content)}
 	return slices.DeleteFunc(slices.Clone(commitments), func(c commitment) bool { return !c.differs(have, want) })
 }
