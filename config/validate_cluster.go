@@ -83,8 +83,6 @@ func (c checker) repository(path, value string) {
 	case value == "":
 	case strings.Contains(value, "://"):
 		c.errorf(path, summary, "%s is a URL. Write the registry and path alone, as in \"registry.example.com/kubernetes\".", c.show(path, value))
-	case strings.HasSuffix(value, "/"):
-		c.errorf(path, summary, "%s ends in a slash, which is added by itself. Write %q.", c.show(path, value), strings.TrimRight(value, "/"))
 	case !repositoryPattern.MatchString(value):
 		c.errorf(path, summary, "%s is no registry with an optional path in lower case and without tag, as in \"registry.example.com:5000/kubernetes\".", c.show(path, value))
 	}

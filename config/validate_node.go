@@ -169,8 +169,6 @@ func (c checker) socket(s string) {
 	}
 	u, err := url.Parse(s)
 	switch {
-	case strings.HasPrefix(s, "/"):
-		c.errorf(path, summary, "%s is a path. Write %q.", c.show(path, s), "unix://"+s)
 	case err != nil || u.Scheme != "unix" || u.Host != "" || state.CheckPath(strings.TrimPrefix(s, "unix://")) != nil:
 		c.errorf(path, summary, "%s is no URL of a socket, as in \"unix:///run/containerd/containerd.sock\".", c.show(path, s))
 	default:

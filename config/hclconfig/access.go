@@ -3,6 +3,7 @@ package hclconfig
 import (
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -38,10 +39,31 @@ func (e *evaluator) wrong(b *block, name string) bool {
 }
 
 func (e *evaluator) str(b *block, name string) string {
-	if v, ok := e.get(b, name); ok {
-		return v.AsString()
+	v, ok := e.get(b, name)
+	if !ok {
+		return ""
 	}
-	return ""
+	if row := b.attrs[name].row; row != nil && row.Plain != nil {
+		return row.Plain(v.AsString())
+	}
+	return v.AsString()
+}
+
+func withoutV(version string) string { return strings.TrimPrefix(version, "v") }
+
+// withoutSlash removes slashes from the end of a path or registry.
+func withoutSlash(s string) string {
+	if trimmed := strings.TrimRight(s, "/"); trimmed != "" {
+		return trimmed
+	}
+	return s
+}
+
+func socketURL(s string) string {
+	if strings.HasPrefix(s, "/") {
+		return "unix://" + s
+	}
+	return s
 }
 
 func (e *evaluator) boolean(b *block, name string) bool {

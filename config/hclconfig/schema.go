@@ -72,7 +72,9 @@ type Attribute struct {
 	// Computed attributes can be referred to, and not be written.
 	Computed bool
 	// NonEmpty refuses the empty string.
-	NonEmpty  bool
+	NonEmpty bool
+	// Plain returns a value in the form that everything else expects, where kubeadm takes others too.
+	Plain     func(string) string
 	Doc       string
 	Since     string
 	Sensitive bool

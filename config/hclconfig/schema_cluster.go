@@ -5,11 +5,11 @@ import "github.com/kubewright/kubewright/config"
 var clusterBlock = &Block{
 	Name: "cluster", Label: "NAME", Doc: "A cluster: kubeadm's ClusterConfiguration and what all its nodes share.",
 	Attributes: []Attribute{
-		{Name: "kubernetes_version", Type: typeString, Required: true, NonEmpty: true, Cost: CostRestart, Doc: "Version of Kubernetes, as in `1.36.3`. Changing it upgrades the cluster, over every minor version on the way."},
+		{Name: "kubernetes_version", Type: typeString, Plain: withoutV, Required: true, NonEmpty: true, Cost: CostRestart, Doc: "Version of Kubernetes, as in `1.36.3`. Changing it upgrades the cluster, over every minor version on the way."},
 		{Name: "control_plane_endpoint", Type: typeString, Cost: CostRestart, Doc: "HOST:PORT of a balancer, or of a name that you can move, in front of the API servers. The port is `bind_port` when left out. Needed with more than one control plane. Changing it renews certificates and kubeconfigs."},
 		{Name: "cluster_name", Type: typeString, Default: config.DefaultClusterName, Cost: CostImmutable, Doc: "Name of the cluster in kubeconfigs."},
 		{Name: "bind_port", Type: typeNumber, Default: config.DefaultBindPort, Cost: CostImmutable, Doc: "Port on which API servers listen."},
-		{Name: "image_repository", Type: typeString, Default: config.DefaultImageRepository, Cost: CostRestart, Doc: "Registry, with an optional path, of the images of Kubernetes."},
+		{Name: "image_repository", Type: typeString, Plain: withoutSlash, Default: config.DefaultImageRepository, Cost: CostRestart, Doc: "Registry, with an optional path, of the images of Kubernetes."},
 		{Name: "feature_gates", Type: typeBoolMap, Cost: CostRestart, Doc: "kubeadm's own feature gates. Those of components are arguments: `arg \"feature-gates\"`."},
 		{Name: "upload_certs", Type: typeBool, Default: false, Cost: CostObject, Doc: "Keep the certificates in the Secret kubeadm-certs for two hours, for a `kubeadm join --control-plane` by hand."},
 		{Name: "certificate_key", Type: typeString, Sensitive: true, Derived: "generated, and shown once after the apply", Cost: CostObject, Doc: "The key that encrypts what `upload_certs` uploads: 64 hex digits, as `kubeadm certs certificate-key` prints them."},
@@ -81,9 +81,9 @@ var envBlock = &Block{
 var etcdBlock = &Block{
 	Name: "etcd", Doc: "etcd, on the control planes unless `external` is given.",
 	Attributes: []Attribute{
-		{Name: "image_repository", Type: typeString, Derived: "the cluster's", Cost: CostRestart, Doc: "Registry of etcd's image."},
+		{Name: "image_repository", Type: typeString, Plain: withoutSlash, Derived: "the cluster's", Cost: CostRestart, Doc: "Registry of etcd's image."},
 		{Name: "image_tag", Type: typeString, Derived: "by version of Kubernetes", Cost: CostRestart, Doc: "Tag of etcd's image. With it the version of etcd is yours to manage."},
-		{Name: "data_dir", Type: typeString, Default: config.DefaultEtcdDataDir, Cost: CostImmutable, Doc: "Folder of the data on the hosts."},
+		{Name: "data_dir", Type: typeString, Plain: withoutSlash, Default: config.DefaultEtcdDataDir, Cost: CostImmutable, Doc: "Folder of the data on the hosts."},
 		{Name: "server_cert_sans", Type: typeStrings, Cost: CostRestart, Doc: "More names and addresses for the serving certificate."},
 		{Name: "peer_cert_sans", Type: typeStrings, Cost: CostRestart, Doc: "More names and addresses for the peer certificate."},
 	},
@@ -108,7 +108,7 @@ var dnsBlock = &Block{
 	Name: "dns", Doc: "The addon CoreDNS. Its Corefile and its number of replicas are written once; what you make of them in the cluster stays.",
 	Attributes: []Attribute{
 		{Name: "enabled", Type: typeBool, Default: true, Cost: CostObject, Doc: "Whether there is one."},
-		{Name: "image_repository", Type: typeString, Derived: "the cluster's", Cost: CostObject, Doc: "Registry of its image."},
+		{Name: "image_repository", Type: typeString, Plain: withoutSlash, Derived: "the cluster's", Cost: CostObject, Doc: "Registry of its image."},
 		{Name: "image_tag", Type: typeString, Derived: "by version of Kubernetes", Cost: CostObject, Doc: "Tag of its image."},
 	},
 }
@@ -134,7 +134,7 @@ func kubeletBlock(doc string) *Block {
 var certificatesBlock = &Block{
 	Name: "certificates", Doc: "How keys and certificates are made.",
 	Attributes: []Attribute{
-		{Name: "dir", Type: typeString, Default: config.DefaultCertificatesDir, Cost: CostImmutable, Doc: "Folder of the certificates on the hosts."},
+		{Name: "dir", Type: typeString, Plain: withoutSlash, Default: config.DefaultCertificatesDir, Cost: CostImmutable, Doc: "Folder of the certificates on the hosts."},
 		{Name: "algorithm", Type: typeString, Default: config.DefaultAlgorithm, Cost: CostNone, Doc: "Algorithm of new keys: `RSA-2048`, `RSA-3072`, `RSA-4096`, `ECDSA-P256` or `ECDSA-P384`."},
 		{Name: "validity", Type: typeDuration, Default: "8760h", Cost: CostNone, Doc: "How long a new certificate is valid."},
 		{Name: "ca_validity", Type: typeDuration, Default: "87600h", Cost: CostNone, Doc: "How long a new CA certificate is valid."},

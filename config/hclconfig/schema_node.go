@@ -1,6 +1,10 @@
 package hclconfig
 
-import "github.com/kubewright/kubewright/config"
+import (
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+)
 
 var nodeBlock = &Block{
 	Name: "node", Label: "NAME", Doc: "A node of a cluster, or with `for_each` one per element: `node.NAME[\"KEY\"]`.",
@@ -9,13 +13,13 @@ var nodeBlock = &Block{
 		{Name: "cluster", Type: typeReference, Required: true, Cost: CostNodeReplace, Doc: "The cluster, as in `cluster.prod`. It is a name, no expression: in JSON `\"cluster\": \"cluster.prod\"`."},
 		{Name: "role", Type: typeString, Required: true, NonEmpty: true, Cost: CostNodeReplace, Doc: "`control-plane` or `worker`."},
 		{Name: "address", Type: typeString, Required: true, NonEmpty: true, Cost: CostNone, Doc: "Name or IP address by which the other nodes reach the host."},
-		{Name: "name", Type: typeString, Derived: "the host's name", Cost: CostNodeReplace, Doc: "Name of the node in Kubernetes. The host's name is taken when the node is first seen, and kept from then on."},
+		{Name: "name", Type: typeString, Plain: strings.ToLower, Derived: "the host's name", Cost: CostNodeReplace, Doc: "Name of the node in Kubernetes. The host's name is taken when the node is first seen, and kept from then on."},
 		{Name: "advertise_addresses", Type: typeStrings, Derived: "`[address]`", Cost: CostRestart, Doc: "IP addresses that components on this node advertise, one per family. Two of them are also the kubelet's `node-ip`, unless an `arg` says otherwise."},
 		{Name: "labels", Type: typeStringMap, Cost: CostObject, Doc: "Labels of the node."},
 		{Name: "annotations", Type: typeStringMap, Cost: CostObject, Doc: "Annotations of the node."},
 		{Name: "taints", Type: typeTaints, Derived: "the role's", Cost: CostObject, Doc: "All taints that kubewright sets, with `key`, `value` and `effect`, in the place of the role's; `[]` is none, also on a control plane. Taints that others set stay, and are not shown. Excludes `taint` blocks."},
 		{Name: "schedulable", Type: typeBool, Derived: "left to others", Cost: CostObject, Doc: "Whether new pods may come to the node. `false` keeps it cordoned, also through an upgrade; pods that are there stay. `true` has an apply uncordon it. Without it a node that was cordoned by hand stays so, and each plan warns of it."},
-		{Name: "cri_socket", Type: typeString, Derived: "detected", Cost: CostRestart, Doc: "Socket of the container runtime, as in `unix:///run/containerd/containerd.sock`."},
+		{Name: "cri_socket", Type: typeString, Plain: socketURL, Derived: "detected", Cost: CostRestart, Doc: "Socket of the container runtime, as in `unix:///run/containerd/containerd.sock`."},
 		{Name: "ignore_preflight_errors", Type: typeStrings, Cost: CostNone, Doc: "Preflight checks whose errors are only warnings on this node, besides the cluster's."},
 		{Name: "skip_phases", Type: typeStrings, Cost: CostNone, Doc: "Phases that plans leave out for this node, besides the cluster's: `preflight`, `images`, `mark-control-plane`, `mark-worker`."},
 		kernelModules("of this node, besides the cluster's"), sysctls("of this node, over the cluster's"),

@@ -62,7 +62,7 @@ cluster "c" {
   }
 
   dns {
-    image_repository = "registry.example.com/" # ERROR: Invalid image repository
+    image_repository = "registry.example.com/"
   }
 
   proxy_env = { HTTP_PROXI = "x" } # ERROR: Unknown proxy variable

@@ -8,7 +8,7 @@ node "a" {
   address             = "10.0.0.256"   # ERROR: Invalid node address
   name                = "Node_1"       # ERROR: Invalid node name
   advertise_addresses = ["0.0.0.0"]    # ERROR: Invalid advertise address
-  cri_socket          = "/run/containerd/containerd.sock" # ERROR: Invalid CRI socket
+  cri_socket          = "/run/containerd/containerd.sock"
 
   labels = {
     "a b"                                   = "x"     # ERROR: Invalid label key

@@ -6,7 +6,7 @@ cluster "a" {
   }
 
   certificates {
-    dir = "/etc/kubernetes/pki/" # ERROR: Path ends with a slash
+    dir = "/etc/kubernetes/pki/"
   }
 
   api_server {
@@ -26,7 +26,7 @@ cluster "b" {
   kubernetes_version = "1.36.3"
 
   etcd {
-    data_dir = "/opt/bin/" # ERROR: Path ends with a slash
+    data_dir = "/opt/bin/" # ERROR: Folder of the whole machine
   }
 
   certificates {

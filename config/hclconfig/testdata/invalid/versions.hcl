@@ -3,7 +3,7 @@ kubewright {
 }
 
 cluster "v" {
-  kubernetes_version = "v1.36.3" # ERROR: Unsupported Kubernetes version
+  kubernetes_version = "v1.36" # ERROR: Unsupported Kubernetes version
 }
 
 cluster "short" {
