@@ -70,7 +70,7 @@ var allowed = map[string][]string{
 	"planner/phases/host":       {"config", "config/diag", "config/hostrules", "planner", "planner/kubeadm", "planner/phases/pki", "planner/provenance", "planner/sensitive", "planner/topology", "state"},
 	"planner/phases/encryption": {"config", "config/atrest", "config/diag", "config/hostfile", "planner", "planner/topology", "state"},
 	"planner/phases/staticpod":  {"planner/phases/encryption", "config", "config/diag", "planner", "planner/kubeadm", "planner/phases/host", "planner/phases/pki", "planner/provenance", "planner/quorum", "planner/sensitive", "planner/skew", "planner/topology", "state"},
-	"planner/phases/kubelet":    {"config", "planner", "planner/drain", "planner/kubeadm", "planner/phases/host", "planner/phases/pki", "planner/phases/staticpod", "planner/provenance", "planner/skew", "planner/topology", "state"},
+	"planner/phases/kubelet":    {"config", "config/diag", "planner", "planner/drain", "planner/kubeadm", "planner/phases/host", "planner/phases/pki", "planner/phases/staticpod", "planner/provenance", "planner/skew", "planner/topology", "state"},
 	"planner/phases/objects":    {"config", "config/diag", "planner", "planner/diff", "planner/kubeadm", "planner/phases/kubelet", "planner/phases/pki", "planner/phases/staticpod", "planner/provenance", "planner/sensitive", "planner/topology", "state"},
 	"planner/drain":             {"config", "config/diag", "planner", "planner/kubeadm", "planner/phases/pki", "planner/topology", "state"},
 	"planner/phases":            {"planner/phases/encryption", "planner/phases/host", "planner/phases/kubelet", "planner/phases/objects", "planner/phases/pki", "planner/phases/staticpod", "planner/topology", "state"},

@@ -140,6 +140,9 @@ func (k kubelet) setResolver(c *kubeletconfig.KubeletConfiguration) {
 	}
 }
 
+// DNSAddress returns the address of the cluster's DNS service.
+func DNSAddress(in Input) string { return in.settings().dnsIP() }
+
 // dnsIP returns the address of the cluster's DNS service: the tenth of the service subnet.
 func (s *settings) dnsIP() string { return indexedIP(s.Network.ServiceSubnet, 10) }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/planner/phases/encryption"
 	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/phases/kubelet"
 	"github.com/kubewright/kubewright/planner/phases/objects"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
@@ -134,7 +135,7 @@ func findings(v *topology.Fleet) diag.Diagnostics {
 
 // warnings returns what an operator has to know before a plan is applied.
 func warnings(v *topology.Fleet, p *planner.Plan, own map[state.Address]objects.OwnObject, observed *state.Snapshot, options planner.Options) diag.Diagnostics {
-	return slices.Concat(pki.WarnUnverified(v), etcd.Alarms(v, p), etcd.LostUnknownVoters(v), etcd.OverdueBackups(v), ownership.WarnForgotten(v), objects.WarnLeft(v, p, own, observed), objects.WarnMissingNamespaces(v, p),
+	return slices.Concat(pki.WarnUnverified(v), kubelet.WarnSettings(v), etcd.Alarms(v, p), etcd.LostUnknownVoters(v), etcd.OverdueBackups(v), ownership.WarnForgotten(v), objects.WarnLeft(v, p, own, observed), objects.WarnMissingNamespaces(v, p),
 		ownership.Unreplaced(v, p, options), drain.CheckDrains(v, p), drain.CheckSkippedDrains(v, p), drain.WarnDrainCapacity(v, p), drain.WarnCordoned(v, p), staticpod.CheckPairs(v, p), etcd.QuorumHeld(v, p))
 }
 
