@@ -74,16 +74,8 @@ cluster "prod" {
     arg "profiling" { value = "false" }
     arg "event-ttl" { value = "3h" }
 
-    # An audit log needs a policy file on each control plane first:
-    #
-    #   arg "audit-policy-file" { value = "/etc/kubernetes/audit-policy.yaml" }
-    #   arg "audit-log-path" { value = "/var/log/kubernetes/audit.log" }
-    #   extra_volume "audit-policy" {
-    #     host_path  = "/etc/kubernetes/audit-policy.yaml"
-    #     mount_path = "/etc/kubernetes/audit-policy.yaml"
-    #     read_only  = true
-    #     path_type  = "File"
-    #   }
+    # For an audit log write an audit block, for what the CIS benchmark asks
+    # of a cluster a hardening block, into the cluster.
     extra_volume "log" {
       host_path  = "/var/log/kubernetes"
       mount_path = "/var/log/kubernetes"
