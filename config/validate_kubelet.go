@@ -20,14 +20,17 @@ import (
 // cluster's.
 func (c checker) kubelet(k, base Kubelet) {
 	c.args("kubelet", "kubelet", k.Args)
-	if k.Config.IsNull() {
+	if k.Config.IsNull() && len(k.Args) == 0 {
 		return
 	}
 	c.kubeletFields(k.Config)
+	checkKubeletFlags(c, k.Args)
+	checkOverridden(c, k, base)
 	var before diag.Diagnostics
 	scratch := c
 	scratch.out = &before
 	combinations := func(c checker, v state.Value, args []Arg) {
+		v, c.origins = MergeTrees(v, flagTree(args)), originsWithFlags(c.origins, args)
 		c.kubeletCombinations(v)
 		checkStaticPolicies(c, v, args)
 	}
@@ -210,6 +213,9 @@ func (c checker) kubeletCombinations(v state.Value) {
 	if len(v.Get("preloadedImagesVerificationAllowlist").AsList()) > 0 && v.Get("imagePullCredentialsVerificationPolicy").AsString() != "NeverVerifyAllowlistedImages" {
 		contradict("preloadedImagesVerificationAllowlist", "preloadedImagesVerificationAllowlist is for the imagePullCredentialsVerificationPolicy \"NeverVerifyAllowlistedImages\" alone, and the kubelet would not start. Write that, or remove the list.")
 	}
+	if cert, key := v.Get("tlsCertFile").AsString(), v.Get("tlsPrivateKeyFile").AsString(); (cert == "") != (key == "") {
+		contradict("tlsCertFile", "tlsCertFile and tlsPrivateKeyFile go together, and one of them is not written: the kubelet would not start. Write both, or none.")
+	}
 	c.gracePeriods(v)
 	c.enforcement(v)
 }
@@ -217,18 +223,16 @@ func (c checker) kubeletCombinations(v state.Value) {
 // checkStaticPolicies checks that static policies have what they share out: a kubelet would not start
 // (pkg/kubelet/cm/cpumanager: NewStaticPolicy, memorymanager: NewPolicyStatic).
 func checkStaticPolicies(c checker, v state.Value, args []Arg) {
-	given := func(names ...string) bool {
-		return slices.ContainsFunc(args, func(a Arg) bool { return slices.Contains(names, a.Name) })
-	}
-	cpus := v.Get("reservedSystemCPUs").AsString() != "" || given("reserved-cpus", "system-reserved", "kube-reserved")
+	cpus := v.Get("reservedSystemCPUs").AsString() != ""
 	for _, name := range []string{"systemReserved", "kubeReserved"} {
 		q, err := resource.ParseQuantity(v.Get(name).Get("cpu").AsString())
 		cpus = cpus || err == nil && q.Sign() > 0
 	}
-	if v.Get("cpuManagerPolicy").AsString() == "static" && !cpus && !given("cpu-manager-policy") {
+	if v.Get("cpuManagerPolicy").AsString() == "static" && !cpus {
 		c.errorf("kubelet.config.cpuManagerPolicy", "CPUs are not reserved", "The static policy needs CPUs that it gives to no container, and the kubelet would not start. Write reservedSystemCPUs = \"0\", or cpu in kubeReserved or systemReserved.")
 	}
-	if v.Get("memoryManagerPolicy").AsString() == "Static" && len(v.Get("reservedMemory").AsList()) == 0 && !given("reserved-memory", "memory-manager-policy") {
+	reserved := slices.ContainsFunc(args, func(a Arg) bool { return flagName("kubelet", a.Name) == "reserved-memory" })
+	if v.Get("memoryManagerPolicy").AsString() == "Static" && len(v.Get("reservedMemory").AsList()) == 0 && !reserved {
 		c.errorf("kubelet.config.memoryManagerPolicy", "Memory is not reserved", "The Static policy needs the memory of each NUMA node that it gives to no container, and the kubelet would not start. Write reservedMemory = [{ numaNode = 0, limits = { memory = \"…\" } }], in sum kubeReserved, systemReserved and the hard eviction threshold.")
 	}
 }

@@ -40,7 +40,8 @@ var allowed = map[string][]string{
 	"config/elsewhere":                        {},
 	"examples":                                {},
 	"config/hostrules":                        {},
-	"config":                                  {"config/atrest", "state", "config/diag", "config/hostfile", "config/hostrules", "state/encryption", "config/backup"},
+	"config/kubeletflag":                      {"state"},
+	"config":                                  {"config/kubeletflag", "config/atrest", "state", "config/diag", "config/hostfile", "config/hostrules", "state/encryption", "config/backup"},
 	"config/atrest":                           {"state"},
 	"config/hostfile":                         {"state"},
 	"config/hardening":                        {"state", "config", "config/diag", "config/hostrules"},
@@ -190,11 +191,15 @@ var forbidden = []struct {
 
 // pure packages use no clock, randomness, files, network or goroutines.
 var pure = []string{
-	"state", "config", "config/atrest", "config/hardening", "config/hostfile", "config/manifest", "planner", "planner/dag", "planner/skew", "planner/diff", "planner/quorum", "planner/policy", "planner/kubeadm", "planner/adopt",
-	"planner/topology", "planner/provenance", "planner/sensitive", "planner/resolve", "planner/phases/pki", "planner/phases/host", "planner/phases/encryption", "planner/phases/staticpod", "planner/phases/kubelet", "planner/phases/objects", "planner/drain", "planner/phases", "planner/preflight", "planner/observe", "planner/etcd", "planner/immutable", "planner/ownership", "planner/upgrade", "planner/drift", "planner/rotation", "planner/reset", "planner/corefile", "planner/pipeline", "planner/maintenance", "planner/record",
-	"state", "config", "config/hostfile", "config/manifest", "planner", "planner/dag", "planner/skew", "planner/diff", "planner/quorum", "planner/policy", "planner/kubeadm", "planner/adopt",
-	"planner/topology", "planner/provenance", "planner/sensitive", "planner/resolve", "planner/phases/pki", "planner/phases/host", "planner/phases/staticpod", "planner/phases/kubelet", "planner/phases/objects", "planner/drain", "planner/phases", "planner/preflight", "planner/observe", "planner/absence", "planner/etcd", "planner/immutable", "planner/ownership", "planner/upgrade", "planner/drift", "planner/rotation", "planner/reset", "planner/corefile", "planner/pipeline", "planner/maintenance", "planner/record",
-	"cmd/kubewright/internal/view/ui", "cmd/kubewright/internal/view/diffview", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/blocks", "cmd/kubewright/internal/view/planview", "cmd/kubewright/internal/view/planjson", "cmd/kubewright/internal/view/graph", "cmd/kubewright/internal/view/export", "cmd/kubewright/internal/view/rationale", "cmd/kubewright/internal/view/runreport", "cmd/kubewright/internal/view/stateview", "cmd/kubewright/internal/view/listing",
+	"state", "config", "config/atrest", "config/hardening", "config/kubeletflag", "config/hostfile", "config/manifest", "planner", "planner/dag", "planner/skew",
+	"planner/diff", "planner/quorum", "planner/policy", "planner/kubeadm", "planner/adopt", "planner/topology", "planner/provenance", "planner/sensitive",
+	"planner/resolve", "planner/phases/pki", "planner/phases/host", "planner/phases/encryption", "planner/phases/staticpod", "planner/phases/kubelet",
+	"planner/phases/objects", "planner/drain", "planner/phases", "planner/preflight", "planner/observe", "planner/etcd", "planner/immutable", "planner/ownership",
+	"planner/upgrade", "planner/drift", "planner/rotation", "planner/reset", "planner/corefile", "planner/pipeline", "planner/maintenance", "planner/record",
+	"planner/absence", "cmd/kubewright/internal/view/ui", "cmd/kubewright/internal/view/diffview", "cmd/kubewright/internal/view/schedule",
+	"cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/blocks", "cmd/kubewright/internal/view/planview", "cmd/kubewright/internal/view/planjson",
+	"cmd/kubewright/internal/view/graph", "cmd/kubewright/internal/view/export", "cmd/kubewright/internal/view/rationale", "cmd/kubewright/internal/view/runreport",
+	"cmd/kubewright/internal/view/stateview", "cmd/kubewright/internal/view/listing",
 }
 
 var impure = []string{"os", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "context", "sync"}

@@ -265,6 +265,7 @@ variable "s" {
 cluster "c" {
   kubernetes_version = "1.36.3"
   api_server {
+    arg "oidc-issuer-url" { value = "https://issuer.example.com" }
     arg "oidc-client-id" { value = "a-${var.s}" }
   }
   kubelet {

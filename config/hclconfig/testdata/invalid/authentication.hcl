@@ -128,3 +128,30 @@ node "plain" {
   role    = "control-plane"
   address = "192.0.2.17"
 }
+
+cluster "half" {
+  kubernetes_version = "1.36.3"
+  api_server {
+    arg "oidc-issuer-url" { value = "https://issuer.example.com" } # ERROR: Argument needs another
+  }
+}
+
+cluster "whole" {
+  kubernetes_version = "1.36.3"
+  api_server {
+    arg "oidc-issuer-url" { value = "https://issuer.example.com" }
+    arg "oidc-client-id" { value = "kubernetes" }
+  }
+}
+
+node "half" {
+  cluster = cluster.half
+  role    = "control-plane"
+  address = "192.0.2.81"
+}
+
+node "whole" {
+  cluster = cluster.whole
+  role    = "control-plane"
+  address = "192.0.2.82"
+}

@@ -403,3 +403,38 @@ node "reserved" {
     }
   }
 }
+
+node "flags" {
+  cluster = cluster.p
+  role    = "worker"
+  address = "10.0.0.19"
+
+  kubelet {
+    config = { maxPods = 50, podsPerCore = 10 }
+    arg "max-pods" { value = "60" } # WARNING: Argument overrides a field
+    arg "pods_per_core" { value = "10" }
+    arg "node-status-max-images" { value = "-2" }               # ERROR: Value out of range
+    arg "image-gc-high-threshold" { value = "300" }             # ERROR: Value out of range
+    arg "eviction-hard" { value = "memory.availabl<200Mi" }     # ERROR: Unknown eviction signal
+    arg "eviction-soft" { value = "memory.available<300Mi" }    # ERROR: Grace period is missing
+    arg "kube-reserved" { value = "cpus=1" }                    # ERROR: Unknown resource
+    arg "cpu-manager-policy" { value = "static" }               # ERROR: CPUs are not reserved
+    arg "tls-cert-file" { value = "/srv/kubelet.crt" }          # ERROR: Values contradict each other
+    arg "container-log-max-files" { value = "1" }               # ERROR: Value out of range
+  }
+}
+
+node "flags_that_fit" {
+  cluster = cluster.p
+  role    = "worker"
+  address = "10.0.0.20"
+
+  kubelet {
+    arg "cpu-manager-policy" { value = "static" }
+    arg "kube-reserved" { value = "cpu=500m" }
+    arg "eviction-soft" { value = "memory.available<300Mi" }
+    arg "eviction-soft-grace-period" { value = "memory.available=1m30s" }
+    arg "tls-cert-file" { value = "/srv/kubelet.crt" }
+    arg "tls-private-key-file" { value = "/srv/kubelet.key" }
+  }
+}

@@ -7,7 +7,7 @@ cluster "twice" {
   }
 
   kubelet {
-    config = {
+    config = { # ERROR: Values contradict each other
       serverTLSBootstrap = true # ERROR: Serving certificate of kubelets is set twice
       featureGates = {
         ReloadKubeletServerCertificateFile = false # ERROR: Serving certificate of kubelets is set twice

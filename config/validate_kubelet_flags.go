@@ -1,0 +1,81 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/kubeletflag"
+	"github.com/kubewright/kubewright/state"
+)
+
+// flagTree returns the configuration that flags of the kubelet amount to; the last of a name counts.
+func flagTree(args []Arg) state.Value {
+	out := state.Null()
+	for _, a := range args {
+		out = MergeTrees(out, kubeletflag.Tree(flagName("kubelet", a.Name), a.Value))
+	}
+	return out
+}
+
+// originsWithFlags returns the origins with those of fields that only flags set.
+func originsWithFlags(of Origins, args []Arg) Origins {
+	out := maps.Clone(of)
+	for _, a := range args {
+		field := kubeletflag.Field(flagName("kubelet", a.Name))
+		if _, written := of["kubelet.config."+field]; field != "" && !written {
+			out["kubelet.config."+field] = a.Source
+		}
+	}
+	return out
+}
+
+// checkKubeletFlags checks flags of the kubelet as the fields that they override. Flags whose values
+// are reported already, or must not be shown, are left out.
+func checkKubeletFlags(c checker, args []Arg) {
+	for _, a := range args {
+		name := flagName("kubelet", a.Name)
+		reported := slices.ContainsFunc(*c.out, func(d *diag.Diagnostic) bool { return d.Severity == diag.Error && d.Subject == a.Source })
+		if reported || c.hidden[fmt.Sprintf("kubelet.arg[%q]", a.Name)] {
+			continue
+		}
+		var found diag.Diagnostics
+		one := c
+		one.out, one.here = &found, a.Source
+		one.kubeletFields(kubeletflag.Tree(name, a.Value))
+		for _, d := range found {
+			d.Detail = fmt.Sprintf("--%s sets %s of the kubelet's configuration. %s", name, kubeletflag.Field(name), d.Detail)
+			c.out.Append(d)
+		}
+	}
+}
+
+// checkOverridden warns of fields of the kubelet's configuration that flags override; k is what one
+// block adds to the rest.
+func checkOverridden(c checker, k, base Kubelet) {
+	all := MergeTrees(base.Config, k.Config)
+	for i, a := range slices.Concat(base.Args, k.Args) {
+		name := flagName("kubelet", a.Name)
+		field := kubeletflag.Field(name)
+		if field == "" || all.Get(field).IsNull() || i < len(base.Args) && k.Config.Get(field).IsNull() {
+			continue
+		}
+		if tree := kubeletflag.Tree(name, a.Value); !tree.IsNull() && !tree.Get(field).Equal(all.Get(field)) {
+			c.out.Append(diag.Warningf("Argument overrides a field", "--%s overrides %s of kubelet { config }, which has no effect: a kubelet's flags win over its configuration. Remove one of the two.", name, field).At(a.Source).In(c.block).For(c.about))
+		}
+	}
+}
+
+// checkTogether refuses arguments of the API server of which one needs another
+// (k8s.io/apiserver/pkg/authentication: BuiltInAuthenticationOptions.Validate).
+func checkTogether(c checker, args []Arg) {
+	given := func(name string) bool {
+		return slices.ContainsFunc(args, func(a Arg) bool { return flagName("kube-apiserver", a.Name) == name && a.Value != "" })
+	}
+	for _, pair := range [][2]string{{"oidc-issuer-url", "oidc-client-id"}, {"oidc-client-id", "oidc-issuer-url"}} {
+		if given(pair[0]) && !given(pair[1]) {
+			c.errorf(fmt.Sprintf("api_server.arg[%q]", pair[0]), "Argument needs another", "The API server takes --%s only with --%s, and would not start. Write both, or authentication { jwt { … } } instead.", pair[0], pair[1])
+		}
+	}
+}
