@@ -75,6 +75,7 @@ cluster "prod" {
   }
   proxy_env = { HTTPS_PROXY = "http://${var.proxy}@proxy:3128" }
   api_server {
+    arg "oidc-issuer-url" { value = "https://issuer.example.com" }
     arg "oidc-client-id" { value = var.argument }
     extra_env "TOKEN" { value = var.environment }
   }

@@ -213,7 +213,7 @@ func TestKubeletServingWaits(t *testing.T) {
 			pod := v.ClusterReports["prod"].StaticPods["kube-apiserver-host-10-0-0-12"]
 			pod.Ready = false
 			v.ClusterReports["prod"].StaticPods["kube-apiserver-host-10-0-0-12"] = pod
-		}, `node.cp["cp2"] has to be repaired before`},
+		}, `the control plane on node.cp["cp2"] is not healthy, or has just been restarted`},
 		"address": {func(v *topology.Fleet) {
 			for name, n := range v.ClusterReports["prod"].Nodes {
 				if slices.Contains(n.InternalIPs, "10.0.0.21") {

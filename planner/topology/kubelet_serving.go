@@ -84,7 +84,7 @@ func (c *Cluster) findHeld() []string {
 		case n.Report == nil:
 			out = append(out, n.Target.String()+" could not be observed")
 		case n.Runs() && n.Unhealthy():
-			out = append(out, n.Target.String()+" has to be repaired before")
+			out = append(out, "the control plane on "+n.Target.String()+" is not healthy, or has just been restarted")
 		}
 	}
 	for _, n := range c.Nodes {

@@ -278,7 +278,7 @@ func NotConvergedText(plan *planner.Plan) (summary, detail string) {
 		return "Not everything runs yet", "Every step was done and hosts are as configured, but what is to run on them does not yet, or not as its file says. kubewright plan shows whether it does by now; what stays down says why in its log on the host. These steps would wait for it:"
 	}
 	return "Hosts differ from the configuration after the apply",
-		"Every step was done, but looking again still shows differences. Either something changes them back, or this is a defect of kubewright. They are:"
+		"Every step was done, but looking again still shows differences. Either something changes them back, or the plan held them back, as its warnings say, or this is a defect of kubewright. They are:"
 }
 
 // RemainingChanges returns what a plan would still change, one change per line.
