@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kubewright/kubewright/config/componentflag"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
 )
@@ -13,7 +14,7 @@ import (
 func TestComponentFlagsPerVersion(t *testing.T) {
 	t.Parallel()
 	for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"} {
-		if n := len(componentFlags[component]); n < 60 {
+		if n := len(componentflag.Flags[component]); n < 60 {
 			t.Errorf("%s has %d flags", component, n)
 		}
 	}

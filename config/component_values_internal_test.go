@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kubewright/kubewright/config/componentflag"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
 )
@@ -16,23 +17,23 @@ func TestFlagTypesAreComplete(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{"etcd-gates": true}
 	own := []string{"text", "suites", "gates", "labels", "taints"}
-	for _, component := range keys(componentFlags) {
-		for _, name := range keys(componentFlags[component]) {
-			flag := componentFlags[component][name]
-			kind, set, ofSet := strings.Cut(flag.valueType, ":")
+	for _, component := range keys(componentflag.Flags) {
+		for _, name := range keys(componentflag.Flags[component]) {
+			flag := componentflag.Flags[component][name]
+			kind, set, ofSet := strings.Cut(flag.Type, ":")
 			used[kind], used[set] = true, true
-			if _, ok := valueTypes[kind]; !ok && !ofSet && !slices.Contains(own, kind) {
-				t.Errorf("%s --%s has no type: %q", component, name, flag.valueType)
+			if _, ok := componentflag.Types[kind]; !ok && !ofSet && !slices.Contains(own, kind) {
+				t.Errorf("%s --%s has no type: %q", component, name, flag.Type)
 			}
-			for _, m := range flag.minors {
+			for _, m := range flag.Minors {
 				minor, err := strconv.Atoi(m)
-				if err != nil || minor < MinMinor || minor > MaxMinor || ofSet && len(valuesOf(set, minor)) == 0 {
+				if err != nil || minor < MinMinor || minor > MaxMinor || ofSet && len(componentflag.ValuesOf(set, minor)) == 0 {
 					t.Errorf("%s --%s: 1.%s has no values %s", component, name, m, set)
 				}
 			}
 		}
 	}
-	for _, name := range slices.Concat(keys(valueTypes), keys(componentValues)) {
+	for _, name := range slices.Concat(keys(componentflag.Types), keys(componentflag.Values)) {
 		if !used[name] {
 			t.Errorf("no flag has %s", name)
 		}

@@ -13,6 +13,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kubewright/kubewright/config/componentflag"
 )
 
 // sans checks names for a certificate: DNS names, wildcards, IP addresses.
@@ -107,7 +109,7 @@ func (c checker) argValue(path, component string, a Arg) {
 	}
 	c.here = a.Source
 	if component == "kubelet" {
-		c.ofNode(path, flagName(component, a.Name), a.Value)
+		c.ofNode(path, componentflag.FlagName(component, a.Name), a.Value)
 	}
 	c.value(path, component, a)
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
+	"github.com/kubewright/kubewright/config/componentflag"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
 )
@@ -231,7 +232,7 @@ func checkStaticPolicies(c checker, v state.Value, args []Arg) {
 	if v.Get("cpuManagerPolicy").AsString() == "static" && !cpus {
 		c.errorf("kubelet.config.cpuManagerPolicy", "CPUs are not reserved", "The static policy needs CPUs that it gives to no container, and the kubelet would not start. Write reservedSystemCPUs = \"0\", or cpu in kubeReserved or systemReserved.")
 	}
-	reserved := slices.ContainsFunc(args, func(a Arg) bool { return flagName("kubelet", a.Name) == "reserved-memory" })
+	reserved := slices.ContainsFunc(args, func(a Arg) bool { return componentflag.FlagName("kubelet", a.Name) == "reserved-memory" })
 	if v.Get("memoryManagerPolicy").AsString() == "Static" && len(v.Get("reservedMemory").AsList()) == 0 && !reserved {
 		c.errorf("kubelet.config.memoryManagerPolicy", "Memory is not reserved", "The Static policy needs the memory of each NUMA node that it gives to no container, and the kubelet would not start. Write reservedMemory = [{ numaNode = 0, limits = { memory = \"…\" } }], in sum kubeReserved, systemReserved and the hard eviction threshold.")
 	}

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/kubewright/kubewright/config/componentflag"
 	"github.com/kubewright/kubewright/config/diag"
-	"github.com/kubewright/kubewright/config/kubeletflag"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -14,7 +14,7 @@ import (
 func flagTree(args []Arg) state.Value {
 	out := state.Null()
 	for _, a := range args {
-		out = MergeTrees(out, kubeletflag.Tree(flagName("kubelet", a.Name), a.Value))
+		out = MergeTrees(out, componentflag.KubeletTree(componentflag.FlagName("kubelet", a.Name), a.Value))
 	}
 	return out
 }
@@ -23,7 +23,7 @@ func flagTree(args []Arg) state.Value {
 func originsWithFlags(of Origins, args []Arg) Origins {
 	out := maps.Clone(of)
 	for _, a := range args {
-		field := kubeletflag.Field(flagName("kubelet", a.Name))
+		field := componentflag.KubeletField(componentflag.FlagName("kubelet", a.Name))
 		if _, written := of["kubelet.config."+field]; field != "" && !written {
 			out["kubelet.config."+field] = a.Source
 		}
@@ -35,7 +35,7 @@ func originsWithFlags(of Origins, args []Arg) Origins {
 // are reported already, or must not be shown, are left out.
 func checkKubeletFlags(c checker, args []Arg) {
 	for _, a := range args {
-		name := flagName("kubelet", a.Name)
+		name := componentflag.FlagName("kubelet", a.Name)
 		reported := slices.ContainsFunc(*c.out, func(d *diag.Diagnostic) bool { return d.Severity == diag.Error && d.Subject == a.Source })
 		if reported || c.hidden[fmt.Sprintf("kubelet.arg[%q]", a.Name)] {
 			continue
@@ -43,9 +43,9 @@ func checkKubeletFlags(c checker, args []Arg) {
 		var found diag.Diagnostics
 		one := c
 		one.out, one.here = &found, a.Source
-		one.kubeletFields(kubeletflag.Tree(name, a.Value))
+		one.kubeletFields(componentflag.KubeletTree(name, a.Value))
 		for _, d := range found {
-			d.Detail = fmt.Sprintf("--%s sets %s of the kubelet's configuration. %s", name, kubeletflag.Field(name), d.Detail)
+			d.Detail = fmt.Sprintf("--%s sets %s of the kubelet's configuration. %s", name, componentflag.KubeletField(name), d.Detail)
 			c.out.Append(d)
 		}
 	}
@@ -56,12 +56,12 @@ func checkKubeletFlags(c checker, args []Arg) {
 func checkOverridden(c checker, k, base Kubelet) {
 	all := MergeTrees(base.Config, k.Config)
 	for i, a := range slices.Concat(base.Args, k.Args) {
-		name := flagName("kubelet", a.Name)
-		field := kubeletflag.Field(name)
+		name := componentflag.FlagName("kubelet", a.Name)
+		field := componentflag.KubeletField(name)
 		if field == "" || all.Get(field).IsNull() || i < len(base.Args) && k.Config.Get(field).IsNull() {
 			continue
 		}
-		if tree := kubeletflag.Tree(name, a.Value); !tree.IsNull() && !tree.Get(field).Equal(all.Get(field)) {
+		if tree := componentflag.KubeletTree(name, a.Value); !tree.IsNull() && !tree.Get(field).Equal(all.Get(field)) {
 			c.out.Append(diag.Warningf("Argument overrides a field", "--%s overrides %s of kubelet { config }, which has no effect: a kubelet's flags win over its configuration. Remove one of the two.", name, field).At(a.Source).In(c.block).For(c.about))
 		}
 	}
@@ -71,7 +71,7 @@ func checkOverridden(c checker, k, base Kubelet) {
 // (k8s.io/apiserver/pkg/authentication: BuiltInAuthenticationOptions.Validate).
 func checkTogether(c checker, args []Arg) {
 	given := func(name string) bool {
-		return slices.ContainsFunc(args, func(a Arg) bool { return flagName("kube-apiserver", a.Name) == name && a.Value != "" })
+		return slices.ContainsFunc(args, func(a Arg) bool { return componentflag.FlagName("kube-apiserver", a.Name) == name && a.Value != "" })
 	}
 	for _, pair := range [][2]string{{"oidc-issuer-url", "oidc-client-id"}, {"oidc-client-id", "oidc-issuer-url"}} {
 		if given(pair[0]) && !given(pair[1]) {

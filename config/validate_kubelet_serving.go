@@ -7,6 +7,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/kubewright/kubewright/config/componentflag"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -34,7 +35,7 @@ func kubeletServing(c checker, cl *Cluster) {
 	}
 	servingOf(c, cl.Kubelet, cl.Patches)
 	for _, a := range cl.APIServer.Args {
-		if flagName("kube-apiserver", a.Name) == "kubelet-certificate-authority" {
+		if componentflag.FlagName("kube-apiserver", a.Name) == "kubelet-certificate-authority" {
 			c.errorAt(a.Source, servingSummary, "kubelet_serving in the certificates block sets --kubelet-certificate-authority of API servers, once every node has a certificate that they accept. %s", servingRemedy)
 		}
 	}
@@ -56,7 +57,7 @@ func servingOf(c checker, k Kubelet, patches []Patch) {
 			refuse(c.at("kubelet.config."+f.field), f.field, f.why)
 		}
 		for _, a := range k.Args {
-			if flagName("kubelet", a.Name) == f.flag && a.Value != "false" && a.Value != "" {
+			if componentflag.FlagName("kubelet", a.Name) == f.flag && a.Value != "false" && a.Value != "" {
 				refuse(a.Source, "--"+f.flag, f.why)
 			}
 		}

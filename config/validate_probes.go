@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strconv"
+
+	"github.com/kubewright/kubewright/config/componentflag"
 )
 
 // anonymous checks that the probes of API servers are answered. They carry no credentials:
@@ -12,7 +14,7 @@ func (c checker) anonymous(p Component) {
 	var last *Arg
 	file := false
 	for i, a := range p.Args {
-		switch flagName("kube-apiserver", a.Name) {
+		switch componentflag.FlagName("kube-apiserver", a.Name) {
 		case "anonymous-auth":
 			last = &p.Args[i]
 		case "authentication-config":

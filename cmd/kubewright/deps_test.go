@@ -40,8 +40,8 @@ var allowed = map[string][]string{
 	"config/elsewhere":                        {},
 	"examples":                                {},
 	"config/hostrules":                        {},
-	"config/kubeletflag":                      {"state"},
-	"config":                                  {"config/kubeletflag", "config/atrest", "state", "config/diag", "config/hostfile", "config/hostrules", "state/encryption", "config/backup"},
+	"config/componentflag":                    {"state"},
+	"config":                                  {"config/componentflag", "config/atrest", "state", "config/diag", "config/hostfile", "config/hostrules", "state/encryption", "config/backup"},
 	"config/atrest":                           {"state"},
 	"config/hostfile":                         {"state"},
 	"config/hardening":                        {"state", "config", "config/diag", "config/hostrules"},
@@ -49,7 +49,8 @@ var allowed = map[string][]string{
 	"config/manifest":                         {"state"},
 	// Test helpers.
 	"config/artifacts/artifactstest": {},
-	"config/hclconfig":               {"config/atrest", "state", "config", "config/diag", "config/elsewhere", "config/manifest", "examples", "state/safefile", "config/backup", "config/hostfile", "config/hardening"},
+	"config/hclconfig/sourcetext":    {},
+	"config/hclconfig":               {"config/atrest", "state", "config", "config/diag", "config/elsewhere", "config/manifest", "examples", "state/safefile", "config/backup", "config/hostfile", "config/hardening", "config/hclconfig/sourcetext"},
 	"config/backup":                  {},
 	"config/hclwriter":               {"state", "config", "config/hclconfig"},
 	"planner":                        {"state", "config/diag"},
@@ -173,7 +174,7 @@ var forbidden = []struct {
 	path string
 	only []string
 }{
-	{"github.com/hashicorp/hcl/v2", []string{"config/hclconfig", "config/hclwriter"}},
+	{"github.com/hashicorp/hcl/v2", []string{"config/hclconfig", "config/hclconfig/sourcetext", "config/hclwriter"}},
 	{"github.com/zclconf/go-cty", []string{"config/hclconfig", "config/hclwriter"}},
 	{"golang.org/x/crypto/ssh", []string{"providers/ssh", "providers/ssh/sshtest", "state/encryption"}},
 	{"filippo.io/age", []string{"state/encryption"}},
@@ -191,7 +192,7 @@ var forbidden = []struct {
 
 // pure packages use no clock, randomness, files, network or goroutines.
 var pure = []string{
-	"state", "config", "config/atrest", "config/hardening", "config/kubeletflag", "config/hostfile", "config/manifest", "planner", "planner/dag", "planner/skew",
+	"state", "config", "config/atrest", "config/hardening", "config/componentflag", "config/hostfile", "config/hclconfig/sourcetext", "config/manifest", "planner", "planner/dag", "planner/skew",
 	"planner/diff", "planner/quorum", "planner/policy", "planner/kubeadm", "planner/adopt", "planner/topology", "planner/provenance", "planner/sensitive",
 	"planner/resolve", "planner/phases/pki", "planner/phases/host", "planner/phases/encryption", "planner/phases/staticpod", "planner/phases/kubelet",
 	"planner/phases/objects", "planner/drain", "planner/phases", "planner/preflight", "planner/observe", "planner/etcd", "planner/immutable", "planner/ownership",

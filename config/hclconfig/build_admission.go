@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/hardening"
 )
 
 // podSecurityVersion is a version of the Pod Security Standards.
@@ -39,7 +40,7 @@ func addAdmission(e *evaluator, b *block, c *config.Cluster) {
 			on = append(on, p.label)
 		}
 	}
-	plugins = hardenedPlugins(c, plugins)
+	plugins = hardening.Plugins(c, plugins)
 	if len(plugins) == 0 {
 		e.errorAt(a.at, "Invalid admission block", "An admission block configures at least one plugin. Write pod_security or plugin \"NAME\" into it.")
 		return
@@ -54,7 +55,7 @@ func addAdmission(e *evaluator, b *block, c *config.Cluster) {
 	}
 	to.file(config.AdmissionPath, string(text), hidden, at)
 	to.arg("admission-control-config-file", config.AdmissionPath, at)
-	given := switchOn(c, on) || slices.ContainsFunc(c.APIServer.Args, func(arg config.Arg) bool { return arg.Name == "enable-admission-plugins" })
+	given := hardening.SwitchOn(c, on) || slices.ContainsFunc(c.APIServer.Args, func(arg config.Arg) bool { return arg.Name == "enable-admission-plugins" })
 	if len(on) > 1 && !given {
 		to.arg("enable-admission-plugins", strings.Join(on, ","), at)
 	}
@@ -75,13 +76,5 @@ func podSecurity(e *evaluator, s *block) map[string]any {
 		}
 		defaults[mode], defaults[mode+"-version"] = level, version
 	}
-	return podSecurityConfiguration(defaults, e.strings(s, "exempt_namespaces"), e.strings(s, "exempt_users"), e.strings(s, "exempt_runtime_classes"))
-}
-
-func podSecurityConfiguration(defaults map[string]any, namespaces, users, classes []string) map[string]any {
-	list := func(names []string) []string { return append([]string{}, names...) }
-	return map[string]any{
-		"apiVersion": "pod-security.admission.config.k8s.io/v1", "kind": "PodSecurityConfiguration", "defaults": defaults,
-		"exemptions": map[string]any{"namespaces": list(namespaces), "usernames": list(users), "runtimeClasses": list(classes)},
-	}
+	return hardening.PodSecurity(defaults, e.strings(s, "exempt_namespaces"), e.strings(s, "exempt_users"), e.strings(s, "exempt_runtime_classes"))
 }

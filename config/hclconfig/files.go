@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/hcl/v2/json"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/hclconfig/sourcetext"
 	"github.com/kubewright/kubewright/examples"
 	"github.com/kubewright/kubewright/state/safefile"
 )
@@ -186,7 +187,7 @@ func parseText(b []byte, name string) (*hcl.File, hcl.Diagnostics) {
 	if rest, marked := bytes.CutPrefix(b, []byte(byteOrderMark)); marked && strings.HasSuffix(name, ".json") {
 		b = slices.Concat([]byte("   "), rest) // each byte keeps its position
 	}
-	if d := tooDeep(b, name); d != nil {
+	if d := sourcetext.Check(b, name); d != nil {
 		return nil, hcl.Diagnostics{d}
 	}
 	if strings.HasSuffix(name, ".json") {
@@ -252,7 +253,7 @@ func withoutEchoes(diags hcl.Diagnostics) hcl.Diagnostics {
 
 // parseExpression parses an expression that a user gave outside of a file.
 func parseExpression(text, name string) (hcl.Expression, hcl.Diagnostics) {
-	if d := tooDeep([]byte(text), name); d != nil {
+	if d := sourcetext.Check([]byte(text), name); d != nil {
 		return nil, hcl.Diagnostics{d}
 	}
 	x, diags := hclsyntax.ParseExpression([]byte(text), name, hcl.InitialPos)

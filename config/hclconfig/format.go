@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/hclconfig/sourcetext"
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
@@ -42,7 +43,7 @@ func ReadFile(name string) ([]byte, error) {
 // template around a single expression. A text that cannot be parsed is reported and not
 // changed; name is its name in the report.
 func Format(name string, src []byte) ([]byte, diag.Diagnostics) {
-	if d := tooDeep(src, name); d != nil {
+	if d := sourcetext.Check(src, name); d != nil {
 		return src, diag.Diagnostics{fromHCL(d, nil, func(string) []byte { return src })}
 	}
 	file, diags := hclwrite.ParseConfig(src, name, hcl.InitialPos)

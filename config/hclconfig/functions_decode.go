@@ -10,14 +10,16 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kubewright/kubewright/config/hclconfig/sourcetext"
 )
 
 var (
 	jsonDecodeFunc = guarded(stdlib.JSONDecodeFunc, func(text string) error {
-		switch d := tooDeepJSON([]byte(text), ""); {
+		switch d := sourcetext.CheckJSON([]byte(text), ""); {
 		case d == nil:
 			return nil
-		case d.Summary == outOfRange:
+		case d.Summary == sourcetext.OutOfRange:
 			return errOutOfRange
 		}
 		return errTooDeep
@@ -25,7 +27,7 @@ var (
 	yamlDecodeFunc = guarded(ctyyaml.YAMLDecodeFunc, checkYAML)
 )
 
-var errTooDeep = fmt.Errorf("the text is nested more than %d deep", maxDepth)
+var errTooDeep = fmt.Errorf("the text is nested more than %d deep", sourcetext.MaxDepth)
 
 // guarded returns a decoding function that checks its text before it decodes: a few lines of a
 // manifest from elsewhere must not be able to exhaust the process.
@@ -49,12 +51,12 @@ func checkYAML(text string) error {
 	var v any
 	err := yaml.Unmarshal([]byte(text), &v)
 	switch {
-	case err == nil && depthOf(v) > maxDepth:
+	case err == nil && depthOf(v) > sourcetext.MaxDepth:
 		return errTooDeep
 	case err != nil && (strings.Contains(err.Error(), "excessive aliasing") || strings.Contains(err.Error(), "max depth")):
 		return errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
-	case err != nil && strings.Count(text, "*") > maxOperators:
-		return fmt.Errorf("the text holds more than %d asterisks, and what they may stand for is too much", maxOperators)
+	case err != nil && strings.Count(text, "*") > sourcetext.MaxOperators:
+		return fmt.Errorf("the text holds more than %d asterisks, and what they may stand for is too much", sourcetext.MaxOperators)
 	}
 	return nil
 }

@@ -22,6 +22,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/kubewright/kubewright/config/hclconfig/sourcetext"
 )
 
 // addFileFunctions adds the functions that read files below the folder.
@@ -237,11 +239,11 @@ func (m *meter) templateString(functions map[string]function.Function) function.
 }
 
 func parseTemplate(b []byte, name string) (hclsyntax.Expression, error) {
-	switch d := tooDeepTemplate(b, name); {
+	switch d := sourcetext.CheckTemplate(b, name); {
 	case d == nil:
-	case d.Summary == outOfRange:
+	case d.Summary == sourcetext.OutOfRange:
 		return nil, errOutOfRange
-	case d.Summary == tooManyTokens:
+	case d.Summary == sourcetext.TooManyTokens:
 		return nil, errors.New(strings.TrimSuffix(d.Detail, "."))
 	default:
 		return nil, errors.New("the template is nested too deeply. " + strings.TrimSuffix(d.Detail, "."))

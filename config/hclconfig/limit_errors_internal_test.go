@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/kubewright/kubewright/config/hclconfig/sourcetext"
 )
 
 // limitSays are parts of the detail for each limit of the evaluation, by its summary.
@@ -40,7 +42,7 @@ func TestFileLimitErrorsNameRemedy(t *testing.T) {
 		return fmt.Sprintf("node %q {\n  for_each = toset([for p in setproduct(range(%d), range(100)) : \"${p[0]}-${p[1]}\"])\n  cluster = cluster.c\n  role = \"worker\"\n  address = \"192.0.2.1\"\n}\n", name, maxNodes*2/300+1)
 	}
 	const cluster = "cluster \"c\" {\n  kubernetes_version = \"1.36.3\"\n}\n"
-	words := "locals {\n  a = [" + strings.Repeat("1,", maxTokens/2) + "]\n}\n"
+	words := "locals {\n  a = [" + strings.Repeat("1,", sourcetext.MaxTokens/2) + "]\n}\n"
 	space := strings.Repeat("# a comment of some words, which says nothing at all to whoever reads it\n", (maxParsed/2)/73+1)
 	for name, c := range map[string]struct {
 		summary string

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/kubewright/kubewright/config/hclconfig/sourcetext"
 )
 
 // limits limit an evaluation. A few lines can describe a value that fills the memory, or work
@@ -86,25 +88,17 @@ func (m limits) detail(l limit) string {
 	case limitText:
 		return fmt.Sprintf("This expression makes a text of more than %d MiB, which is the limit for one value. Look for what repeats or doubles it.", m.text>>20)
 	case limitElements:
-		return fmt.Sprintf("This expression makes a value of more than %s elements, which is the limit for one value. Look for what multiplies it: a for inside of a for, setproduct, or a list of lists.", grouped(m.elements))
+		return fmt.Sprintf("This expression makes a value of more than %s elements, which is the limit for one value. Look for what multiplies it: a for inside of a for, setproduct, or a list of lists.", sourcetext.Grouped(m.elements))
 	case limitDepth:
-		return fmt.Sprintf("The lists and objects in the value of this expression are nested more than %d deep, which is the limit.", maxDepth)
+		return fmt.Sprintf("The lists and objects in the value of this expression are nested more than %d deep, which is the limit.", sourcetext.MaxDepth)
 	case limitMade:
-		return fmt.Sprintf("This expression makes more than %s elements or %d MiB of text on the way to its value, which is the limit for one expression. Look for what multiplies it: a for inside of a for, setproduct, or a list of lists.", grouped(m.made), m.textMade>>20)
+		return fmt.Sprintf("This expression makes more than %s elements or %d MiB of text on the way to its value, which is the limit for one expression. Look for what multiplies it: a for inside of a for, setproduct, or a list of lists.", sourcetext.Grouped(m.made), m.textMade>>20)
 	case limitKept:
-		return fmt.Sprintf("The values of the configuration have more than %s elements or %d MiB of text, which is the limit for all of them. This expression is the one that exceeds it. Split the configuration into several folders, or look for a value that is repeated for each node.", grouped(m.kept), m.textKept>>20)
+		return fmt.Sprintf("The values of the configuration have more than %s elements or %d MiB of text, which is the limit for all of them. This expression is the one that exceeds it. Split the configuration into several folders, or look for a value that is repeated for each node.", sourcetext.Grouped(m.kept), m.textKept>>20)
 	case limitChain:
-		return fmt.Sprintf("More than %s values depend on one another in a row, which is the limit. This is the last of them.", grouped(maxChain))
+		return fmt.Sprintf("More than %s values depend on one another in a row, which is the limit. This is the last of them.", sourcetext.Grouped(maxChain))
 	}
-	return fmt.Sprintf("The configuration takes more than %s steps to evaluate, which is the limit; it is reached in this expression. Each element that a function visits is a step, and each pass of a for is %d. Look for a for inside of a for, and compute in locals what is the same for all nodes.", grouped(m.steps), stepsOfPass)
-}
-
-// grouped formats a number with commas between thousands.
-func grouped(n int) string {
-	if n < 1000 {
-		return fmt.Sprint(n)
-	}
-	return fmt.Sprintf("%s,%03d", grouped(n/1000), n%1000)
+	return fmt.Sprintf("The configuration takes more than %s steps to evaluate, which is the limit; it is reached in this expression. Each element that a function visits is a step, and each pass of a for is %d. Look for a for inside of a for, and compute in locals what is the same for all nodes.", sourcetext.Grouped(m.steps), stepsOfPass)
 }
 
 // stop ends an evaluation at a limit. The only way out of the library's loops is a panic, which

@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/hclconfig/sourcetext"
 )
 
 // bomb is a configuration of a few lines that describes too much.
@@ -289,8 +290,8 @@ func TestLimitsInJSON(t *testing.T) {
 // native syntax.
 func TestLargeJSONIsLimited(t *testing.T) {
 	t.Parallel()
-	words := `{"locals": {"x": [` + strings.Repeat("1,", maxTokens) + "1]}}"
-	if diags := loadWithin(usualLimits, "main.hcl.json", words); len(diags) != 1 || diags[0].Summary != tooManyTokens {
+	words := `{"locals": {"x": [` + strings.Repeat("1,", sourcetext.MaxTokens) + "1]}}"
+	if diags := loadWithin(usualLimits, "main.hcl.json", words); len(diags) != 1 || diags[0].Summary != sourcetext.TooManyTokens {
 		t.Errorf("%.1000s", fmt.Sprint(diags))
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/kubewright/kubewright/config/hclconfig/sourcetext"
 )
 
 // meter counts the cost of evaluating a configuration, and ends the evaluation at the limits.
@@ -197,7 +199,7 @@ func (w *weight) add(v cty.Value, depth int) (limit, bool) {
 	case t == cty.String:
 		w.text += len(v.AsString())
 	case !v.CanIterateElements():
-	case depth >= maxDepth:
+	case depth >= sourcetext.MaxDepth:
 		return limitDepth, true
 	case t.IsCollectionType() && (t.ElementType() == cty.Number || t.ElementType() == cty.Bool):
 		w.elements += v.LengthInt()

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/kubewright/kubewright/config/hclconfig/sourcetext"
 )
 
 // Reference returns the reference documentation of the language, as Markdown:
@@ -79,15 +81,15 @@ func referenceLimits() string {
 	m := usualLimits
 	rows := [][2]string{
 		{"text in one value", fmt.Sprintf("%d MiB", m.text>>20)},
-		{"elements of one value, nested ones included", grouped(m.elements)},
-		{"nesting of lists and objects", fmt.Sprint(maxDepth)},
-		{"made by one expression on the way to its value", fmt.Sprintf("%s elements, %d MiB of text", grouped(m.made), m.textMade>>20)},
-		{"values of the configuration together", fmt.Sprintf("%s elements, %d MiB of text", grouped(m.kept), m.textKept>>20)},
-		{"steps of evaluating the configuration", grouped(m.steps)},
-		{"values that depend on one another in a row", grouped(maxChain)},
-		{"blocks that one dynamic block makes", grouped(maxBlocks)},
-		{"nodes", grouped(maxNodes)},
-		{"one file", fmt.Sprintf("%d MiB, of the language %s words and signs", MaxFile>>20, grouped(maxTokens))},
+		{"elements of one value, nested ones included", sourcetext.Grouped(m.elements)},
+		{"nesting of lists and objects", fmt.Sprint(sourcetext.MaxDepth)},
+		{"made by one expression on the way to its value", fmt.Sprintf("%s elements, %d MiB of text", sourcetext.Grouped(m.made), m.textMade>>20)},
+		{"values of the configuration together", fmt.Sprintf("%s elements, %d MiB of text", sourcetext.Grouped(m.kept), m.textKept>>20)},
+		{"steps of evaluating the configuration", sourcetext.Grouped(m.steps)},
+		{"values that depend on one another in a row", sourcetext.Grouped(maxChain)},
+		{"blocks that one dynamic block makes", sourcetext.Grouped(maxBlocks)},
+		{"nodes", sourcetext.Grouped(maxNodes)},
+		{"one file", fmt.Sprintf("%d MiB, of the language %s words and signs", MaxFile>>20, sourcetext.Grouped(sourcetext.MaxTokens))},
 		{"all files that are read", fmt.Sprintf("%d MiB, of the language %d MiB", maxRead>>20, maxParsed>>20)},
 	}
 	var b strings.Builder

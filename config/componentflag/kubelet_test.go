@@ -1,4 +1,4 @@
-package kubeletflag
+package componentflag
 
 import (
 	"reflect"
@@ -10,30 +10,34 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestFieldsExist checks that each flag's field is one of a KubeletConfiguration, of its kind.
-func TestFieldsExist(t *testing.T) {
+// TestKubeletFieldsExist checks that each flag's field is one of a KubeletConfiguration, of the flag's type.
+func TestKubeletFieldsExist(t *testing.T) {
 	t.Parallel()
-	kinds := map[kind][]string{
-		text: {"string", "Duration"}, number: {"int32", "int64"}, boolean: {"bool"}, list: {"slice"}, pairs: {"map"}, limits: {"map"},
-	}
-	for name, f := range flags {
+	for name, field := range kubeletFields {
 		at := reflect.TypeFor[kubeletconfig.KubeletConfiguration]()
-		for _, part := range strings.Split(f.field, ".") {
-			at = fieldOf(at, part)
-			if at == nil {
-				t.Fatalf("--%s: there is no field %s", name, f.field)
+		for _, part := range strings.Split(field, ".") {
+			if at = fieldOf(at, part); at == nil {
+				t.Fatalf("--%s: there is no field %s", name, field)
 			}
+		}
+		flag, known := Flags["kubelet"][name]
+		want := "string"
+		switch value, _ := asField(flag.Type, "1"); value.(type) {
+		case int64:
+			want = "int"
+		case bool:
+			want = "bool"
+		case []any:
+			want = "slice"
+		case nil, map[string]any:
+			want = "map"
 		}
 		found := at.Kind().String()
 		if at.Name() == "Duration" {
-			found = "Duration"
+			found = "string"
 		}
-		fits := false
-		for _, k := range kinds[f.kind] {
-			fits = fits || k == found
-		}
-		if !fits {
-			t.Errorf("--%s: %s is a %s", name, f.field, found)
+		if !known || !strings.HasPrefix(found, want) {
+			t.Errorf("--%s is a %s (known: %v), and %s a %s", name, want, known, field, found)
 		}
 	}
 }
@@ -58,7 +62,7 @@ func fieldOf(of reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-func TestFlagsReadAsTheirFields(t *testing.T) {
+func TestKubeletFlagsReadAsTheirFields(t *testing.T) {
 	t.Parallel()
 	type m = map[string]any
 	for _, c := range []struct {
@@ -71,6 +75,7 @@ func TestFlagsReadAsTheirFields(t *testing.T) {
 		{"authorization-mode", "Webhook", m{"authorization": m{"mode": "Webhook"}}},
 		{"eviction-hard", "memory.available<200Mi, nodefs.available<10%", m{"evictionHard": m{"memory.available": "200Mi", "nodefs.available": "10%"}}},
 		{"eviction-hard", "memory.available=200Mi", nil},
+		{"eviction-hard", "memory.available<200Mi,", m{"evictionHard": m{"memory.available": "200Mi"}}},
 		{"kube-reserved", "cpu=100m,memory=1Gi", m{"kubeReserved": m{"cpu": "100m", "memory": "1Gi"}}},
 		{"enforce-node-allocatable", "pods,kube-reserved", m{"enforceNodeAllocatable": []any{"pods", "kube-reserved"}}},
 		{"node-ip", "10.0.0.1", nil},
@@ -79,7 +84,7 @@ func TestFlagsReadAsTheirFields(t *testing.T) {
 		if c.want != nil {
 			want = state.FromGo(c.want)
 		}
-		if got := Tree(c.name, c.value); !got.Equal(want) {
+		if got := KubeletTree(c.name, c.value); !got.Equal(want) {
 			t.Errorf("--%s=%s is %v, want %v", c.name, c.value, got.Go(), c.want)
 		}
 	}

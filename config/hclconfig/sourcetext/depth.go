@@ -1,4 +1,4 @@
-package hclconfig
+package sourcetext
 
 import (
 	"bytes"
@@ -13,35 +13,37 @@ import (
 // hcl's parser and evaluator recurse; a text made to exhaust the stack would end the process,
 // so its nesting is counted beforehand.
 const (
-	maxDepth     = 200
-	maxOperators = 10_000
-	// maxTokens limits the tokens of one file: a parsed token takes a hundred times its bytes.
-	maxTokens = 1_000_000
+	// MaxDepth is how deep brackets, templates and operators may be nested.
+	MaxDepth = 200
+	// MaxOperators limits the operators of one expression.
+	MaxOperators = 10_000
+	// MaxTokens limits the tokens of one file: a parsed token takes a hundred times its bytes.
+	MaxTokens = 1_000_000
 )
 
-// tooManyTokens is the summary for a text with too many tokens.
-const tooManyTokens = "File too large"
+// TooManyTokens is the summary for a text with too many tokens.
+const TooManyTokens = "File too large"
 
 // Details for a text that is nested too deeply: in expressions, in JSON.
 var (
-	deepExpression = fmt.Sprintf("Brackets, templates and operators can be nested %d deep, and an expression can have %d operators.", maxDepth, maxOperators)
-	hugeNumber     = "This number cannot be used: " + numberRange + "."
-	longFile       = fmt.Sprintf("A text can have %s words and signs, and here it has more. Split it into several files; large values can be in files of their own, for file, jsondecode or yamldecode.", grouped(maxTokens))
-	deepObjects    = fmt.Sprintf("Objects and arrays can be nested %d deep.", maxDepth)
+	deepExpression = fmt.Sprintf("Brackets, templates and operators can be nested %d deep, and an expression can have %d operators.", MaxDepth, MaxOperators)
+	hugeNumber     = "This number cannot be used: " + NumberRange + "."
+	longFile       = fmt.Sprintf("A text can have %s words and signs, and here it has more. Split it into several files; large values can be in files of their own, for file, jsondecode or yamldecode.", Grouped(MaxTokens))
+	deepObjects    = fmt.Sprintf("Objects and arrays can be nested %d deep.", MaxDepth)
 )
 
-// tooDeep reports, from its tokens, a text that is nested too deeply, or a number in it that
+// Check reports, from the tokens of a file, a text that is nested too deeply, or a number in it that
 // takes too long to write out.
-func tooDeep(b []byte, name string) *hcl.Diagnostic {
+func Check(b []byte, name string) *hcl.Diagnostic {
 	if strings.HasSuffix(name, ".json") {
-		return tooDeepJSON(b, name)
+		return CheckJSON(b, name)
 	}
 	tokens, _ := hclsyntax.LexConfig(b, name, hcl.InitialPos)
 	return deepTokens(tokens)
 }
 
-// tooDeepTemplate is tooDeep for the text of a template.
-func tooDeepTemplate(b []byte, name string) *hcl.Diagnostic {
+// CheckTemplate is Check for the text of a template.
+func CheckTemplate(b []byte, name string) *hcl.Diagnostic {
 	tokens, _ := hclsyntax.LexTemplate(b, name, hcl.InitialPos)
 	return deepTokens(tokens)
 }
@@ -61,15 +63,15 @@ type depthCounter struct {
 }
 
 func deepTokens(tokens hclsyntax.Tokens) *hcl.Diagnostic {
-	if len(tokens) > maxTokens {
-		r := tokens[maxTokens].Range
-		return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: tooManyTokens, Subject: &r, Detail: longFile}
+	if len(tokens) > MaxTokens {
+		r := tokens[MaxTokens].Range
+		return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: TooManyTokens, Subject: &r, Detail: longFile}
 	}
 	c := depthCounter{frames: []frame{{newlines: true}}}
 	for _, t := range tokens {
 		if t.Type == hclsyntax.TokenNumberLit && !literalInRange(string(t.Bytes)) {
 			r := t.Range
-			return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: outOfRange, Subject: &r, Detail: hugeNumber}
+			return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: OutOfRange, Subject: &r, Detail: hugeNumber}
 		}
 		if c.count(t) {
 			r := t.Range
@@ -131,19 +133,20 @@ func (c *depthCounter) control(keyword bool, name string) {
 
 func (c *depthCounter) exceeded() bool {
 	top := c.frames[len(c.frames)-1]
-	return len(c.frames)+c.controls+top.prefixes > maxDepth || top.operators > maxOperators
+	return len(c.frames)+c.controls+top.prefixes > MaxDepth || top.operators > MaxOperators
 }
 
-// tooDeepJSON counts brackets and checks the templates in strings.
-func tooDeepJSON(b []byte, name string) *hcl.Diagnostic {
+// CheckJSON is Check for JSON: it counts brackets and checks the templates in strings. A text without
+// the name of a file is a value, which may have more tokens.
+func CheckJSON(b []byte, name string) *hcl.Diagnostic {
 	dec := stdjson.NewDecoder(bytes.NewReader(b))
 	dec.UseNumber()
 	depth := 0
 	for count := 0; ; count++ {
 		t, err := dec.Token()
-		if count > maxTokens && name != "" { // a value has limits of its own
+		if count > MaxTokens && name != "" { // a value has limits of its own
 			d := deepAt(b, name, int(dec.InputOffset()), longFile)
-			d.Summary = tooManyTokens
+			d.Summary = TooManyTokens
 			return d
 		}
 		if err != nil {
@@ -156,20 +159,20 @@ func tooDeepJSON(b []byte, name string) *hcl.Diagnostic {
 			} else {
 				depth--
 			}
-			if depth > maxDepth {
+			if depth > MaxDepth {
 				return deepAt(b, name, int(dec.InputOffset()), deepObjects)
 			}
 		case stdjson.Number:
 			if !literalInRange(t.String()) {
 				d := deepAt(b, name, int(dec.InputOffset()), hugeNumber)
-				d.Summary = outOfRange
+				d.Summary = OutOfRange
 				return d
 			}
 		case string:
 			if !strings.Contains(t, "${") && !strings.Contains(t, "%{") {
 				continue
 			}
-			if d := tooDeepTemplate([]byte(t), name); d != nil {
+			if d := CheckTemplate([]byte(t), name); d != nil {
 				at := deepAt(b, name, int(dec.InputOffset()), d.Detail)
 				at.Summary = d.Summary
 				return at
@@ -188,7 +191,7 @@ func deepBrackets(b []byte, name string, from, depth int) *hcl.Diagnostic {
 		case '}', ']':
 			depth--
 		}
-		if depth > maxDepth {
+		if depth > MaxDepth {
 			return deepAt(b, name, i, deepObjects)
 		}
 	}

@@ -1,0 +1,55 @@
+package componentflag
+
+import (
+	_ "embed" // the list of feature gates
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+//go:embed gates.txt
+var gateList string
+
+// Gate is a gate of a component in one minor version.
+type Gate struct {
+	// Locked is the only accepted value, "true" or "false"; empty if both are.
+	Locked string
+}
+
+// Gates are the gates of API server, controller manager, scheduler,
+// kubelet and kube-proxy, by minor version.
+var Gates = parseGates(gateList)
+
+func parseGates(text string) map[int]map[string]Gate {
+	out := map[int]map[string]Gate{}
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) == 0 || words[0] == "#" {
+			continue
+		}
+		for _, w := range words[1:] {
+			number, locked, _ := strings.Cut(w, "=")
+			minor, err := strconv.Atoi(number)
+			if err != nil {
+				panic("internal error: gates.txt: " + line)
+			}
+			if out[minor] == nil {
+				out[minor] = map[string]Gate{}
+			}
+			out[minor][words[0]] = Gate{locked}
+		}
+	}
+	return out
+}
+
+// GateMinors returns the minor versions that have a gate, in order.
+func GateMinors(name string) []string {
+	var known []string
+	for _, minor := range slices.Sorted(maps.Keys(Gates)) {
+		if _, ok := Gates[minor][name]; ok {
+			known = append(known, strconv.Itoa(minor))
+		}
+	}
+	return known
+}
