@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -32,8 +33,10 @@ type Diagnostic struct {
 	// Summary is a constant, short, without user data and without a full stop.
 	Summary string
 	// Detail is in full sentences: what is wrong here, why, what to do. Lines that begin with a
-	// space are preformatted and never wrapped.
+	// space are preformatted and never wrapped. Remedies stand in it as marks until Spell.
 	Detail string
+	// Remedies are the commands that the detail names, once they are spelled.
+	Remedies []Remedy
 	// Address is the target or item that the finding is about, if there is one.
 	Address string
 	// Subject is the offending text, underlined on the screen.
@@ -48,22 +51,39 @@ type Diagnostic struct {
 	Values []string
 }
 
-// Errorf makes an error; the format and its arguments are the detail.
+// Remedy is a command of a finding, as data and as the user types it.
+type Remedy struct {
+	remedy.Remedy
+	Command string `json:"command"`
+}
+
+// Errorf makes an error; the format and its arguments are the detail. Among the arguments may be
+// remedies.
 func Errorf(summary, format string, args ...any) *Diagnostic {
-	return &Diagnostic{Severity: Error, Summary: summary, Detail: detail(format, args...)}
+	return &Diagnostic{Severity: Error, Summary: summary, Detail: string(remedy.Textf(format, args...))}
 }
 
 // Warningf makes a warning; the format and its arguments are the detail.
 func Warningf(summary, format string, args ...any) *Diagnostic {
-	return &Diagnostic{Severity: Warning, Summary: summary, Detail: detail(format, args...)}
+	return &Diagnostic{Severity: Warning, Summary: summary, Detail: string(remedy.Textf(format, args...))}
 }
 
-// detail returns a text without arguments as is, percent signs included.
-func detail(format string, args ...any) string {
-	if len(args) == 0 {
-		return format
+// Add adds sentences to the detail.
+func (d *Diagnostic) Add(format string, args ...any) {
+	d.Detail += string(remedy.Textf(format, args...))
+}
+
+// Spell writes commands in place of the remedies in the details, and lists them.
+func (ds Diagnostics) Spell(line func(remedy.Remedy) string) {
+	for _, d := range ds {
+		text, found := remedy.Spell(d.Detail, line)
+		d.Detail = text
+		for _, r := range found {
+			if command := line(r); r.Action != "" && !slices.ContainsFunc(d.Remedies, func(other Remedy) bool { return other.Command == command }) {
+				d.Remedies = append(d.Remedies, Remedy{r, command})
+			}
+		}
 	}
-	return fmt.Sprintf(format, args...)
 }
 
 // At sets the offending text and returns the finding.

@@ -31,6 +31,7 @@ type JSON struct {
 	Address  string   `json:"address,omitempty"`
 	Range    *Range   `json:"range,omitempty"`
 	Snippet  *Snippet `json:"snippet,omitempty"`
+	Remedies []Remedy `json:"remedies,omitempty"`
 }
 
 // Range is a part of a file.
@@ -50,7 +51,7 @@ type Pos struct {
 // JSON converts the finding. source returns the text of a file, nil if it is not at hand;
 // source itself may be nil.
 func (d *Diagnostic) JSON(source func(file string) []byte) JSON {
-	j := JSON{Severity: d.Severity, Summary: d.Summary, Detail: d.Detail, Address: d.Address, Snippet: d.Excerpt(source)}
+	j := JSON{Severity: d.Severity, Summary: d.Summary, Detail: d.Detail, Address: d.Address, Snippet: d.Excerpt(source), Remedies: d.Remedies}
 	if s := d.Subject; s.File != "" {
 		j.Range = &Range{
 			Filename: s.File,
@@ -63,7 +64,7 @@ func (d *Diagnostic) JSON(source func(file string) []byte) JSON {
 
 // Diagnostic converts it back. The excerpt is the saved one, with its values.
 func (j JSON) Diagnostic() *Diagnostic {
-	d := &Diagnostic{Severity: j.Severity, Summary: j.Summary, Detail: j.Detail, Address: j.Address}
+	d := &Diagnostic{Severity: j.Severity, Summary: j.Summary, Detail: j.Detail, Address: j.Address, Remedies: j.Remedies}
 	if r := j.Range; r != nil {
 		d.Subject = state.Source{
 			File: r.Filename, Line: r.Start.Line, Column: r.Start.Column, StartByte: r.Start.Byte,

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
 )
 
 // otherKey is what another host key than the known one may mean.
@@ -24,7 +24,7 @@ func (m *Member) remedy(err error) string {
 		return otherKey + "The state knows it by its old key. If it is the machine that joined, put its block back, with the new key in host_key"
 	}
 	return otherKey + fmt.Sprintf("The state knows it by its old key. Only when you know: if it is the machine that joined, set host_key to its new key; "+
-		"if it is another one, or a reinstalled one, have the node replaced: %s", topology.AsFlags(m.Target, topology.ReplaceFlag, topology.AcceptNewHostFlag))
+		"if it is another one, or a reinstalled one, have the node replaced: -replace=%[1]s -accept-new-host=%[1]s", state.ShellWord(m.Target.String()))
 }
 
 // Remedy returns what to do about a host that could not be observed; empty if unknown.

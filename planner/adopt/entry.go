@@ -5,6 +5,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/state"
 )
@@ -28,7 +29,7 @@ func Entry(name string, r *state.Report) *diag.Diagnostic {
 			"which leads to its workers. Nothing was written. Name a control plane.", name, server)
 	}
 	return diag.Errorf("Host holds no cluster", "%s has neither %s nor %s: no kubeadm cluster runs there. Nothing was written. "+
-		"For a new cluster write a configuration, and run kubewright apply.", name, manifest("kube-apiserver"), kubeletConf)
+		"For a new cluster write a configuration, and run %s.", name, manifest("kube-apiserver"), kubeletConf, remedy.Apply)
 }
 
 const kubeletConf = "/etc/kubernetes/kubelet.conf"

@@ -31,7 +31,7 @@ func TestAdoptRefusesUnsuitableEntryHost(t *testing.T) {
 		{map[string]state.FileReport{joined: {Exists: true, Kubeconfig: &state.KubeconfigInfo{Server: "https://api:6443"}}}, "error: Host is a worker: h1 is a node of a cluster, but not a control plane. " +
 			"Its kubelet connects to https://api:6443. A cluster is read through a control plane, which leads to its workers. Nothing was written. Name a control plane."},
 		{nil, "error: Host holds no cluster: h1 has neither /etc/kubernetes/manifests/kube-apiserver.yaml nor /etc/kubernetes/kubelet.conf: no kubeadm cluster runs there. " +
-			"Nothing was written. For a new cluster write a configuration, and run kubewright apply."},
+			"Nothing was written. For a new cluster write a configuration, and run ⟨apply⟩."},
 	} {
 		got := ""
 		if d := adopt.Entry("h1", &state.Report{Files: c.files}); d != nil {

@@ -1,7 +1,6 @@
 package corefile
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -71,7 +70,7 @@ func check(c *topology.Cluster, from, to, text string) diag.Diagnostics {
 		if preflight.Ignores(c.PrimaryNode(), name) {
 			d.Severity = diag.Warning
 		} else {
-			d.Detail += fmt.Sprintf("To continue anyway: ignore_preflight_errors = [%q].", name)
+			d.Add("To continue anyway: ignore_preflight_errors = [%q].", name)
 		}
 		diags.Append(d.At(c.Source).For(c.Target))
 	}

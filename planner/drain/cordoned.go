@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -23,8 +24,8 @@ func WarnCordoned(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 			if !cordonedOutside(n) || p.Step(topology.StepAddress(n.Target, topology.UncordonPhase)) != nil || p.Step(topology.StepAddress(n.Target, topology.ResetPhase)) != nil {
 				continue
 			}
-			diags.Append(diag.Warningf(CordonedOutside, "%s (node %s) was cordoned outside of kubewright: it gets no new pods, and stays so, because no apply uncordons it. When it may have pods again:\n\n  kubewright uncordon %s",
-				n.Target, n.NodeName, state.ShellWord(n.Target.String())).At(n.Source).For(n.Target))
+			diags.Append(diag.Warningf(CordonedOutside, "%s (node %s) was cordoned outside of kubewright: it gets no new pods, and stays so, because no apply uncordons it. When it may have pods again:\n\n  %s",
+				n.Target, n.NodeName, remedy.Uncordon.On(n.Target.String())).At(n.Source).For(n.Target))
 		}
 	}
 	return diags

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/topology"
@@ -70,6 +71,6 @@ func warnUndrained(l topology.Departure) *diag.Diagnostic {
 		end += "s"
 	}
 	return diag.Warningf("Node is removed without a drain", "%s (node %s) is being removed, and this plan skips its drain. "+
-		"With the reset %s, and no PodDisruptionBudget is checked: %s. Plan without -skip-phase=drain to have them evicted first.",
-		l.Target, l.Name, end, withNotes(c, pods)).For(l.Target).At(pki.Place(c, "upgrade.drain"))
+		"With the reset %s, and no PodDisruptionBudget is checked: %s. Plan without %s to have them evicted first.",
+		l.Target, l.Name, end, withNotes(c, pods), remedy.Option{Kind: remedy.SkipPhase, Value: topology.DrainPhase}).For(l.Target).At(pki.Place(c, "upgrade.drain"))
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/topology"
@@ -18,19 +19,19 @@ func AstrayEtcds(v *topology.Fleet, label string) diag.Diagnostics {
 	for _, t := range v.ForeignEtcds(label) {
 		diags.Append(diag.Warningf("Control plane runs a different etcd cluster", "The etcd of %s is %s, and that of cluster %q is %s: "+
 			"a member that came back without its data has bootstrapped a new, empty etcd cluster. It was not queried. Remove the node and join it again:\n\n"+
-			"  kubewright apply %s",
-			t, v.Etcds[t].ClusterID, label, v.EtcdID(label), topology.AsFlags(t, topology.ReplaceFlag)).For(t))
+			"  %s",
+			t, v.Etcds[t].ClusterID, label, v.EtcdID(label), remedy.Apply.With(remedy.Replace.Of(t))).For(t))
 	}
 	return diags
 }
 
 // AstrayText names the nodes whose etcd does not belong to the cluster, and the remedy; "" if there
 // are none.
-func AstrayText(c *topology.Cluster) string {
-	var out string
+func AstrayText(c *topology.Cluster) remedy.Text {
+	var out remedy.Text
 	for _, t := range c.Fleet.ForeignEtcds(c.Label) {
-		out += fmt.Sprintf("The etcd of %s came back without its data, and bootstrapped a new, empty etcd cluster. "+
-			"Remove the node and join it again:\n\n  kubewright apply %s\n\n", t, topology.AsFlags(t, topology.ReplaceFlag))
+		out += remedy.Textf("The etcd of %s came back without its data, and bootstrapped a new, empty etcd cluster. "+
+			"Remove the node and join it again:\n\n  %s\n\n", t, remedy.Apply.With(remedy.Replace.Of(t)))
 	}
 	return out
 }
@@ -63,7 +64,7 @@ func refuseForeignEtcd(n *topology.Node, strays []state.Target) *diag.Diagnostic
 		what = fmt.Sprintf("The etcd of %s (%s) lists no member but itself, and that of cluster %q has others", n.Target, n.Address, c.Label)
 	}
 	what += ": a member that came back without its data has bootstrapped a new, empty etcd cluster. "
-	again := "remove the node and join it again:\n\n  kubewright apply " + topology.AsFlags(n.Target, topology.ReplaceFlag)
+	again := remedy.Textf("remove the node and join it again:\n\n  %s", remedy.Apply.With(remedy.Replace.Of(n.Target)))
 	if c.Seen != nil && c.Seen.EtcdClusterID == its && len(c.Seen.Members) > 0 {
 		return diag.Errorf(foundedAgain, "%sThe others hold the cluster's data, and a quorum of them answers: %s", what, again).At(n.Source).For(n.Target)
 	}
@@ -75,9 +76,9 @@ func refuseForeignEtcd(n *topology.Node, strays []state.Target) *diag.Diagnostic
 	}
 	return diag.Errorf(foundedAgain, "%sThe cluster's data is still on %s, and no quorum of its members answers: keep that data. "+
 		"If other members are only down, bring them back, and %s\n\nIf quorum is lost for good, restore etcd from a snapshot:\n\n"+
-		"  kubewright etcd restore FILE\n\nOnly if etcd was recreated by hand and on purpose is that data not needed; "+
+		"  %s\n\nOnly if etcd was recreated by hand and on purpose is that data not needed; "+
 		"then clean the hosts that hold it (kubeadm reset), and plan again.",
-		what, strings.Join(topology.Sorted(holders), ", "), again).At(n.Source).For(n.Target)
+		what, strings.Join(topology.Sorted(holders), ", "), again, remedy.Restore.On("FILE")).At(n.Source).For(n.Target)
 }
 
 const foundedAgain = "Etcd was bootstrapped again"
@@ -99,8 +100,8 @@ func refuseDivided(c *topology.Cluster) *diag.Diagnostic {
 	}
 	return diag.Errorf("Control planes run different etcd clusters", "The control planes of cluster %q run different etcd clusters, "+
 		"and the state does not record which is the right one:\n\n%s\n\nA member that came back without its data has bootstrapped one of its own. "+
-		"Find out which has the cluster's data (kubectl on that host shows it), remove the other node and join it again, with -%s='NODE'.",
-		c.Label, strings.Join(lines, "\n"), topology.ReplaceFlag).At(c.Source).For(c.Target)
+		"Find out which has the cluster's data (kubectl on that host shows it), remove the other node and join it again, with %s.",
+		c.Label, strings.Join(lines, "\n"), remedy.Option{Kind: remedy.Replace, Value: "NODE"}).At(c.Source).For(c.Target)
 }
 
 // DataLeftBehind refuses an etcd that has bootstrapped a new cluster because its pod has another

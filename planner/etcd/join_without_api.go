@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/topology"
@@ -24,8 +25,8 @@ func JoinsWithoutAPI(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 		}
 		diags = append(diags, diag.Errorf(joinsInTheDark, "%s would join cluster %q, but it is unknown whether etcd holds quorum: %s. "+
 			"Without a quorum etcd accepts no member. Bring the API back first, and plan again; a host that has just been started needs a minute for that. "+
-			"If a quorum of the members is lost for good, restore etcd from a snapshot; the missing ones join then:\n\n  kubewright etcd restore FILE",
-			strings.Join(names, ", "), c.Label, observe.DarkTargets(c)[0].Reason).At(c.Source).For(c.Target))
+			"If a quorum of the members is lost for good, restore etcd from a snapshot; the missing ones join then:\n\n  %s",
+			strings.Join(names, ", "), c.Label, observe.DarkTargets(c)[0].Reason, remedy.Restore.On("FILE")).At(c.Source).For(c.Target))
 	}
 	return diags
 }

@@ -2,11 +2,11 @@ package etcd
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -37,16 +37,16 @@ func LostMembers(c *topology.Cluster) diag.Diagnostics {
 }
 
 // backFromLoss says how to recover a member that has lost its data, one of lost such members.
-func backFromLoss(n *topology.Node, lost int) string {
+func backFromLoss(n *topology.Node, lost int) remedy.Text {
 	c := n.Cluster
-	restore := "restore etcd from a snapshot. A member that still has its data can provide one without a quorum, unless it was started again since:\n\n" +
-		"  kubewright etcd snapshot\n  kubewright etcd restore FILE"
-	again := "remove the node and join it again:\n\n  kubewright apply " + topology.AsFlags(n.Target, topology.ReplaceFlag)
+	restore := remedy.Textf("restore etcd from a snapshot. A member that still has its data can provide one without a quorum, unless it was started again since:\n\n"+
+		"  %s\n  %s", remedy.Snapshot, remedy.Restore.On("FILE"))
+	again := remedy.Textf("remove the node and join it again:\n\n  %s", remedy.Apply.With(remedy.Replace.Of(n.Target)))
 	switch all := len(c.ControlPlanes()); {
 	case staticpod.MembersKnown(c):
 		return "While the others hold quorum, " + again
 	case all-lost < all/2+1:
-		return fmt.Sprintf("Of %s too many are lost for a quorum: %s", staticpod.Members(all), restore)
+		return remedy.Textf("Of %s too many are lost for a quorum: %s", staticpod.Members(all), restore)
 	}
 	return "No quorum answers now. Bring the other members back first, and then " + again + "\n\nIf their data is lost as well, " + restore
 }
@@ -106,12 +106,12 @@ func IsKnownMember(c *topology.Cluster, m state.EtcdMember) bool {
 
 // rejoins says how a node with old data joins. The name of a node that the state has forgotten can
 // no longer be used to remove it.
-func rejoins(n *topology.Node) string {
+func rejoins(n *topology.Node) remedy.Text {
 	if n.Cluster.Fleet.RecordedNode(n.Target) {
-		return "Remove the node completely and join it again:\n\n  kubewright apply " + topology.AsFlags(n.Target, topology.ReplaceFlag)
+		return remedy.Textf("Remove the node completely and join it again:\n\n  %s", remedy.Apply.With(remedy.Replace.Of(n.Target)))
 	}
-	return "The state does not record the node any more. Clean the host (kubeadm reset there), and plan again: it joins as a new one. " +
-		"If an apply has begun to join it, remove it and join it again with -" + topology.ReplaceFlag + "."
+	return remedy.Textf("The state does not record the node any more. Clean the host (kubeadm reset there), and plan again: it joins as a new one. "+
+		"If an apply has begun to join it, remove it and join it again with %s.", remedy.Replace)
 }
 
 // UnlistedMember reports whether the host of one of kubewright's nodes has the data of a member
@@ -149,8 +149,8 @@ func refuseFoundedAgain(n *topology.Node, was string) *diag.Diagnostic {
 	return diag.Errorf(foundedAgain, "The etcd that answers%s is %s, and that of the state %s, whose data is still on %s (%s): "+
 		"a member that came back without its data has bootstrapped a new, empty etcd cluster. Keep that data. "+
 		"If the recorded etcd is only down, bring it back, and plan again. If a quorum of it is lost for good, restore etcd from a snapshot:\n\n"+
-		"  kubewright etcd restore FILE\n\nOnly if etcd was recreated by hand and on purpose is that data not needed; then the node is removed and joined again with %s.",
-		strings.Join(topology.Sorted(founders), ","), n.Cluster.Report.EtcdClusterID, was, n.Target, n.Address, topology.AsFlags(n.Target, topology.ReplaceFlag)).At(n.Source).For(n.Target)
+		"  %s\n\nOnly if etcd was recreated by hand and on purpose is that data not needed; then the node is removed and joined again with %s.",
+		strings.Join(topology.Sorted(founders), ","), n.Cluster.Report.EtcdClusterID, was, n.Target, n.Address, remedy.Restore.On("FILE"), remedy.Replace.Of(n.Target)).At(n.Source).For(n.Target)
 }
 
 // EtcdUnobserved returns why the members of etcd are unknown although the API answers.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/observe"
@@ -49,7 +50,8 @@ func RefuseUnfinished(c *topology.Cluster) *diag.Diagnostic {
 	for _, n := range c.ControlPlanes() {
 		if n.Report != nil && RestoredFrom(n) != "" {
 			return diag.Errorf("Restore is unfinished", "On %s (%s) a restore of cluster %q from a backup has begun and is not complete. This plan would bootstrap an empty cluster there. "+
-				"Run the same command again:\n\n  kubewright etcd restore -from-backup=FILE %s\n\nOr give the host back: kubewright destroy", n.Target, n.Address, c.Label, c.Label).At(c.Source).For(n.Target)
+				"Run the same command again:\n\n  %s\n\nOr give the host back: %s", n.Target, n.Address, c.Label,
+				remedy.Restore.On(c.Label).With(remedy.Option{Kind: remedy.Backup, Value: "FILE"}), remedy.Destroy).At(c.Source).For(n.Target)
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner/absence"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/quorum"
@@ -127,7 +128,7 @@ func membersLeave(c *topology.Cluster) bool {
 // unknown.
 func refuseUntold(c *topology.Cluster) *diag.Diagnostic {
 	return diag.Errorf("Etcd members are unknown", "A control plane of cluster %q is being removed, but etcd did not list its members: %s. "+
-		"Bring API and etcd back first; if etcd has lost its quorum for good, kubewright etcd restore recreates it from a snapshot.", c.Label, EtcdUnobserved(c)).At(c.Source).For(c.Target)
+		"Bring API and etcd back first; if etcd has lost its quorum for good, %s recreates it from a snapshot.", c.Label, EtcdUnobserved(c), remedy.Restore).At(c.Source).For(c.Target)
 }
 
 // DescribeChanges lists changes for a sentence: cp4 joins, cp1 leaves.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/kubeadm"
@@ -32,9 +33,6 @@ type EtcdRestore struct {
 	// Over restores also where etcd works.
 	Over bool
 }
-
-// OverFlag is the name of the flag that restores also where etcd works.
-const OverFlag = "force"
 
 // overWorking reports whether the restore replaces an etcd that works.
 func (r EtcdRestore) overWorking() bool { return r.Over && r.Answers != nil }
@@ -123,9 +121,9 @@ func clusterToRestore(v *topology.Fleet, r EtcdRestore) (*topology.Cluster, diag
 		return nil, diag.Diagnostics{refuseLostAgain(planes[0], r)}
 	case r.Answers != nil && !r.Over && etcd.RestoredFrom(planes[0]) != r.SHA256:
 		return nil, diag.Diagnostics{diag.Errorf("Restore refused: etcd has quorum", "The etcd of cluster %q answers: a quorum of its members is there (%s). "+
-			"A restore does not overwrite a cluster that works. %sIf the whole cluster is to return to the snapshot, give -%s: a snapshot of now is taken first. "+
+			"A restore does not overwrite a cluster that works. %sIf the whole cluster is to return to the snapshot, give %s: a snapshot of now is taken first. "+
 			"To return some objects to an earlier state, delete or change them.",
-			c.Label, MembersNamed(r.Answers), etcd.AstrayText(c), OverFlag).At(c.Source).For(c.Target)}
+			c.Label, MembersNamed(r.Answers), etcd.AstrayText(c), remedy.Overwrite).At(c.Source).For(c.Target)}
 	}
 	if diags := refuseNotStopped(c); diags.HasErrors() {
 		return nil, diags
@@ -199,8 +197,8 @@ func refuseLostAgain(n *topology.Node, r EtcdRestore) *diag.Diagnostic {
 	}
 	return diag.Errorf("Restored data is lost", "A restore of %s into cluster %q was interrupted, and %s (%s) had its data, but %s (%s). "+
 		"To continue would lose what was restored. First check that no other control plane holds it: "+
-		"those that had joined may be a quorum (kubewright etcd status). If none does, start the restore again: delete %s on that host, and run the same command again.",
-		r.Artifact, n.Cluster.Label, n.Target, n.Address, holds, n.EtcdData(), planner.RestoredMark).At(n.Source).For(n.Target)
+		"those that had joined may be a quorum (%s). If none does, start the restore again: delete %s on that host, and run the same command again.",
+		r.Artifact, n.Cluster.Label, n.Target, n.Address, holds, n.EtcdData(), remedy.Members, planner.RestoredMark).At(n.Source).For(n.Target)
 }
 
 func whatIsLost(c *topology.Cluster, r EtcdRestore) *diag.Diagnostic {

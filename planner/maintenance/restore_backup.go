@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/pipeline"
 	"github.com/kubewright/kubewright/planner/topology"
@@ -32,7 +33,7 @@ func RestoreBackup(v *topology.Fleet, header planner.Plan, options planner.Optio
 	}
 	result, diags := pipeline.Plan(v, header, options)
 	return result, append(diag.Diagnostics{diag.Warningf("Changes after the backup are lost", "Cluster %q comes back as it was when %s was taken: objects created since are gone, and those deleted since are back. "+
-		"When this is done, run kubewright apply, which joins the workers.", c.Label, c.Restored.Backup).At(c.Source)}, diags...)
+		"When this is done, run %s, which joins the workers.", c.Label, c.Restored.Backup, remedy.Apply).At(c.Source)}, diags...)
 }
 
 // refuseOccupied refuses control planes that are not blank, unless this restore has begun there.
@@ -52,8 +53,8 @@ func refuseOccupied(v *topology.Fleet, c *config.Cluster) *diag.Diagnostic {
 		return nil
 	}
 	return diag.Errorf("Control planes are not blank", "A backup is restored onto blank hosts, and these hold files of a cluster:\n\n%s\n\n"+
-		"If the cluster works, nothing has to be restored. If its etcd has lost its quorum and these hosts still have its CA, rebuild etcd alone, from a snapshot: kubewright etcd restore FILE. "+
-		"If nothing there is needed any more, clean the hosts (kubeadm reset), and run the same command again.", strings.Join(lines, "\n")).At(c.Source)
+		"If the cluster works, nothing has to be restored. If its etcd has lost its quorum and these hosts still have its CA, rebuild etcd alone, from a snapshot: %s. "+
+		"If nothing there is needed any more, clean the hosts (kubeadm reset), and run the same command again.", strings.Join(lines, "\n"), remedy.Restore.On("FILE")).At(c.Source)
 }
 
 // refuseOtherCA refuses a backup of another cluster, judged by its CA: that of the state, and those of

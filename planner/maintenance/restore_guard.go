@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -74,10 +75,10 @@ func holdsMember(n *topology.Node) bool {
 func refuseHeldBack(n *topology.Node) *diag.Diagnostic {
 	return diag.Errorf(wouldGoOn, "A restore stops etcd on the control planes that join the restored one, but %s (%s) could not join it: "+
 		"it holds a member of etcd, and no readable %s. That member, once it runs again, would be a second cluster beside the restored one. "+
-		"kubewright apply restores what is missing, also while the API does not answer; where it is refused, copy it from another control plane or a backup. "+
+		"%s restores what is missing, also while the API does not answer; where it is refused, copy it from another control plane or a backup. "+
 		"Then run the same command again. If the data on the host is not needed, clean it (kubeadm reset): etcd is then restored without it, "+
-		"and the next kubewright apply joins it again.",
-		n.Target, n.Address, strings.Join(lackedToRestore(n), " and no ")).At(n.Source).For(n.Target)
+		"and the next %s joins it again.",
+		n.Target, n.Address, strings.Join(lackedToRestore(n), " and no "), remedy.Apply, remedy.Apply).At(n.Source).For(n.Target)
 }
 
 const wouldGoOn = "Control plane would keep its old etcd member"
@@ -88,16 +89,16 @@ func refuseUnconfigured(c *topology.Cluster) *diag.Diagnostic {
 	if len(targets) == 0 {
 		return nil
 	}
-	var flags []string
+	var gone []remedy.Option
 	for _, t := range targets {
 		if c.Node(t) == nil && c.Fleet.Reports[t] == nil && !c.Fleet.ForgetRequested(t) {
-			flags = append(flags, topology.AsFlags(t, topology.ForgetUnreachableFlag))
+			gone = append(gone, remedy.GoneHost.Of(t))
 		}
 	}
-	way := ""
-	if len(flags) > 0 {
-		way = fmt.Sprintf(" If the host of one that does not answer is gone for good, declare that:\n\n  kubewright etcd restore FILE %s\n\n"+
-			"A removed block with unreachable = true does the same.", strings.Join(flags, " "))
+	var way remedy.Text
+	if len(gone) > 0 {
+		way = remedy.Textf(" If the host of one that does not answer is gone for good, declare that:\n\n  %s\n\n"+
+			"A removed block with unreachable = true does the same.", remedy.Restore.On("FILE").With(gone...))
 	}
 	return diag.Errorf(wouldGoOn, "A restore stops etcd on every control plane of the cluster, but it would leave out these control planes that the state records "+
 		"for cluster %q:\n\n%s\n\nA member of the old etcd that keeps running, or comes back, would be a second cluster beside the restored one. "+

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/drain"
 	"github.com/kubewright/kubewright/planner/pipeline"
@@ -101,7 +102,7 @@ func (w *scheduling) cordon(v *topology.Fleet, t state.Target) diag.Diagnostics 
 	}
 	seen, there := c.Report.Nodes[n.NodeName]
 	if !there {
-		return diag.Diagnostics{diag.Errorf("Node has not joined", "%s (node %s) is not in the API of cluster %q: there is nothing to %s. kubewright apply joins it.", t, n.NodeName, c.Label, w.Phase).At(n.Source).For(t)}
+		return diag.Diagnostics{diag.Errorf("Node has not joined", "%s (node %s) is not in the API of cluster %q: there is nothing to %s. %s joins it.", t, n.NodeName, c.Label, w.Phase, remedy.Apply).At(n.Source).For(t)}
 	}
 	undo := w.Phase == topology.UncordonPhase
 	op := planner.Cordon{Node: n.NodeName, For: drain.ForCommand}
@@ -115,7 +116,7 @@ func (w *scheduling) cordon(v *topology.Fleet, t state.Target) diag.Diagnostics 
 	case seen.Unschedulable != undo && w.Phase != topology.DrainPhase:
 		return diag.Diagnostics{diag.Warningf("Node is as asked already", "%s (node %s) is %s: nothing is done there.", t, n.NodeName, map[bool]string{true: "schedulable", false: "cordoned"}[undo]).For(t)}
 	case undo && drain.Cordoned(n):
-		diags.Append(diag.Warningf("Node was cordoned for an upgrade", "%s (node %s) was cordoned by an apply that was interrupted. It gets pods again with the kubelet that it has; kubewright apply drains it once more, and continues.", t, n.NodeName).For(t))
+		diags.Append(diag.Warningf("Node was cordoned for an upgrade", "%s (node %s) was cordoned by an apply that was interrupted. It gets pods again with the kubelet that it has; %s drains it once more, and continues.", t, n.NodeName, remedy.Apply).For(t))
 	}
 	if n.Schedulable != nil && *n.Schedulable != undo && !n.Lifecycle.Ignores("schedulable") {
 		diags.Append(diag.Warningf("Configuration says otherwise", "%s (node %s) has schedulable = %t: the next apply %ss it again. To keep it as it is now asked for, change the line, or leave it out.",

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/topology"
@@ -40,32 +41,27 @@ func RefuseSilent(c *topology.Cluster, silent []*topology.Node, known bool, doub
 	default:
 		detail += ". What a control plane holds decides what is safe on the others, so this cluster is not planned."
 	}
-	return diag.Diagnostics{{
-		Severity: diag.Error, Summary: ControlPlaneNotObserved,
-		Detail: detail + " Fix the errors below and plan again.\n\n" +
-			strings.Join(reasons, "\n") + toForget(c, silent),
-		Subject: c.Source,
-	}}
+	return diag.Diagnostics{diag.Errorf(ControlPlaneNotObserved, "%s Fix the errors below and plan again.\n\n%s%s", detail, strings.Join(reasons, "\n"), toForget(c, silent)).At(c.Source)}
 }
 
 // toForget returns the remedy for control planes that are gone for good, if a control plane answers
 // through which they can be removed or into which etcd can be restored.
-func toForget(c *topology.Cluster, silent []*topology.Node) string {
-	var flags []string
+func toForget(c *topology.Cluster, silent []*topology.Node) remedy.Text {
+	var gone []remedy.Option
 	for _, n := range silent {
 		if !c.Fleet.Unobserved[n.Target].Answered { // a host that answers is never forgotten
-			flags = append(flags, topology.AsFlags(n.Target, topology.ForgetUnreachableFlag))
+			gone = append(gone, remedy.GoneHost.Of(n.Target))
 		}
 	}
-	if c.Report == nil && !c.Fleet.Restores || len(silent) == len(c.ControlPlanes()) || len(flags) == 0 {
+	if c.Report == nil && !c.Fleet.Restores || len(silent) == len(c.ControlPlanes()) || len(gone) == 0 {
 		return ""
 	}
 	if c.Fleet.Restores {
-		return fmt.Sprintf("\n\nIf such a host is gone for good, remove its block, or its key, from the configuration; etcd is then restored without it:\n\n"+
-			"  kubewright etcd restore FILE %s\n\nA removed block with unreachable = true does the same.", strings.Join(flags, " "))
+		return remedy.Textf("\n\nIf such a host is gone for good, remove its block, or its key, from the configuration; etcd is then restored without it:\n\n"+
+			"  %s\n\nA removed block with unreachable = true does the same.", remedy.Restore.On("FILE").With(gone...))
 	}
-	return fmt.Sprintf("\n\nIf such a host is gone for good, remove its block, or its key, from the configuration; "+
-		"its node is then removed from the cluster without it:\n\n  kubewright apply %s\n\nA removed block with unreachable = true does the same.", strings.Join(flags, " "))
+	return remedy.Textf("\n\nIf such a host is gone for good, remove its block, or its key, from the configuration; "+
+		"its node is then removed from the cluster without it:\n\n  %s\n\nA removed block with unreachable = true does the same.", remedy.Apply.With(gone...))
 }
 
 // Reason returns why a host was not observed, followed by the remedy.
@@ -78,14 +74,10 @@ func Reason(u state.Unobserved) string {
 }
 
 func RefuseLost(c *topology.Cluster) diag.Diagnostics {
-	return diag.Diagnostics{{
-		Severity: diag.Error, Summary: "Cluster is missing from its hosts", Address: c.Target.String(),
-		Detail: fmt.Sprintf("Cluster %q is recorded in the state (CA %s), but no control plane holds any of it. "+
-			"A recorded cluster is not bootstrapped a second time. If addresses changed, correct them. If a destroy was interrupted, run it again. "+
-			"If the hosts were wiped on purpose and the data is not needed, remove the cluster from the state and plan again:\n\n  kubewright state rm %s",
-			c.Label, topology.Short(c.RecordedCA()), state.ShellWord(c.Target.String())),
-		Subject: c.Source,
-	}}
+	return diag.Diagnostics{diag.Errorf("Cluster is missing from its hosts", "Cluster %q is recorded in the state (CA %s), but no control plane holds any of it. "+
+		"A recorded cluster is not bootstrapped a second time. If addresses changed, correct them. If a destroy was interrupted, run it again. "+
+		"If the hosts were wiped on purpose and the data is not needed, remove the cluster from the state and plan again:\n\n  %s",
+		c.Label, topology.Short(c.RecordedCA()), remedy.Forget.On(c.Target.String())).At(c.Source).For(c.Target)}
 }
 
 // CheckOwner refuses hosts that belong to another state, another cluster or another node block.
@@ -145,8 +137,8 @@ func CheckForgotten(c *topology.Cluster) diag.Diagnostics {
 		return nil
 	}
 	return diag.Diagnostics{diag.Errorf("Hosts are not in the state", "Hosts of this configuration belong to cluster %q, which the state does not record, "+
-		"so a destroy would leave it running:\n\n%s\n\nTo destroy it, run kubewright apply first, which records it again. "+
-		"To keep it, remove its blocks from the configuration.", c.Label, strings.Join(lines, "\n")).At(c.Source).For(c.Target)}
+		"so a destroy would leave it running:\n\n%s\n\nTo destroy it, run %s first, which records it again. "+
+		"To keep it, remove its blocks from the configuration.", c.Label, strings.Join(lines, "\n"), remedy.Apply).At(c.Source).For(c.Target)}
 }
 
 // WarnForgotten warns of nodes that the next apply records again, or that a destroy does not touch.
@@ -158,9 +150,9 @@ func WarnForgotten(v *topology.Fleet) diag.Diagnostics {
 	if len(names) == 0 {
 		return nil
 	}
-	then := "An apply records them again and changes only what this plan shows. Until then, removing a block leaves its node running."
+	then := remedy.Text("An apply records them again and changes only what this plan shows. Until then, removing a block leaves its node running.")
 	if v.Destroy {
-		then = "They are left as they are. To destroy them as well, run kubewright apply first, which records them again."
+		then = remedy.Textf("They are left as they are. To destroy them as well, run %s first, which records them again.", remedy.Apply)
 	}
 	return diag.Diagnostics{diag.Warningf("Node is not in the state", "Hosts that carry the mark of this state are not recorded in it: %s. %s", strings.Join(names, ", "), then)}
 }
@@ -198,12 +190,10 @@ func refuseOrphans(c *topology.Cluster, lineage string, nodes []*topology.Node) 
 		m := n.Report.Marks
 		lines = append(lines, fmt.Sprintf("  %s (%s): %s of cluster %q", n.Target, n.Address, m.Node, m.Cluster))
 	}
-	return &diag.Diagnostic{
-		Severity: diag.Error, Summary: "State file is missing", Subject: c.Source,
-		Detail: fmt.Sprintf("Hosts of this configuration belong to a state with lineage %s, but there is no state file here. "+
-			"No cluster is bootstrapped over them:\n\n%s\n\nRestore the state file from a copy or from a backup beside it, or name it with -state. "+
-			"If it is lost, rebuild it from what the hosts hold:\n\n  kubewright state recover", lineage, strings.Join(lines, "\n")),
-	}
+	return diag.Errorf("State file is missing", "Hosts of this configuration belong to a state with lineage %s, but there is no state file here. "+
+		"No cluster is bootstrapped over them:\n\n%s\n\nRestore the state file from a copy or from a backup beside it, or name it with %s. "+
+		"If it is lost, rebuild it from what the hosts hold:\n\n  %s",
+		lineage, strings.Join(lines, "\n"), remedy.State, remedy.Recover).At(c.Source)
 }
 
 func RefuseForeign(n *topology.Node) *diag.Diagnostic {
@@ -216,13 +206,10 @@ func RefuseForeign(n *topology.Node) *diag.Diagnostic {
 	if n.Cluster.Fleet.RecordedNode(n.Target) {
 		return refuseUnknown(n, found)
 	}
-	return &diag.Diagnostic{
-		Severity: diag.Error, Summary: strayHost, Address: n.Target.String(),
-		Detail: fmt.Sprintf("%s (%s) holds files of a Kubernetes cluster that kubewright did not create: %s. "+
-			"Use another host, or clean this one (kubeadm reset) if that cluster is not needed. "+
-			"If this configuration describes that cluster, adopt it: kubewright import says how.",
-			n.Target, n.Address, strings.Join(found, ", ")), Subject: n.Source,
-	}
+	return diag.Errorf(strayHost, "%s (%s) holds files of a Kubernetes cluster that kubewright did not create: %s. "+
+		"Use another host, or clean this one (kubeadm reset) if that cluster is not needed. "+
+		"If this configuration describes that cluster, adopt it: %s says how.",
+		n.Target, n.Address, strings.Join(found, ", "), remedy.Import).At(n.Source).For(n.Target)
 }
 
 // refuseUnknown refuses a recorded node whose host has files of a cluster but no longer
@@ -230,16 +217,14 @@ func RefuseForeign(n *topology.Node) *diag.Diagnostic {
 func refuseUnknown(n *topology.Node, found []string) *diag.Diagnostic {
 	return diag.Errorf(strayHost, "%s (%s) is recorded as a node of cluster %q and its host holds files of a Kubernetes cluster (%s), but not %s, "+
 		"by which kubewright identifies its hosts: the folder was deleted, or another host has this address. "+
-		"If it is the host that joined, restore that folder from a backup, or remove the node and join it again:\n\n  kubewright apply %s\n\n"+
+		"If it is the host that joined, restore that folder from a backup, or remove the node and join it again:\n\n  %s\n\n"+
 		"If it is another host, correct the address, or clean it (kubeadm reset) if its data is not needed.",
-		n.Target, n.Address, n.Node.Cluster, strings.Join(found, ", "), host.OwnFolder, topology.AsFlags(n.Target, topology.ReplaceFlag)).At(n.Source).For(n.Target)
+		n.Target, n.Address, n.Node.Cluster, strings.Join(found, ", "), host.OwnFolder, remedy.Apply.With(remedy.Replace.Of(n.Target))).At(n.Source).For(n.Target)
 }
 
 func nodeRefuseLineage(n *topology.Node, m *state.Marks) *diag.Diagnostic {
-	return &diag.Diagnostic{
-		Severity: diag.Error, Summary: foreignHost, Address: n.Target.String(), Subject: n.Source,
-		Detail: fmt.Sprintf("%s (%s) is %s of cluster %q in the state with lineage %s; the state here has lineage %s. Use the folder and state that created it, or use another host.", n.Target, n.Address, m.Node, m.Cluster, m.Lineage, n.Cluster.Fleet.Recorded.Lineage),
-	}
+	return diag.Errorf(foreignHost,
+		"%s (%s) is %s of cluster %q in the state with lineage %s; the state here has lineage %s. Use the folder and state that created it, or use another host.", n.Target, n.Address, m.Node, m.Cluster, m.Lineage, n.Cluster.Fleet.Recorded.Lineage).At(n.Source).For(n.Target)
 }
 
 // recordedElsewhere returns the other cluster in which the state records a node. Removing the node
@@ -263,12 +248,10 @@ func refuseElsewhere(c *topology.Cluster, label string, nodes []*topology.Node) 
 	for _, n := range nodes {
 		lines = append(lines, fmt.Sprintf("  %s (%s)", n.Target, n.Address))
 	}
-	remedy := fromElsewhere(c, label, "remove these nodes from the configuration, apply, and add them back.")
-	return &diag.Diagnostic{
-		Severity: diag.Error, Summary: "Host belongs to another cluster", Address: c.Target.String(), Subject: c.Source,
-		Detail: fmt.Sprintf("The state records these nodes in cluster %q, but the configuration has them in %q:\n\n%s\n\n%s",
-			label, c.Label, strings.Join(lines, "\n"), remedy),
-	}
+	way := fromElsewhere(c, label, "remove these nodes from the configuration, apply, and add them back.")
+	return diag.Errorf("Host belongs to another cluster",
+		"The state records these nodes in cluster %q, but the configuration has them in %q:\n\n%s\n\n%s",
+		label, c.Label, strings.Join(lines, "\n"), way).At(c.Source).For(c.Target)
 }
 
 // fromElsewhere returns how to move hosts from another cluster into this one; leaving says how they
@@ -308,10 +291,7 @@ func refuseDeparture(n *topology.Node, departing state.Target) *diag.Diagnostic 
 }
 
 func refuseCluster(n *topology.Node, m *state.Marks) *diag.Diagnostic {
-	return &diag.Diagnostic{
-		Severity: diag.Error, Summary: strayHost, Address: n.Target.String(), Subject: n.Source,
-		Detail: fmt.Sprintf("%s (%s) is a node of cluster %q. Destroy it there before it joins %q.", n.Target, n.Address, m.Cluster, n.Node.Cluster),
-	}
+	return diag.Errorf(strayHost, "%s (%s) is a node of cluster %q. Destroy it there before it joins %q.", n.Target, n.Address, m.Cluster, n.Node.Cluster).At(n.Source).For(n.Target)
 }
 
 // The findings for hosts and control planes that did not answer.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/phases/host"
@@ -92,8 +93,8 @@ func anotherCA(c *topology.Cluster) *diag.Diagnostic {
 		"If that is another cluster, correct the addresses, or use the state that belongs to it. "+
 		"If a file was replaced by mistake, restore %s from a backup or from another control plane. "+
 		"If the CA was replaced by hand and on purpose, remove the cluster from the state, which changes no host, and plan again: "+
-		"the CA on the hosts is then recorded.\n\n  kubewright state rm %s",
-		c.Label, topology.Short(recorded), primary.Target, primary.Address, topology.Short(cas[0]), c.CAFile(), state.ShellWord(c.Target.String())).At(c.Source).For(c.Target)
+		"the CA on the hosts is then recorded.\n\n  %s",
+		c.Label, topology.Short(recorded), primary.Target, primary.Address, topology.Short(cas[0]), c.CAFile(), remedy.Forget.On(c.Target.String())).At(c.Source).For(c.Target)
 }
 
 // strays refuses hosts with kubewright's markers and a CA that the cluster does not know: they were
@@ -205,7 +206,7 @@ func departureKnownCAs(l topology.Departure, departures []topology.Departure) []
 }
 
 func departureRefuseStray(l topology.Departure, own string) *diag.Diagnostic {
-	wish, way := "its host is to be reset", "remove the node from the state, which changes no host, and plan again:\n\n  kubewright state rm "+state.ShellWord(l.Target.String())+"\n\n"
+	wish, way := "its host is to be reset", remedy.Textf("remove the node from the state, which changes no host, and plan again:\n\n  %s\n\n", remedy.Forget.On(l.Target.String()))
 	if l.Replaced {
 		wish, way = "is to join again on the same host", "use another host for the node. "
 	}
@@ -220,8 +221,8 @@ func departureRefuseStray(l topology.Departure, own string) *diag.Diagnostic {
 func refuseMember(l topology.Departure) *diag.Diagnostic {
 	return diag.Errorf(hostIsControlPlane, "%s (%s) is being removed from cluster %q and is recorded as a worker, but its host runs an API server (%s): "+
 		"as a worker it would be reset without its etcd member being removed. Remove it from the state, which changes no host either, "+
-		"clean the host with kubeadm reset, which removes its member from etcd, and plan again:\n\n  kubewright state rm %s",
-		l.Target, l.Address, l.RecordedNode.Cluster, topology.Manifest("kube-apiserver"), state.ShellWord(l.Target.String())).For(l.Target)
+		"clean the host with kubeadm reset, which removes its member from etcd, and plan again:\n\n  %s",
+		l.Target, l.Address, l.RecordedNode.Cluster, topology.Manifest("kube-apiserver"), remedy.Forget.On(l.Target.String())).For(l.Target)
 }
 
 // refuseDeserted refuses to bootstrap a cluster while hosts of the configuration still belong to
@@ -247,15 +248,15 @@ func refuseDeserted(c *topology.Cluster) *diag.Diagnostic {
 	if len(lines) == 0 {
 		return nil
 	}
-	remedy := "clean each of these hosts (kubeadm reset) and plan again."
+	way := remedy.Text("clean each of these hosts (kubeadm reset) and plan again.")
 	if recorded {
-		remedy = "reset its hosts and apply again:\n\n  kubewright destroy"
+		way = remedy.Textf("reset its hosts and apply again:\n\n  %s", remedy.Destroy)
 	}
 	return diag.Errorf("Hosts belong to an earlier cluster", "%s (%s) holds nothing of cluster %q, so that the cluster would be bootstrapped again, "+
 		"but these hosts are part of an earlier one:\n\n%s\n\nIf its control planes have other addresses, correct those. "+
-		"If its data is needed, restore /etc/kubernetes and %s of a control plane from a backup, and restore etcd from a snapshot (kubewright etcd restore). "+
+		"If its data is needed, restore /etc/kubernetes and %s of a control plane from a backup, and restore etcd from a snapshot (%s). "+
 		"If that cluster is no longer needed, %s",
-		c.Primary, c.PrimaryNode().Address, c.Label, strings.Join(lines, "\n"), host.OwnFolder, remedy).At(c.Source).For(c.Target)
+		c.Primary, c.PrimaryNode().Address, c.Label, strings.Join(lines, "\n"), host.OwnFolder, remedy.Restore, way).At(c.Source).For(c.Target)
 }
 
 // anotherEtcd refuses an etcd that is not the recorded one. A restore from a snapshot changes it on
@@ -273,9 +274,9 @@ func anotherEtcd(c *topology.Cluster) *diag.Diagnostic {
 	}
 	return diag.Errorf("Etcd cluster differs from the state", "Cluster %q: the etcd that answers is %s, and the state records %s: a member that came back without its data has "+
 		"bootstrapped a new, empty etcd cluster, or etcd was recreated by hand. The state is left as it is. If data was lost, restore etcd from a snapshot:\n\n"+
-		"  kubewright etcd restore FILE\n\nIf the data in this etcd is the right one, remove the cluster from the state, which changes no host, "+
-		"and plan again:\n\n  kubewright state rm %s",
-		c.Label, c.Report.EtcdClusterID, was, state.ShellWord(c.Target.String())).At(c.Source).For(c.Target)
+		"  %s\n\nIf the data in this etcd is the right one, remove the cluster from the state, which changes no host, "+
+		"and plan again:\n\n  %s",
+		c.Label, c.Report.EtcdClusterID, was, remedy.Restore.On("FILE"), remedy.Forget.On(c.Target.String())).At(c.Source).For(c.Target)
 }
 
 // NewerMarks refuses hosts with markers of a newer version: values there that have to be restored
@@ -307,7 +308,7 @@ func newerMark(t state.Target, address string, r *state.Report) *diag.Diagnostic
 	case m.Unreadable != "":
 		return diag.Errorf(unreadableMark, "%s (%s): %s. This file identifies the owner of the host and the last run there. Find out who wrote it. "+
 			"If the host is the one that joined, restore the file from a backup, or delete it; if all of %s is missing, the node is removed and joins again: %s.",
-			t, address, m.Unreadable, host.OwnFolder, topology.AsFlags(t, topology.ReplaceFlag)).For(t)
+			t, address, m.Unreadable, host.OwnFolder, remedy.Replace.Of(t)).For(t)
 	}
 	return diag.Errorf(newerVersion, "The files that kubewright keeps on %s (%s), in %s, have format %d, and this version supports formats up to %d: "+
 		"they were written by a newer kubewright. This version would lose what it does not understand. Update kubewright here and run the same command again.",

@@ -40,7 +40,7 @@ func TestCheckIdentityRefusesAnotherCluster(t *testing.T) {
 	}{
 		{"the recorded one", nil, nil},
 		{"another CA", []tt.Change{recordedCA("ca-0")}, [][]string{
-			{"error: Cluster CA differs from the state", `The state records cluster "prod" with the CA ca-0, but node.cp["cp1"] (10.0.0.11) holds the CA ca-1.`, "kubewright state rm cluster.prod"},
+			{"error: Cluster CA differs from the state", `The state records cluster "prod" with the CA ca-0, but node.cp["cp1"] (10.0.0.11) holds the CA ca-1.`, "⟨forget cluster.prod⟩"},
 		}},
 		{"another CA before an API was observed", []tt.Change{recordedCA("ca-1"), holds(tt.CP(1), "ca-5"), holds(tt.CP(2), "ca-5"), holds(tt.CP(3), "ca-5"), holds(tt.W(1), "ca-5"), former}, nil},
 		{"a rotation has replaced the recorded CA", []tt.Change{recordedCA("ca-0"), marked(tt.CP(1), func(m *state.Marks) { m.FormerCAs = []string{"ca-0"} })}, nil},
@@ -50,12 +50,12 @@ func TestCheckIdentityRefusesAnotherCluster(t *testing.T) {
 		{"a worker got the new CA first in a rotation", []tt.Change{holds(tt.W(1), "ca-2"), holds(tt.CP(1), "ca-1", "ca-2")}, nil},
 		{"a worker without its CA file", []tt.Change{tt.File(tt.W(1), topology.KubeadmPKI+"/ca.crt", func(f *state.FileReport) { *f = state.FileReport{} })}, nil},
 		{"another etcd answers", []tt.Change{answers("e2")}, [][]string{
-			{"error: Etcd cluster differs from the state", `Cluster "prod": the etcd that answers is e2, and the state records e1`, "kubewright etcd restore FILE", "kubewright state rm cluster.prod"},
+			{"error: Etcd cluster differs from the state", `Cluster "prod": the etcd that answers is e2, and the state records e1`, "⟨restore FILE⟩", "⟨forget cluster.prod⟩"},
 		}},
 		{"another etcd answers while the cluster is destroyed", []tt.Change{answers("e2"), func(v *topology.Fleet) { v.Destroy = true }}, nil},
 		{"another etcd answers while it is restored", []tt.Change{answers("e2"), func(v *topology.Fleet) { v.Restores = true }}, nil},
 		{"a control plane came back without its data", []tt.Change{etcds("e1", "e1", "e2")}, [][]string{
-			{"error: Etcd was bootstrapped again", `The etcd of node.cp["cp3"] (10.0.0.13) is e2, and that of cluster "prod" is e1`, `kubewright apply -replace='node.cp["cp3"]'`},
+			{"error: Etcd was bootstrapped again", `The etcd of node.cp["cp3"] (10.0.0.13) is e2, and that of cluster "prod" is e1`, `⟨apply +replace=node.cp["cp3"]⟩`},
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestCheckIdentityRefusesDesertedHosts(t *testing.T) {
 		{"a worker is left", []tt.Change{withoutState}, [][]string{
 			{"error: Hosts belong to an earlier cluster", `node.cp["cp1"] (10.0.0.11) holds nothing of cluster "prod"`, `node.worker["w1"] (10.0.1.11): CA ca-1`, "clean each of these hosts (kubeadm reset)"},
 		}},
-		{"a worker that the state records", nil, [][]string{{"error: Hosts belong to an earlier cluster", "reset its hosts and apply again: kubewright destroy"}}},
+		{"a worker that the state records", nil, [][]string{{"error: Hosts belong to an earlier cluster", "reset its hosts and apply again: ⟨destroy⟩"}}},
 		{"all hosts are blank", []tt.Change{withoutState, tt.Wiped(tt.W(1))}, nil},
 		{"the cluster is destroyed", []tt.Change{withoutState, func(v *topology.Fleet) { v.Destroy = true }}, nil},
 	} {
@@ -136,10 +136,10 @@ func TestDeparturesOnForeignHostsAreNotReset(t *testing.T) {
 			{"error: Host is another node", w2, `the host at its address is marked as node.worker["w1"], which is a node as well: the reset would remove that one.`},
 		}},
 		{"a blank machine at its address", []tt.Change{tt.Wiped(tt.W(2)), otherMachine}, [][]string{
-			{"error: Host is another machine", w2, "its host has the machine id other and no kubewright mark; the host that joined had w2", `-forget-unreachable='node.worker["w2"]'`},
+			{"error: Host is another machine", w2, "its host has the machine id other and no kubewright mark; the host that joined had w2", `⟨+gone-host=node.worker["w2"]⟩`},
 		}},
 		{"a machine with files of a cluster at its address", []tt.Change{unmarked(tt.W(2)), otherMachine}, [][]string{
-			{"error: Host is another machine", w2, `kubewright state rm 'node.worker["w2"]'`},
+			{"error: Host is another machine", w2, `⟨forget node.worker["w2"]⟩`},
 		}},
 		{"a host of another cluster", []tt.Change{holds(tt.W(2), "ca-9")}, [][]string{
 			{"error: Host belongs to another cluster", w2, "its host is to be reset, but it holds the CA ca-9, which that cluster does not know"},
@@ -166,14 +166,14 @@ func TestRefuseSilentNamesRemedy(t *testing.T) {
 		want    []string
 		not     string
 	}{
-		{"a running cluster", down, true, []string{`Cluster "prod": cannot observe node.cp["cp3"]`, "so this cluster is not planned", `node.cp["cp3"]: cannot connect to cp3`, `kubewright apply -forget-unreachable='node.cp["cp3"]'`}, ""},
-		{"a cluster that does not exist", append(down, tt.SilentAPI()), false, []string{"A cluster is bootstrapped only after every control plane was observed to be blank"}, "-forget-unreachable"},
+		{"a running cluster", down, true, []string{`Cluster "prod": cannot observe node.cp["cp3"]`, "so this cluster is not planned", `node.cp["cp3"]: cannot connect to cp3`, `⟨apply +gone-host=node.cp["cp3"]⟩`}, ""},
+		{"a cluster that does not exist", append(down, tt.SilentAPI()), false, []string{"A cluster is bootstrapped only after every control plane was observed to be blank"}, "+gone-host"},
 		{"a host that refuses the login", append(down, func(v *topology.Fleet) {
 			u := v.Unobserved[tt.CP(3)]
 			u.Answered, u.Remedy = true, "correct the user"
 			v.Unobserved[tt.CP(3)] = u
-		}), true, []string{"To do: correct the user."}, "-forget-unreachable"},
-		{"while etcd is restored", append(down, tt.SilentAPI(), func(v *topology.Fleet) { v.Restores = true }), true, []string{`kubewright etcd restore FILE -forget-unreachable='node.cp["cp3"]'`}, "kubewright apply"},
+		}), true, []string{"To do: correct the user."}, "+gone-host"},
+		{"while etcd is restored", append(down, tt.SilentAPI(), func(v *topology.Fleet) { v.Restores = true }), true, []string{`⟨restore +gone-host=node.cp["cp3"] FILE⟩`}, "⟨apply"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -189,6 +189,6 @@ func TestRefuseSilentNamesRemedy(t *testing.T) {
 func TestRefuseLostNamesTheWay(t *testing.T) {
 	t.Parallel()
 	wantFindings(t, ownership.RefuseLost(tt.Running(1, 0, tt.Wiped(tt.CP(1))).Clusters[0]), []string{
-		"error: Cluster is missing from its hosts", `Cluster "prod" is recorded in the state (CA ca-1), but no control plane holds any of it.`, "kubewright state rm cluster.prod",
+		"error: Cluster is missing from its hosts", `Cluster "prod" is recorded in the state (CA ca-1), but no control plane holds any of it.`, "⟨forget cluster.prod⟩",
 	})
 }

@@ -1,9 +1,8 @@
 package ownership
 
 import (
-	"fmt"
-
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -29,8 +28,8 @@ func otherHost(v *topology.Fleet, l topology.Departure) *diag.Diagnostic {
 		}
 		return diag.Errorf(otherNode, "%s (%s) is being removed from cluster %q, but the host at its address is marked as %s, which is a node as well: "+
 			"the reset would remove that one. Find out where the host of %s is. If it is gone for good, remove the node from the state, which changes no host, "+
-			"and delete its Node object.\n\n  kubewright state rm '%s'",
-			l.Target, l.Address, l.RecordedNode.Cluster, m.Node, l.Target, l.Target).For(l.Target)
+			"and delete its Node object.\n\n  %s",
+			l.Target, l.Address, l.RecordedNode.Cluster, m.Node, l.Target, remedy.Forget.On(l.Target.String())).For(l.Target)
 	case !topology.OtherMachine(l.RecordedNode, l.Report):
 		return nil
 	case l.Replaced && (topology.Traceless(l.Report) || len(ownCAs(l.Report, observe.CABase(l))) > 0):
@@ -38,10 +37,10 @@ func otherHost(v *topology.Fleet, l topology.Departure) *diag.Diagnostic {
 	case v.Restores && topology.Traceless(l.Report):
 		return nil // it is not reset, and has nothing to stop
 	case topology.Traceless(l.Report):
-		return refuseOtherMachine(l, fmt.Sprintf("If the host that joined is gone for good, remove its node from the cluster without it:\n\n  -%s='%s'\n\n"+
-			"A removed block with unreachable = true does the same.", topology.ForgetUnreachableFlag, l.Target))
+		return refuseOtherMachine(l, remedy.Textf("If the host that joined is gone for good, remove its node from the cluster without it:\n\n  %s\n\n"+
+			"A removed block with unreachable = true does the same.", remedy.GoneHost.Of(l.Target)))
 	}
-	way := fmt.Sprintf("remove the node from the state, which changes no host:\n\n  kubewright state rm '%s'", l.Target)
+	way := remedy.Textf("remove the node from the state, which changes no host:\n\n  %s", remedy.Forget.On(l.Target.String()))
 	if l.Replaced {
 		way = "use another host for the node."
 	}
@@ -52,10 +51,10 @@ func otherHost(v *topology.Fleet, l topology.Departure) *diag.Diagnostic {
 // refuse it as well, in the middle of an apply.
 func departureRefuseLineage(l topology.Departure, m *state.Marks) *diag.Diagnostic {
 	return diag.Errorf(foreignHost, "%s (%s) is being removed from cluster %q, but its host is %s of cluster %q in the state with lineage %s: "+
-		"the reset would remove that node. Remove the node from this state, which changes no host, and delete its Node object:\n\n  kubewright state rm %s", l.Target, l.Address, l.RecordedNode.Cluster, m.Node, m.Cluster, m.Lineage, state.ShellWord(l.Target.String())).For(l.Target)
+		"the reset would remove that node. Remove the node from this state, which changes no host, and delete its Node object:\n\n  %s", l.Target, l.Address, l.RecordedNode.Cluster, m.Node, m.Cluster, m.Lineage, remedy.Forget.On(l.Target.String())).For(l.Target)
 }
 
-func refuseOtherMachine(l topology.Departure, way string) *diag.Diagnostic {
+func refuseOtherMachine(l topology.Departure, way remedy.Text) *diag.Diagnostic {
 	return diag.Errorf(otherMachineID, "%s (%s) is being removed from cluster %q, but its host has the machine id %s and no kubewright mark; "+
 		"the host that joined had %s: it was reinstalled, or another host has its address. The reset could delete data of another owner. %s",
 		l.Target, l.Address, l.RecordedNode.Cluster, topology.Short(l.Report.Facts.MachineID), topology.Short(l.MachineID), way).For(l.Target)

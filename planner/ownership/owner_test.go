@@ -102,13 +102,13 @@ func TestCheckOwnerRefusesHostsOfOthers(t *testing.T) {
 		}},
 		{"the cluster was renamed since the host was marked", []tt.Change{marked(tt.W(1), func(m *state.Marks) { m.Cluster = "former" })}, nil},
 		{"a recorded host has lost its marks", []tt.Change{unmarked(tt.W(1))}, [][]string{
-			{"error: Host belongs to another cluster", w1 + ` is recorded as a node of cluster "prod"`, "but not /var/lib/kubewright", `kubewright apply -replace='node.worker["w1"]'`},
+			{"error: Host belongs to another cluster", w1 + ` is recorded as a node of cluster "prod"`, "but not /var/lib/kubewright", `⟨apply +replace=node.worker["w1"]⟩`},
 		}},
 		{"a host of a cluster that is unknown", []tt.Change{unmarked(tt.W(1)), unrecorded(tt.W(1))}, [][]string{
 			{"error: Host belongs to another cluster", w1 + " holds files of a Kubernetes cluster that kubewright did not create: /etc/kubernetes/kubelet.conf, /etc/kubernetes/pki/ca.crt."},
 		}},
 		{"the state file is missing", []tt.Change{withoutState}, [][]string{
-			{"error: State file is missing", "a state with lineage l1", `node.cp["cp1"] (10.0.0.11): node.cp["cp1"] of cluster "prod"`, `node.worker["w2"] (10.0.1.12)`, "kubewright state recover"},
+			{"error: State file is missing", "a state with lineage l1", `node.cp["cp1"] (10.0.0.11): node.cp["cp1"] of cluster "prod"`, `node.worker["w2"] (10.0.1.12)`, "⟨recover⟩"},
 		}},
 		{"an adopted host without marks", []tt.Change{unmarked(tt.W(1)), tt.Record(tt.W(1), func(n *state.RecordedNode) { n.Adopted = &state.Adoption{} })}, nil},
 		{"an adopted host with another CA", []tt.Change{unmarked(tt.W(1)), tt.Record(tt.W(1), func(n *state.RecordedNode) { n.Adopted = &state.Adoption{} }), holds(tt.W(1), "ca-9")}, [][]string{

@@ -3,10 +3,10 @@ package ownership
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -18,16 +18,16 @@ func ReplaceUnknown(v *topology.Fleet) diag.Diagnostics {
 	for _, t := range v.Replace {
 		switch {
 		case !slices.ContainsFunc(v.Config.Nodes, func(n *config.Node) bool { return n.Target == t }):
-			diags.Append(diag.Errorf("Nothing to replace", "-%s=%s: the configuration has no such node.", topology.ReplaceFlag, t))
+			diags.Append(diag.Errorf("Nothing to replace", "%s: the configuration has no such node.", remedy.Replace.Of(t)))
 		case !v.RecordedNode(t):
-			diags.Append(diag.Warningf("Nothing to remove", "-%s=%s: the node does not exist yet, or an earlier apply has removed it already. It joins.", topology.ReplaceFlag, t).For(t))
+			diags.Append(diag.Warningf("Nothing to remove", "%s: the node does not exist yet, or an earlier apply has removed it already. It joins.", remedy.Replace.Of(t)).For(t))
 		case v.Reports[t] == nil:
 			diags.Append(refuseReplacing(v, t))
 		}
 	}
 	for _, t := range v.AcceptNewHost {
 		if !slices.Contains(v.Replace, t) {
-			diags.Append(diag.Errorf("New host is accepted without a replacement", "-%s=%s requires -%s=%s: a new machine is not a member of the cluster, so that its node has to join again.", topology.AcceptNewHostFlag, t, topology.ReplaceFlag, t).For(t))
+			diags.Append(diag.Errorf("New host is accepted without a replacement", "%s requires %s: a new machine is not a member of the cluster, so that its node has to join again.", remedy.NewHost.Of(t), remedy.Replace.Of(t)).For(t))
 		}
 	}
 	return diags
@@ -38,7 +38,7 @@ func Unreplaced(v *topology.Fleet, p *planner.Plan, o planner.Options) diag.Diag
 	var diags diag.Diagnostics
 	for _, t := range v.Replace {
 		if p.Restricted() && v.Replaces(t) && !slices.ContainsFunc(p.Steps, func(s planner.Step) bool { return s.Target == t }) {
-			diags.Append(diag.Warningf("Node is not replaced", "-%s=%s: the node is excluded from the plan by %s.", topology.ReplaceFlag, t, strings.Join(Restrictions(o), " ")).For(t))
+			diags.Append(diag.Warningf("Node is not replaced", "%s: the node is excluded from the plan by %s.", remedy.Replace.Of(t), Restrictions(o)).For(t))
 		}
 	}
 	return diags
@@ -47,7 +47,7 @@ func Unreplaced(v *topology.Fleet, p *planner.Plan, o planner.Options) diag.Diag
 // refuseReplacing refuses to replace a node whose host was not observed.
 func refuseReplacing(v *topology.Fleet, t state.Target) *diag.Diagnostic {
 	i := slices.IndexFunc(v.Config.Nodes, func(n *config.Node) bool { return n.Target == t })
-	return diag.Errorf(HostNotObserved, "-%s=%s: a node is replaced only on a host that answers.\n\n%s\n\nIf the host is gone for good, remove its block, and the node with %s.", topology.ReplaceFlag, t, Reason(v.Unobserved[t]), topology.AsFlags(t, topology.ForgetUnreachableFlag)).At(v.Config.Nodes[i].Source).For(t)
+	return diag.Errorf(HostNotObserved, "%s: a node is replaced only on a host that answers.\n\n%s\n\nIf the host is gone for good, remove its block, and the node with %s.", remedy.Replace.Of(t), Reason(v.Unobserved[t]), remedy.GoneHost.Of(t)).At(v.Config.Nodes[i].Source).For(t)
 }
 
 // AnotherMachine refuses a host that is not the one which joined, until the user accepts it with a
@@ -63,7 +63,7 @@ func AnotherMachine(v *topology.Fleet, n *config.Node, was *state.RecordedNode, 
 	}
 	return diag.Errorf(otherMachineID, "%s (%s) has the machine id %s, and the host that joined had %s: it was reinstalled, or another host has its address. "+
 		"If this is intended, replace the node and accept the new machine:\n\n  %s\n\n%s If it is not, correct the address.",
-		n.Target, n.Address, topology.Short(id), topology.Short(was.MachineID), topology.AsFlags(n.Target, topology.ReplaceFlag, topology.AcceptNewHostFlag), first).At(n.Source).For(n.Target)
+		n.Target, n.Address, topology.Short(id), topology.Short(was.MachineID), remedy.With(remedy.Replace.Of(n.Target), remedy.NewHost.Of(n.Target)), first).At(n.Source).For(n.Target)
 }
 
 // HostOfAnother refuses the machine of another node, even if flags ask for it: the other node would
@@ -103,8 +103,8 @@ func OldHostRuns(v *topology.Fleet, n *config.Node, was *state.RecordedNode, r *
 		"and the keys of the cluster. Remove it first: take the block of %s, or its key, out of the configuration and apply, "+
 		"which drains and resets the old host; then add it back with the new address.\n\n"+
 		"To remove the old host without a reset, drain it (kubectl drain %s), switch it off, and once the API shows its node as NotReady, "+
-		"with the status unknown:\n\n  kubewright apply %s\n\nIf the address is a mistake, correct it.",
-		n.Target, n.AdvertiseAddress(), was.Name, was.Address, n.Target, was.Name, topology.AsFlags(n.Target, topology.ReplaceFlag, topology.AcceptNewHostFlag)).At(n.Source).For(n.Target)
+		"with the status unknown:\n\n  %s\n\nIf the address is a mistake, correct it.",
+		n.Target, n.AdvertiseAddress(), was.Name, was.Address, n.Target, was.Name, remedy.Apply.With(remedy.Replace.Of(n.Target), remedy.NewHost.Of(n.Target))).At(n.Source).For(n.Target)
 }
 
 // ReplaceReason returns why a node has to be replaced; "" if it does not.
@@ -132,7 +132,7 @@ func ReplaceAll(v *topology.Fleet) diag.Diagnostics {
 		}
 		if present > 0 && stay == 0 {
 			diags.Append(diag.Errorf("No control plane would remain", "Cluster %q: this plan removes every control plane, but new ones join through one that "+
-				"remains. Use two plans: add or replace some first, then the rest. To remove the cluster with its data, use kubewright destroy.", c.Label).At(c.Source).For(state.ClusterTarget(c.Label)))
+				"remains. Use two plans: add or replace some first, then the rest. To remove the cluster with its data, use %s.", c.Label, remedy.Destroy).At(c.Source).For(state.ClusterTarget(c.Label)))
 		}
 	}
 	return diags

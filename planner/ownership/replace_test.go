@@ -80,11 +80,11 @@ func TestReplaceUnknownRefusesFlags(t *testing.T) {
 		want    [][]string
 	}{
 		{"a node", []tt.Change{replaces(tt.W(1))}, nil},
-		{"a node without a block", []tt.Change{replaces(tt.W(9))}, [][]string{{"error: Nothing to replace", `-replace=node.worker["w9"]: the configuration has no such node.`}}},
+		{"a node without a block", []tt.Change{replaces(tt.W(9))}, [][]string{{"error: Nothing to replace", `⟨+replace=node.worker["w9"]⟩: the configuration has no such node.`}}},
 		{"a node that has yet to join", []tt.Change{replaces(tt.W(1)), unrecorded(tt.W(1))}, [][]string{{"warning: Nothing to remove", "It joins."}}},
-		{"a host that does not answer", []tt.Change{replaces(tt.W(1)), tt.Down(tt.W(1))}, [][]string{{"error: Host could not be observed", "a node is replaced only on a host that answers", "cannot connect to w1", `-forget-unreachable='node.worker["w1"]'`}}},
+		{"a host that does not answer", []tt.Change{replaces(tt.W(1)), tt.Down(tt.W(1))}, [][]string{{"error: Host could not be observed", "a node is replaced only on a host that answers", "cannot connect to w1", `⟨+gone-host=node.worker["w1"]⟩`}}},
 		{"a new host is accepted and not replaced", []tt.Change{func(v *topology.Fleet) { v.AcceptNewHost = []state.Target{tt.W(1)} }}, [][]string{
-			{"error: New host is accepted without a replacement", `-accept-new-host=node.worker["w1"] requires -replace=node.worker["w1"]`},
+			{"error: New host is accepted without a replacement", `⟨+new-host=node.worker["w1"]⟩ requires ⟨+replace=node.worker["w1"]⟩`},
 		}},
 		{"a new host is accepted", []tt.Change{replaces(tt.W(1)), func(v *topology.Fleet) { v.AcceptNewHost = []state.Target{tt.W(1)} }}, nil},
 	} {
@@ -116,7 +116,7 @@ func TestHostsOfReplacedNodes(t *testing.T) {
 	}{
 		{"the machine that joined", nil, ownership.AnotherMachine, nil},
 		{"another machine", []tt.Change{machine(tt.CP(2), "new")}, ownership.AnotherMachine, []string{
-			"error: Host is another machine", cp2 + " (10.0.0.12) has the machine id new, and the host that joined had cp2", `-replace='node.cp["cp2"]' -accept-new-host='node.cp["cp2"]'`, "Its old etcd member and its old Node object are removed first",
+			"error: Host is another machine", cp2 + " (10.0.0.12) has the machine id new, and the host that joined had cp2", `⟨+replace=node.cp["cp2"] +new-host=node.cp["cp2"]⟩`, "Its old etcd member and its old Node object are removed first",
 		}},
 		{"another machine is accepted", []tt.Change{machine(tt.CP(2), "new"), accept}, ownership.AnotherMachine, nil},
 		{"no machine id is recorded", []tt.Change{machine(tt.CP(2), "new"), tt.Record(tt.CP(2), func(n *state.RecordedNode) { n.MachineID = "" })}, ownership.AnotherMachine, nil},
@@ -212,8 +212,8 @@ func TestRefuseForgetLiving(t *testing.T) {
 	}{
 		{"a host that is gone", []tt.Change{gone(tt.W(1)), forget(tt.W(1))}, nil},
 		{"a control plane that is gone", []tt.Change{gone(tt.CP(3)), forget(tt.CP(3))}, nil},
-		{"a node that has its block", []tt.Change{tt.Down(tt.W(1)), forget(tt.W(1))}, [][]string{{"error: Node is still in the configuration", `-forget-unreachable=node.worker["w1"]`}}},
-		{"a node that is not recorded", []tt.Change{forget(tt.W(9))}, [][]string{{"error: Nothing to forget", "kubewright state list"}}},
+		{"a node that has its block", []tt.Change{tt.Down(tt.W(1)), forget(tt.W(1))}, [][]string{{"error: Node is still in the configuration", `⟨+gone-host=node.worker["w1"]⟩`}}},
+		{"a node that is not recorded", []tt.Change{forget(tt.W(9))}, [][]string{{"error: Nothing to forget", "⟨list⟩"}}},
 		{"a host that answers", []tt.Change{tt.Without(tt.W(1)), forget(tt.W(1))}, [][]string{{alive, `node.worker["w1"] (10.0.1.11) is declared gone for good, but it answers.`}}},
 		{"a blank machine has its address", []tt.Change{tt.Wiped(tt.W(1)), machine(tt.W(1), "new"), tt.Without(tt.W(1)), tt.Node(tt.W(1), func(n *state.NodeReport) { n.Silent = true }), forget(tt.W(1))}, nil},
 		{"a kubelet that reports", []tt.Change{gone(tt.W(1)), reports(tt.W(1)), forget(tt.W(1))}, [][]string{{alive, `the kubelet of node "w1" reports to the API`}}},

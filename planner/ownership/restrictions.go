@@ -1,30 +1,21 @@
 package ownership
 
 import (
-	"strings"
-
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 )
 
-// Restrictions returns the restrictions of a plan as given on the command line.
-func Restrictions(o planner.Options) []string {
-	var out []string
+// Restrictions returns the options that restrict a plan.
+func Restrictions(o planner.Options) remedy.Remedy {
+	var out []remedy.Option
 	for _, s := range o.Targets {
-		out = append(out, "-target="+Quoted(s))
+		out = append(out, remedy.Only.Of(s))
 	}
 	for _, s := range o.Excludes {
-		out = append(out, "-exclude="+Quoted(s))
+		out = append(out, remedy.Except.Of(s))
 	}
 	for _, name := range o.SkipPhases {
-		out = append(out, "-skip-phase="+name)
+		out = append(out, remedy.Option{Kind: remedy.SkipPhase, Value: name})
 	}
-	return out
-}
-
-// Quoted returns a selector quoted for a shell.
-func Quoted(s planner.Selector) string {
-	if text := s.String(); strings.ContainsAny(text, `["`) {
-		return "'" + text + "'"
-	}
-	return s.String()
+	return remedy.With(out...)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestRestrictions checks that the restrictions of a plan are printed as words of a command.
+// TestRestrictions checks that the restrictions of a plan are options of a command.
 func TestRestrictions(t *testing.T) {
 	t.Parallel()
 	got := ownership.Restrictions(planner.Options{
@@ -20,9 +20,9 @@ func TestRestrictions(t *testing.T) {
 		Excludes:   []planner.Selector{{Phase: topology.AddonPhase}, {Target: state.NodeTarget("solo"), Phase: topology.ImagesPhase}},
 		SkipPhases: []string{topology.DrainPhase},
 	})
-	want := []string{`-target='node.worker["w1"]'`, "-target=cluster.prod", "-exclude=addon", "-exclude=node.solo/images", "-skip-phase=drain"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
+	const want = `⟨+only=node.worker["w1"] +only=cluster.prod +except=addon +except=node.solo/images +skip-phase=drain⟩`
+	if got.String() != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 
@@ -40,7 +40,7 @@ func TestUnreplacedWarnsOfRestrictions(t *testing.T) {
 		plan planner.Plan
 		want [][]string
 	}{
-		{"the plan has other targets", planner.Plan{Targets: []string{"x"}}, [][]string{{"warning: Node is not replaced", `-replace=node.worker["w1"]: the node is excluded from the plan by -target='node.worker["w2"]'.`}}},
+		{"the plan has other targets", planner.Plan{Targets: []string{"x"}}, [][]string{{"warning: Node is not replaced", `⟨+replace=node.worker["w1"]⟩: the node is excluded from the plan by ⟨+only=node.worker["w2"]⟩.`}}},
 		{"the plan has a step of the node", planner.Plan{Targets: []string{"x"}, Steps: []planner.Step{step}}, nil},
 		{"the plan is not restricted", planner.Plan{}, nil},
 	} {

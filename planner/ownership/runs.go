@@ -8,14 +8,11 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
-
-// AllowOlderStateFlag is the flag with which a plan continues with a state that lacks runs seen by
-// its hosts.
-const AllowOlderStateFlag = "allow-older-state"
 
 // The findings about run tokens.
 const (
@@ -122,13 +119,13 @@ func olderThan(v *topology.Fleet, r state.Runs) *diag.Diagnostic {
 		return diag.Warningf(runInterrupted, "%sThe cluster still has the lease of that run: the run did not finish, and its journal is in the folder where it ran. "+
 			"Its changes are observed on the hosts.", seen)
 	case v.AllowOlderState:
-		return diag.Warningf(olderState, "%sThe plan continues because of -%s. Changes that the state does not record are shown as changed outside.", seen, AllowOlderStateFlag)
+		return diag.Warningf(olderState, "%sThe plan continues because of %s. Changes that the state does not record are shown as changed outside.", seen, remedy.OlderState)
 	}
 	return diag.Errorf(olderState, "%sThe last state was replaced by an older one, or the last run was interrupted and its journal is in another folder. "+
 		"A plan with this state would treat unrecorded changes as drift, and would remove nodes a second time.\n\n"+
 		"Restore the state of the last run; older states are beside it as *.backup.SERIAL. "+
 		"If a run was interrupted, run the same command in the folder where it ran. If the last state is lost, "+
-		"move this one away and rebuild it from what the hosts hold:\n\n  kubewright state recover\n\nTo continue with this state anyway: -%s.", seen, AllowOlderStateFlag)
+		"move this one away and rebuild it from what the hosts hold:\n\n  %s\n\nTo continue with this state anyway: %s.", seen, remedy.Recover, remedy.OlderState)
 }
 
 // runLines lists hosts with the run token that each reports.

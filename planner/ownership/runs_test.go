@@ -40,13 +40,13 @@ func TestCheckRunsFindsOlderStates(t *testing.T) {
 		{"the last run", 1, nil, nil, 2, nil},
 		{"a state that is ahead of its hosts", 7, nil, nil, 8, nil},
 		{"a control plane has seen a later run", 1, []tt.Change{reported(tokens{tt.CP(1): 3})}, [][]string{
-			{"error: State is older than its hosts", `The state is of run 1, but hosts have seen run 3 of this state: node.cp["cp1"] (10.0.0.11): run 3`, "kubewright state recover", "-allow-older-state"},
+			{"error: State is older than its hosts", `The state is of run 1, but hosts have seen run 3 of this state: node.cp["cp1"] (10.0.0.11): run 3`, "⟨recover⟩", "⟨+older-state⟩"},
 		}, 4, nil},
 		{"most workers have seen a later run", 1, []tt.Change{reported(tokens{tt.W(1): 3, tt.W(2): 3, tt.W(3): 3})}, [][]string{
 			{"error: State is older than its hosts", "hosts have seen run 3", `node.worker["w1"] (10.0.1.11): run 3`},
 		}, 4, nil},
 		{"the operator accepts an older state", 1, []tt.Change{reported(tokens{tt.CP(1): 3}), func(v *topology.Fleet) { v.AllowOlderState = true }}, [][]string{
-			{"warning: State is older than its hosts", "The plan continues because of -allow-older-state"},
+			{"warning: State is older than its hosts", "The plan continues because of ⟨+older-state⟩"},
 		}, 4, nil},
 		{"the last run was interrupted", 1, []tt.Change{reported(tokens{tt.CP(1): 2}), lease(2)}, [][]string{{"warning: Last run was interrupted", "The cluster still has the lease of that run"}}, 3, nil},
 		{"two runs are missing and the last one was interrupted", 1, []tt.Change{reported(tokens{tt.CP(1): 3}), lease(3)}, [][]string{{"error: State is older than its hosts"}}, 4, nil},

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/resolve"
@@ -22,21 +23,21 @@ func TestFlagsThatExcludeWorker(t *testing.T) {
 		target  state.Target
 		options planner.Options
 		changes []tt.Change
-		want    string
+		want    remedy.Kind
 	}{
 		{"no flag", tt.W(1), planner.Options{}, nil, ""},
-		{"it is excluded", tt.W(1), planner.Options{Excludes: sel(tt.W(1))}, nil, "exclude"},
-		{"its whole block is excluded", tt.W(1), planner.Options{Excludes: sel(state.NodeTarget("worker"))}, nil, "exclude"},
+		{"it is excluded", tt.W(1), planner.Options{Excludes: sel(tt.W(1))}, nil, remedy.Except},
+		{"its whole block is excluded", tt.W(1), planner.Options{Excludes: sel(state.NodeTarget("worker"))}, nil, remedy.Except},
 		{"another one is excluded", tt.W(1), planner.Options{Excludes: sel(tt.W(2))}, nil, ""},
 		{"one of its phases is excluded", tt.W(1), planner.Options{Excludes: []planner.Selector{{Target: tt.W(1), Phase: topology.ImagesPhase}}}, nil, ""},
-		{"only another one is a target", tt.W(1), planner.Options{Targets: sel(tt.W(2))}, nil, "target"},
+		{"only another one is a target", tt.W(1), planner.Options{Targets: sel(tt.W(2))}, nil, remedy.Only},
 		{"it is a target", tt.W(1), planner.Options{Targets: sel(tt.W(1))}, nil, ""},
 		{"a phase of all nodes is a target", tt.W(1), planner.Options{Targets: []planner.Selector{{Phase: topology.ImagesPhase}}}, nil, ""},
-		{"unreachable hosts are allowed", tt.W(1), planner.Options{}, []tt.Change{unreachable}, "allow-unreachable"},
+		{"unreachable hosts are allowed", tt.W(1), planner.Options{}, []tt.Change{unreachable}, remedy.WithoutSilent},
 		{"it is replaced", tt.W(1), planner.Options{}, []tt.Change{unreachable, replaces(tt.W(1))}, ""},
 		{"a control plane", tt.CP(1), planner.Options{Excludes: sel(tt.CP(1))}, []tt.Change{unreachable}, ""},
 		{"a worker that is recorded as a control plane", tt.W(1), planner.Options{Excludes: sel(tt.W(1))}, []tt.Change{tt.Record(tt.W(1), func(n *state.RecordedNode) { n.Role = "control-plane" })}, ""},
-		{"a worker that is removed", tt.W(1), planner.Options{}, []tt.Change{unreachable, tt.Without(tt.W(1))}, "allow-unreachable"},
+		{"a worker that is removed", tt.W(1), planner.Options{}, []tt.Change{unreachable, tt.Without(tt.W(1))}, remedy.WithoutSilent},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -56,13 +57,13 @@ func TestLeaveOutOfDistrustsWorkers(t *testing.T) {
 	before := v.Reports
 	v, got := ownership.LeaveOutOf(v, func(v *topology.Fleet) diag.Diagnostics {
 		return ownership.CheckOwner(resolve.NewFleet(v).Clusters[0])
-	}, func(_ *topology.Fleet, t state.Target) string {
+	}, func(_ *topology.Fleet, t state.Target) remedy.Text {
 		if t == tt.W(1) {
-			return ", by -exclude"
+			return remedy.Textf(", by %s", remedy.Except)
 		}
 		return ""
 	})
-	wantFindings(t, got, []string{"warning: Host belongs to another state", `node.worker["w1"] (10.0.1.11) is excluded from this plan, by -exclude. Its host is not changed`})
+	wantFindings(t, got, []string{"warning: Host belongs to another state", `node.worker["w1"] (10.0.1.11) is excluded from this plan, by ⟨+except⟩. Its host is not changed`})
 	if u := v.Unobserved[tt.W(1)]; v.Reports[tt.W(1)] != nil || !v.Untrusted[tt.W(1)] || u.Reason != "host belongs to another state" || !u.Answered {
 		t.Errorf("w1: got %+v, untrusted %v; want one whose host belongs to another state", u, v.Untrusted[tt.W(1)])
 	}
@@ -87,7 +88,7 @@ func TestLeaveOutOfForeignWorkers(t *testing.T) {
 		{"the control plane is part of a cluster", nil, nil},
 	} {
 		v := tt.Running(1, 1, append(c.changes, withoutState)...)
-		_, got := ownership.LeaveOutOf(v, func(*topology.Fleet) diag.Diagnostics { return nil }, func(*topology.Fleet, state.Target) string { return ", by -exclude" })
+		_, got := ownership.LeaveOutOf(v, func(*topology.Fleet) diag.Diagnostics { return nil }, func(*topology.Fleet, state.Target) remedy.Text { return remedy.Textf(", by %s", remedy.Except) })
 		t.Log(c.name)
 		wantFindings(t, got, c.want...)
 	}
@@ -97,7 +98,7 @@ func TestLeaveOutOfForeignWorkers(t *testing.T) {
 func TestWaysAroundNamesFlags(t *testing.T) {
 	t.Parallel()
 	foreign := func(m *state.Marks) { m.Lineage = "l2" }
-	const flags = `To continue without this host: -exclude='node.worker["w1"]', or -allow-unreachable.`
+	const flags = `To continue without this host: ⟨+except=node.worker["w1"]⟩, or ⟨+without-silent⟩.`
 	for _, c := range []struct {
 		name    string
 		changes []tt.Change

@@ -1,12 +1,12 @@
 package ownership
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/preflight"
 	"github.com/kubewright/kubewright/planner/resolve"
@@ -20,9 +20,6 @@ import (
 // permits hosts that cannot be observed, it counts as unobserved: the host is not changed, and
 // nothing that it reports is trusted. Control planes have no such way out: their data decides what
 // is safe on the others.
-
-// ExcludeFlag is the flag that leaves a part out of the plan.
-const ExcludeFlag = "exclude"
 
 // The findings for hosts that are not the recorded ones.
 const (
@@ -41,7 +38,7 @@ var untrustworthy = []string{strayHost, foreignHost, otherNode, otherMachineID, 
 
 // LeaveOutOf returns the fleet without the workers of findings for which why returns a reason. It
 // repeats that until find finds no more.
-func LeaveOutOf(v *topology.Fleet, find func(*topology.Fleet) diag.Diagnostics, why func(*topology.Fleet, state.Target) string) (*topology.Fleet, diag.Diagnostics) {
+func LeaveOutOf(v *topology.Fleet, find func(*topology.Fleet) diag.Diagnostics, why func(*topology.Fleet, state.Target) remedy.Text) (*topology.Fleet, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	for {
 		found := leftOutBy(resolve.NewFleet(v), find(v), why)
@@ -61,16 +58,16 @@ type untrustedNode struct {
 	address string
 	problem string
 	source  state.Source
-	why     string
+	why     remedy.Text
 }
 
 func (u untrustedNode) warning() *diag.Diagnostic {
 	return diag.Warningf(u.problem, "%s (%s) is excluded from this plan%s. Its host is not changed, and its node counts as neither healthy nor gone. "+
-		"kubewright plan without flags says what is wrong and what to do.", u.node, u.address, u.why).At(u.source).For(u.node)
+		"%s without flags says what is wrong and what to do.", u.node, u.address, u.why, remedy.Plan).At(u.source).For(u.node)
 }
 
 // leftOutBy returns the workers with findings that there is a reason to leave out.
-func leftOutBy(v *topology.Fleet, findings diag.Diagnostics, reason func(*topology.Fleet, state.Target) string) []untrustedNode {
+func leftOutBy(v *topology.Fleet, findings diag.Diagnostics, reason func(*topology.Fleet, state.Target) remedy.Text) []untrustedNode {
 	var out []untrustedNode
 	add := func(t state.Target, problem string, source state.Source) {
 		why := reason(v, t)
@@ -117,8 +114,8 @@ func takenByDeparture(v *topology.Fleet, t state.Target) bool {
 	return n != nil && !leavingAt(v)[n.Address].IsZero()
 }
 
-// LeavesOutWorker returns the flag that leaves a worker out of the plan, or "".
-func LeavesOutWorker(v *topology.Fleet, t state.Target, o planner.Options) string {
+// LeavesOutWorker returns the kind of option that leaves a worker out of the plan, or "".
+func LeavesOutWorker(v *topology.Fleet, t state.Target, o planner.Options) remedy.Kind {
 	if !IsWorker(v, t) || slices.Contains(v.Replace, t) || slices.Contains(v.ForgetUnreachable, t) {
 		return ""
 	}
@@ -130,11 +127,11 @@ func LeavesOutWorker(v *topology.Fleet, t state.Target, o planner.Options) strin
 	}
 	switch {
 	case slices.ContainsFunc(o.Excludes, whole):
-		return ExcludeFlag
+		return remedy.Except
 	case len(o.Targets) > 0 && !slices.ContainsFunc(o.Targets, touches):
-		return "target"
+		return remedy.Only
 	case v.AllowUnreachable:
-		return topology.AllowUnreachableFlag
+		return remedy.WithoutSilent
 	}
 	return ""
 }
@@ -167,9 +164,10 @@ func WaysAround(v *topology.Fleet, diags diag.Diagnostics) diag.Diagnostics {
 			continue
 		}
 		said := *d
-		said.Detail = strings.TrimRight(d.Detail, "\n") + fmt.Sprintf("\n\nTo continue without this host: %s, or -%s. "+
+		said.Detail = strings.TrimRight(d.Detail, "\n")
+		said.Add("\n\nTo continue without this host: %s, or %s. "+
 			"It is then not changed, and its node counts as neither healthy nor gone.",
-			topology.AsFlags(t, ExcludeFlag), topology.AllowUnreachableFlag)
+			remedy.Except.Of(t), remedy.WithoutSilent)
 		diags[i] = &said
 	}
 	return diags

@@ -345,7 +345,7 @@ func TestUnreachableDepartureStaysInState(t *testing.T) {
 	gone := o.config.Nodes[2]
 	o.config.Nodes = slices.Delete(slices.Clone(o.config.Nodes), 2, 3)
 	o.must(sim.Edit(o.world, gone.Address, "power off"))
-	if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "-allow-unreachable") {
+	if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "⟨+without-silent⟩") {
 		t.Errorf("the plan is not refused: %v", err)
 	}
 	o.allowUnreachable = true
@@ -388,7 +388,7 @@ func TestReinstalledControlPlaneIsRefused(t *testing.T) {
 		o.must(sim.Edit(o.world, "10.0.0.13", "file "+path+" delete"))
 	}
 	_, err := o.planShown()
-	for _, want := range []string{"Etcd member has lost its data", "as member host-10-0-0-13, but", `kubewright apply -replace='node.cp["cp3"]'`} {
+	for _, want := range []string{"Etcd member has lost its data", "as member host-10-0-0-13, but", `⟨apply +replace=node.cp["cp3"]⟩`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the plan is not refused with %q: %v", want, err)
 		}

@@ -30,7 +30,7 @@ func TestPartialClusterRemovalIsRefused(t *testing.T) {
 	}{
 		"destroyed, one chosen":   {destroy, planner.Options{Targets: cp1}, []string{"remove them from the configuration"}},
 		"destroyed, all chosen":   {destroy, planner.Options{Targets: all}, nil},
-		"blocks gone, one chosen": {blocksGone, planner.Options{Targets: cp1}, []string{"restore its blocks", "kubewright destroy -target=cluster.prod"}},
+		"blocks gone, one chosen": {blocksGone, planner.Options{Targets: cp1}, []string{"restore its blocks", "⟨destroy +only=cluster.prod⟩"}},
 		"blocks gone, one left":   {blocksGone, planner.Options{Excludes: cp1}, []string{`and node.cp["cp1"] would remain`, "restore its blocks"}},
 		"blocks gone, all chosen": {blocksGone, planner.Options{Targets: all}, nil},
 		"blocks gone":             {blocksGone, planner.Options{}, nil},

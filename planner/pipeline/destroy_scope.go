@@ -1,12 +1,12 @@
 package pipeline
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -59,9 +59,9 @@ func refuseUnasked(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 		}
 		diags = append(diags, diag.Errorf("Cluster would be destroyed",
 			"The state records cluster %q, but it is no longer in the configuration. All of its hosts would be reset, and everything in its etcd lost. "+
-				"To keep it, restore its blocks. To destroy it run\n\n  kubewright destroy -target=%s\n\nor write where its block was\n\n"+
+				"To keep it, restore its blocks. To destroy it run\n\n  %s\n\nor write where its block was\n\n"+
 				"  removed {\n    from = %s\n  }\n\nTo forget it and leave its hosts as they are, add lifecycle { destroy = false } to that.",
-			r.Target.Name, r.Target, r.Target).For(r.Target))
+			r.Target.Name, remedy.Destroy.With(remedy.Only.Of(r.Target)), r.Target).For(r.Target))
 	}
 	return diags
 }
@@ -104,13 +104,14 @@ func namesAlone(v *topology.Fleet, p *planner.Plan, cluster state.Target) bool {
 }
 
 // insteadOfPart says how to remove single nodes from a cluster, and how to destroy all of it.
-func insteadOfPart(v *topology.Fleet, label string) string {
+func insteadOfPart(v *topology.Fleet, label string) remedy.Text {
 	const leave = "it evicts their pods, removes their members from etcd while quorum holds, and resets their hosts. To destroy the whole cluster, "
+	only := remedy.Only.Of(state.ClusterTarget(label))
 	if v.Destroy {
-		return "To remove single nodes from a cluster that stays, remove them from the configuration and run kubewright apply: " +
-			leave + fmt.Sprintf("use -target=%s.", state.ClusterTarget(label))
+		return remedy.Textf("To remove single nodes from a cluster that stays, remove them from the configuration and run %s: "+
+			leave+"use %s.", remedy.Apply, only)
 	}
-	return "The configuration has no control plane of it any more, so that the whole cluster is destroyed. " +
-		"To remove single nodes from a cluster that stays, restore its blocks, leave out only those of these nodes, and run kubewright apply: " +
-		leave + fmt.Sprintf("run kubewright destroy -target=%s.", state.ClusterTarget(label))
+	return remedy.Textf("The configuration has no control plane of it any more, so that the whole cluster is destroyed. "+
+		"To remove single nodes from a cluster that stays, restore its blocks, leave out only those of these nodes, and run %s: "+
+		leave+"run %s.", remedy.Apply, remedy.Destroy.With(only))
 }

@@ -42,7 +42,7 @@ func TestDrainWarnsOfPodsWithoutNode(t *testing.T) {
 			o.edit("10.0.0.11", "pod shop/cart-2 delete", "pod shop/cart-2 host-10-0-0-21", "cordon host-10-0-0-22")
 			o.leave("w1")
 		}, append(warned("this plan drains host-10-0-0-21, and no other node can take pods from there", both),
-			finding{diag.Warning, "Node is cordoned", "main.hcl:13", `node.worker["w2"]`, []string{"was cordoned outside of kubewright", "kubewright uncordon"}})},
+			finding{diag.Warning, "Node is cordoned", "main.hcl:13", `node.worker["w2"]`, []string{"was cordoned outside of kubewright", "⟨uncordon "}})},
 		"one worker leaves, and the other has a taint of the user's": {func(o *operator) {
 			o.edit("10.0.0.11", "pod shop/cart-2 delete", "pod shop/cart-2 host-10-0-0-21", "taint host-10-0-0-22 for=others:NoSchedule")
 			o.leave("w1")

@@ -43,7 +43,7 @@ func TestEtcdMemberRemovedByHandIsRefused(t *testing.T) {
 	places(o.config)
 	o.removeMember("https://10.0.0.13:2380")
 	wantFindings(t, o.diagnose(), finding{diag.Error, "Etcd does not list this member", "main.hcl:13", `node.cp["cp3"]`, []string{
-		`node.cp["cp3"] (10.0.0.13) holds the data of an etcd member that etcd does not list: the member was removed`, `-replace='node.cp["cp3"]'`,
+		`node.cp["cp3"] (10.0.0.13) holds the data of an etcd member that etcd does not list: the member was removed`, `⟨apply +replace=node.cp["cp3"]⟩`,
 	}})
 	o.replace = []state.Target{o.config.Nodes[2].Target}
 	o.must(o.apply())
@@ -55,7 +55,7 @@ func TestEtcdMemberRemovedByHandIsRefused(t *testing.T) {
 func TestFirstControlPlaneWithSeparateEtcdIsRefused(t *testing.T) {
 	t.Parallel()
 	want := finding{diag.Error, "Etcd was bootstrapped again", "main.hcl:11", `node.cp["cp1"]`, []string{
-		"a quorum of them answers", `kubewright apply -replace='node.cp["cp1"]'`,
+		"a quorum of them answers", `⟨apply +replace=node.cp["cp1"]⟩`,
 	}}
 	base := founded(t, 3, 0)
 	for name, sameID := range map[string]bool{"another ID": false, "the same ID": true} {
@@ -92,7 +92,7 @@ func TestEtcdUnknownMajorityChangesNothing(t *testing.T) {
 	v.Etcds[second], v.Recorded.Clusters["prod"].EtcdClusterID = e, ""
 	_, diags := pipeline.Plan(v, planner.Plan{}, planner.Options{})
 	wantFindings(t, diags, finding{diag.Error, "Control planes run different etcd clusters", "main.hcl:1", "cluster.prod", []string{
-		`node.cp["cp2"] (10.0.0.12): another`, "-replace='NODE'",
+		`node.cp["cp2"] (10.0.0.12): another`, "⟨+replace=NODE⟩",
 	}})
 }
 
@@ -105,7 +105,7 @@ func TestEtcdMembersWithoutDataAreFoundWithoutQuorum(t *testing.T) {
 	o.edit("10.0.0.12", "file /var/lib/etcd/member delete")
 	o.edit("10.0.0.13", "file /var/lib/etcd/member delete")
 	o.world.Advance(time.Minute)
-	lost := finding{diag.Error, "Etcd member has lost its data", "main.hcl:12", `node.cp["cp2"]`, []string{"too many are lost for a quorum", "without a quorum", "  kubewright etcd snapshot\n  kubewright etcd restore FILE"}}
+	lost := finding{diag.Error, "Etcd member has lost its data", "main.hcl:12", `node.cp["cp2"]`, []string{"too many are lost for a quorum", "without a quorum", "  ⟨snapshot⟩\n  ⟨restore FILE⟩"}}
 	other := lost
 	other.at, other.of = "main.hcl:13", `node.cp["cp3"]`
 	wantFindings(t, o.diagnose(), lost, other)
@@ -134,7 +134,7 @@ func TestEtcdRemovalRefusesLossOfQuorum(t *testing.T) {
 				v.ClusterReports["prod"].Members, v.ClusterReports["prod"].EtcdUnobserved = nil, "10.0.0.11:2379: certificate signed by unknown authority"
 			},
 			finding{diag.Error, "Etcd members are unknown", "main.hcl:1", "cluster.prod", []string{
-				`A control plane of cluster "prod" is being removed`, "10.0.0.11:2379: certificate signed by unknown authority. Bring API and etcd back first", "kubewright etcd restore",
+				`A control plane of cluster "prod" is being removed`, "10.0.0.11:2379: certificate signed by unknown authority. Bring API and etcd back first", "⟨restore⟩",
 			}},
 		},
 		"its member was given another address by hand": {
@@ -156,7 +156,7 @@ func TestEtcdRemovalRefusesLossOfQuorum(t *testing.T) {
 				v.ClusterErrors["prod"] = "connection refused"
 			},
 			finding{diag.Error, "Node cannot be removed now", "main.hcl:1", "cluster.prod", []string{
-				`The API of cluster "prod" did not answer, so it is unknown what runs on node.cp["cp3"]`, "Bring the API back first", "kubewright etcd restore",
+				`The API of cluster "prod" did not answer, so it is unknown what runs on node.cp["cp3"]`, "Bring the API back first", "⟨restore⟩",
 			}},
 		},
 	} {
@@ -198,7 +198,7 @@ func TestEtcdRestartRefusedWhileMemberIsDown(t *testing.T) {
 	refused := func(step string) *finding {
 		return &finding{diag.Error, title, "main.hcl:1", "cluster.prod", []string{
 			`Members of the etcd of cluster "prod" are down, and nothing in this plan brings them back before this step:`, step + ": refused: ",
-			". Bring old back first", "a member that is on no node with etcdctl member remove ID (kubewright etcd status shows it).",
+			". Bring old back first", "a member that is on no node with etcdctl member remove ID (⟨members⟩ shows it).",
 		}}
 	}
 	for name, c := range map[string]struct {

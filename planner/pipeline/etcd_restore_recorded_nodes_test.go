@@ -26,7 +26,7 @@ func TestEtcdRestoreRefusedBesideRecordedControlPlane(t *testing.T) {
 	}
 	heldBack := func(says ...string) []finding {
 		return []finding{{diag.Error, "Control plane would keep its old etcd member", "main.hcl:11", `node.cp["cp1"]`, append(says,
-			`node.cp["cp1"] (10.0.0.11) could not join it`, "would be a second cluster beside the restored one", "kubewright apply restores what is missing, also while the API does not answer; where it is refused, copy it", "clean it (kubeadm reset)")}}
+			`node.cp["cp1"] (10.0.0.11) could not join it`, "would be a second cluster beside the restored one", "⟨apply⟩ restores what is missing, also while the API does not answer; where it is refused, copy it", "clean it (kubeadm reset)")}}
 	}
 	lost := finding{diag.Warning, "Changes after the snapshot are lost", "main.hcl:1", "cluster.prod", nil}
 	for name, c := range map[string]struct {
@@ -35,7 +35,7 @@ func TestEtcdRestoreRefusedBesideRecordedControlPlane(t *testing.T) {
 		quorum string
 	}{
 		"off": {off, []finding{{diag.Error, "Control plane could not be observed", "main.hcl:1", "", []string{
-			`kubewright etcd restore FILE -forget-unreachable='node.cp["cp1"]' -forget-unreachable='node.cp["cp2"]'`,
+			`⟨restore +gone-host=node.cp["cp1"] +gone-host=node.cp["cp2"] FILE⟩`,
 		}}}, ""},
 		"all off": {func(o *operator) { off(o); o.edit("10.0.0.13", "power off") }, []finding{{
 			diag.Error, "Control plane could not be observed", "main.hcl:1", "", nil,
@@ -52,10 +52,10 @@ func TestEtcdRestoreRefusedBesideRecordedControlPlane(t *testing.T) {
 		}, refused(`  node.cp["cp1"] (10.0.0.11): no longer in the configuration, and `), ""},
 		"off and taken out": {func(o *operator) { off(o); o.leave("cp1", "cp2") }, refused(
 			`  node.cp["cp1"] (10.0.0.11): no longer in the configuration, and `, `  node.cp["cp2"] (10.0.0.12): `, "Restore their blocks as they were",
-			`kubewright etcd restore FILE -forget-unreachable='node.cp["cp1"]' -forget-unreachable='node.cp["cp2"]'`), ""},
+			`⟨restore +gone-host=node.cp["cp1"] +gone-host=node.cp["cp2"] FILE⟩`), ""},
 		"one declared gone": {
 			func(o *operator) { off(o); o.leave("cp1", "cp2"); o.forget = []state.Target{cp1} },
-			refused(`kubewright etcd restore FILE -forget-unreachable='node.cp["cp2"]'`), "",
+			refused(`⟨restore +gone-host=node.cp["cp2"] FILE⟩`), "",
 		},
 		"both declared gone": {func(o *operator) {
 			off(o)

@@ -66,7 +66,7 @@ func TestEtcdAlarmRefusesChanges(t *testing.T) {
 			wantNotSaid(t, diags, "Plan would lose etcd quorum")
 			wantNotSaid(t, diags, "Etcd would lose quorum")
 			wantSaid(t, diags, finding{c.severity, "Etcd has an alarm", "main.hcl:1", "", []string{
-				"etcd has raised alarms: host-10-0-0-11 NOSPACE, host-10-0-0-13 CORRUPT.", "kubewright apply -replace=NODE", "kubewright etcd defragment",
+				"etcd has raised alarms: host-10-0-0-11 NOSPACE, host-10-0-0-13 CORRUPT.", "⟨apply +replace=NODE⟩", "⟨defragment⟩",
 			}})
 		})
 	}
@@ -146,10 +146,10 @@ func TestEtcdSeparateClusterIsReported(t *testing.T) {
 		silence(v)
 		_, diags := o.planOf(v, planner.Options{})
 		wantSaid(t, diags, finding{diag.Error, "Etcd was bootstrapped again", "main.hcl:11", `node.cp["cp1"]`, []string{
-			`The cluster's data is still on node.cp["cp2"], node.cp["cp3"], and no quorum of its members answers: keep that data`, "kubewright etcd restore FILE",
+			`The cluster's data is still on node.cp["cp2"], node.cp["cp3"], and no quorum of its members answers: keep that data`, "⟨restore FILE⟩",
 		}})
 		show(t, etcd.AstrayEtcds(v, "prod")...)
-		if said := etcd.AstrayEtcds(v, "prod"); len(said) != 1 || !strings.Contains(said[0].Detail, `kubewright apply -replace='node.cp["cp1"]'`) {
+		if said := etcd.AstrayEtcds(v, "prod"); len(said) != 1 || !strings.Contains(said[0].Detail, `⟨apply +replace=node.cp["cp1"]⟩`) {
 			t.Errorf("a command that only observes reports %v", said)
 		}
 	})
@@ -160,7 +160,7 @@ func TestEtcdSeparateClusterIsReported(t *testing.T) {
 		cl.EtcdClusterID, cl.Members, v.Etcds = "deadbeef", cl.Members[:1], nil
 		_, diags := base.planOf(v, planner.Options{})
 		wantSaid(t, diags, finding{diag.Error, "Etcd was bootstrapped again", "main.hcl:12", `node.cp["cp2"]`, []string{
-			"The etcd that answers is deadbeef, and that of the state ", "Keep that data. If the recorded etcd is only down, bring it back, and plan again.", "kubewright etcd restore FILE",
+			"The etcd that answers is deadbeef, and that of the state ", "Keep that data. If the recorded etcd is only down, bring it back, and plan again.", "⟨restore FILE⟩",
 		}})
 	})
 	t.Run("one has lost its data in the dark", func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestEtcdForgottenMemberRejoinsAfterCleanup(t *testing.T) {
 	o.removeMember("https://10.0.0.13:2380")
 	o.forgetNode(o.config.Nodes[2].Target)
 	wantSaid(t, o.diagnose(), finding{diag.Error, "Etcd does not list this member", "main.hcl:13", `node.cp["cp3"]`, []string{
-		"The state does not record the node any more. Clean the host (kubeadm reset there), and plan again: it joins as a new one.", "-replace",
+		"The state does not record the node any more. Clean the host (kubeadm reset there), and plan again: it joins as a new one.", "⟨+replace⟩",
 	}})
 	o.edit("10.0.0.13", "unit kubelet stop", "file /etc/kubernetes delete", "file /var/lib/kubelet delete", "file /var/lib/etcd delete", "power reboot")
 	o.world.Advance(time.Minute)
@@ -254,7 +254,7 @@ func TestEtcdRestoreRefusedOverWorkingCluster(t *testing.T) {
 	v := o.observe()
 	_, diags := maintenance.Restore(v, planner.Plan{}, maintenance.EtcdRestore{Cluster: "prod", Artifact: "good.db", SHA256: "0123456789abcdef", Answers: v.ClusterReports["prod"].Members})
 	wantSaid(t, diags, finding{diag.Error, "Restore refused: etcd has quorum", "main.hcl:1", "cluster.prod", []string{
-		`The etcd of cluster "prod" answers: a quorum of its members is there (host-10-0-0-11, host-10-0-0-12, host-10-0-0-13).`, "give -force: a snapshot of now is taken first",
+		`The etcd of cluster "prod" answers: a quorum of its members is there (host-10-0-0-11, host-10-0-0-12, host-10-0-0-13).`, "give ⟨+overwrite⟩: a snapshot of now is taken first",
 	}})
 	away := o.config.Nodes[1].Target
 	o.leave("cp2")
@@ -263,7 +263,7 @@ func TestEtcdRestoreRefusedOverWorkingCluster(t *testing.T) {
 	delete(v.Unobserved, away)
 	_, diags = maintenance.Restore(v, planner.Plan{}, maintenance.EtcdRestore{Cluster: "prod", Artifact: "good.db", SHA256: "0123456789abcdef"})
 	wantSaid(t, diags, finding{diag.Error, "Control plane would keep its old etcd member", "main.hcl:1", "cluster.prod", []string{
-		`node.cp["cp2"] (10.0.0.12): no longer in the configuration, and its host is not observed`, `kubewright etcd restore FILE -forget-unreachable='node.cp["cp2"]'`,
+		`node.cp["cp2"] (10.0.0.12): no longer in the configuration, and its host is not observed`, `⟨restore +gone-host=node.cp["cp2"] FILE⟩`,
 	}})
 }
 
@@ -334,10 +334,10 @@ func ownerships() map[string]ownershipCase {
 		"forgotten": {func(o *operator) { o.forgetNode(o.config.Nodes[2].Target) }, nil, finding{diag.Warning, "Node is not in the state", "", "", []string{
 			"Hosts that carry the mark of this state are not recorded in it: " + worker + ". An apply records them again and changes only what this plan shows. Until then, removing a block leaves its node running.",
 		}}},
-		"forgotten, and to be destroyed": {func(o *operator) { o.forgetNode(o.config.Nodes[2].Target); o.destroy = true }, nil, finding{diag.Warning, "Node is not in the state", "", "", []string{"They are left as they are. To destroy them as well, run kubewright apply first, which records them again."}}},
+		"forgotten, and to be destroyed": {func(o *operator) { o.forgetNode(o.config.Nodes[2].Target); o.destroy = true }, nil, finding{diag.Warning, "Node is not in the state", "", "", []string{"They are left as they are. To destroy them as well, run ⟨apply⟩ first, which records them again."}}},
 		"all forgotten, and to be destroyed": {func(o *operator) { o.forgetAll(o.config.Nodes...); o.destroy = true }, nil, finding{
 			diag.Error, "Hosts are not in the state", "main.hcl:1", "cluster.prod", []string{
-				`Hosts of this configuration belong to cluster "prod", which the state does not record, so a destroy would leave it running`, "To destroy it, run kubewright apply first, which records it again. To keep it",
+				`Hosts of this configuration belong to cluster "prod", which the state does not record, so a destroy would leave it running`, "To destroy it, run ⟨apply⟩ first, which records it again. To keep it",
 			},
 		}},
 	}
@@ -411,10 +411,10 @@ func TestRefusedRotationNamesRemedy(t *testing.T) {
 		want    finding
 	}{
 		"no such CA": {made, "other", nil, nil, planner.Options{}, finding{
-			diag.Error, "Nothing to rotate", "main.hcl:1", "cluster.prod", []string{"-replace=cluster.prod/other: there is no such CA. There are ca, front-proxy-ca, etcd-ca, service-account."},
+			diag.Error, "Nothing to rotate", "main.hcl:1", "cluster.prod", []string{"⟨+rotate=cluster.prod/other⟩: there is no such CA. There are ca, front-proxy-ca, etcd-ca, service-account."},
 		}},
 		"external etcd": {external, "etcd-ca", nil, nil, planner.Options{}, finding{
-			diag.Error, "Nothing to rotate", "main.hcl:1", "cluster.prod", []string{"-replace=cluster.prod/etcd-ca: the etcd of this cluster is external, and so is its CA."},
+			diag.Error, "Nothing to rotate", "main.hcl:1", "cluster.prod", []string{"⟨+rotate=cluster.prod/etcd-ca⟩: the etcd of this cluster is external, and so is its CA."},
 		}},
 		"a key that an operator keeps": {yours, "ca", nil, nil, planner.Options{}, finding{diag.Error, "CA is managed outside kubewright", "main.hcl:1", "cluster.prod", []string{
 			`whose key is not on the control planes. kubewright rotates only CAs whose keys are there: during a rotation the cluster itself signs with the old key and then with the new one.`,
@@ -430,7 +430,7 @@ func TestRefusedRotationNamesRemedy(t *testing.T) {
 		"targets": {
 			made, "ca", nil, nil,
 			planner.Options{Targets: []planner.Selector{{Target: state.NodeKeyTarget("cp", "cp1")}}},
-			alone("the plan is restricted to targets", "Plan without -target"),
+			alone("the plan is restricted to targets", "Plan without ⟨+only⟩"),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

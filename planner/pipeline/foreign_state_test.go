@@ -42,7 +42,7 @@ func TestDepartureOfForeignStateIsNotReset(t *testing.T) {
 			r, diags := o.planOf(v, c.options)
 			want := finding{c.want, "Host belongs to another state", "", w.Target.String(), []string{w.Address}}
 			if c.want == diag.Error {
-				want.says = append(want.says, "is being removed from cluster", "in the state with lineage another", "kubewright state rm", "To continue without this host")
+				want.says = append(want.says, "is being removed from cluster", "in the state with lineage another", "⟨forget ", "To continue without this host")
 			}
 			wantFindings(t, diags, want)
 			if c.want == diag.Warning && (r.Plan == nil || stepOf(r.Plan, w.Target.Key+"/reset") != nil) {
@@ -84,7 +84,7 @@ func TestOutdatedStateIsRefused(t *testing.T) {
 		change func(*topology.Fleet)
 		want   finding
 	}{
-		"refused":  {func(*topology.Fleet) {}, finding{diag.Error, "State is older than its hosts", "", "", []string{"kubewright state recover", "-allow-older-state"}}},
+		"refused":  {func(*topology.Fleet) {}, finding{diag.Error, "State is older than its hosts", "", "", []string{"⟨recover⟩", "⟨+older-state⟩"}}},
 		"accepted": {func(v *topology.Fleet) { v.AllowOlderState = true }, finding{diag.Warning, "State is older than its hosts", "", "", []string{"as changed outside"}}},
 		"interrupted": {
 			func(v *topology.Fleet) {
@@ -160,7 +160,7 @@ func TestUnreadableMarkerShowsNoOwner(t *testing.T) {
 	}
 	for _, part := range []string{
 		"cannot read /var/lib/kubewright/marks.json. This file identifies the owner of the host and the last run there.",
-		"restore the file from a backup, or delete it", "-replace=",
+		"restore the file from a backup, or delete it", "⟨+replace=",
 	} {
 		if !strings.Contains(diags[0].Detail, part) {
 			t.Errorf("%q is not in\n%s", part, diags[0].Detail)

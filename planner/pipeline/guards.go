@@ -1,11 +1,11 @@
 package pipeline
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner/absence"
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/kubeadm"
@@ -71,24 +71,24 @@ func unseenDepartures(c *topology.Cluster) diag.Diagnostics {
 		return nil
 	}
 	var names []string
-	silent := ""
+	var silent remedy.Text
 	for _, l := range c.Fleet.Departures() {
 		if l.Cluster != c || l.Whole || !l.Acts() {
 			continue
 		}
 		names = append(names, l.Target.String())
 		if l.Report == nil {
-			silent = fmt.Sprintf(" A node whose host does not answer either stays out of the configuration meanwhile: with -%s, "+
-				"and without declaring its host gone, the apply continues without it.", topology.AllowUnreachableFlag)
+			silent = remedy.Textf(" A node whose host does not answer either stays out of the configuration meanwhile: with %s, "+
+				"and without declaring its host gone, the apply continues without it.", remedy.WithoutSilent)
 		}
 	}
 	if len(names) == 0 {
 		return nil
 	}
 	return diag.Diagnostics{diag.Errorf("Node cannot be removed now", "The API of cluster %q did not answer, so it is unknown what runs on %s, "+
-		"its pods cannot be evicted, and etcd does not list its members. Bring the API back first, in an apply with the block as it was and without -%s; "+
-		"then remove the node.%s If etcd has lost its quorum for good, kubewright etcd restore recreates it from a snapshot.",
-		c.Label, strings.Join(names, ", "), topology.ReplaceFlag, silent).At(c.Source).For(c.Target)}
+		"its pods cannot be evicted, and etcd does not list its members. Bring the API back first, in an apply with the block as it was and without %s; "+
+		"then remove the node.%s If etcd has lost its quorum for good, %s recreates it from a snapshot.",
+		c.Label, strings.Join(names, ", "), remedy.Replace, silent, remedy.Restore).At(c.Source).For(c.Target)}
 }
 
 // lastServing refuses to remove the control planes that serve the API while no remaining or joining one

@@ -136,23 +136,23 @@ func TestFlagsThatDoNotApplyAreReported(t *testing.T) {
 	}{
 		"replace a host that is off": {func(o *operator) { o.edit("10.0.0.21", "power off"); o.replace = []state.Target{worker} }, finding{
 			diag.Error, "Host could not be observed", "main.hcl:12", `node.worker["w1"]`, []string{
-				`-replace=node.worker["w1"]: `, "a node is replaced only on a host that answers.", `-forget-unreachable='node.worker["w1"]'`, "remove its block",
+				`⟨+replace=node.worker["w1"]⟩: `, "a node is replaced only on a host that answers.", `⟨+gone-host=node.worker["w1"]⟩`, "remove its block",
 			},
 		}},
 		"replace what is not there": {func(o *operator) { o.replace = []state.Target{other} }, finding{
-			diag.Error, "Nothing to replace", "", "", []string{`-replace=node.worker["w9"]: the configuration has no such node.`},
+			diag.Error, "Nothing to replace", "", "", []string{`⟨+replace=node.worker["w9"]⟩: the configuration has no such node.`},
 		}},
 		"accept alone": {func(o *operator) { o.accept = []state.Target{worker} }, finding{
-			diag.Error, "New host is accepted without a replacement", "", `node.worker["w1"]`, []string{`-accept-new-host=node.worker["w1"] requires -replace=node.worker["w1"]`},
+			diag.Error, "New host is accepted without a replacement", "", `node.worker["w1"]`, []string{`⟨+new-host=node.worker["w1"]⟩ requires ⟨+replace=node.worker["w1"]⟩`},
 		}},
 		"forget what is not there": {func(o *operator) { o.forget = []state.Target{other} }, finding{
-			diag.Error, "Nothing to forget", "", "", []string{`-forget-unreachable=node.worker["w9"]: the state records no such node`},
+			diag.Error, "Nothing to forget", "", "", []string{`⟨+gone-host=node.worker["w9"]⟩: the state records no such node`},
 		}},
 		"forget before there is a state": {func(o *operator) { o.recorded = nil; o.leave("cp1", "w1"); o.forget = []state.Target{other} }, finding{
 			diag.Error, "Nothing to forget", "", "", []string{`the state records no such node`},
 		}},
 		"forget what has a block": {func(o *operator) { o.edit("10.0.0.21", "power off"); o.forget = []state.Target{worker} }, finding{
-			diag.Error, "Node is still in the configuration", "", `node.worker["w1"]`, []string{"Remove its block or its key first", `-replace='node.worker["w1"]' -accept-new-host='node.worker["w1"]'`},
+			diag.Error, "Node is still in the configuration", "", `node.worker["w1"]`, []string{"Remove its block or its key first", `⟨+replace=node.worker["w1"] +new-host=node.worker["w1"]⟩`},
 		}},
 		"forget what answers": {func(o *operator) { o.leave("w1"); o.forget = []state.Target{worker} }, finding{
 			diag.Error, "Host is still alive", "", `node.worker["w1"]`, []string{`node.worker["w1"] (10.0.0.21) is declared gone for good, but it answers.`},
@@ -186,7 +186,7 @@ func TestBootstrapRefusesEmptiedRecordedHosts(t *testing.T) {
 			o.world.Advance(time.Minute)
 			o.edit("10.0.0.11", "file /var/lib/etcd delete")
 			wantFindings(t, o.diagnose(), finding{diag.Error, "Cluster is missing from its hosts", "main.hcl:1", "cluster.prod", []string{
-				`Cluster "prod" is recorded in the state (CA `, "A recorded cluster is not bootstrapped a second time", "kubewright state rm cluster.prod",
+				`Cluster "prod" is recorded in the state (CA `, "A recorded cluster is not bootstrapped a second time", "⟨forget cluster.prod⟩",
 			}})
 			o.recorded.Nodes, o.recorded.Clusters, o.recorded.Items = nil, nil, nil
 			o.must(o.apply())
@@ -202,7 +202,7 @@ func TestRecoverReportsUnknownParts(t *testing.T) {
 	base := founded(t, 2, 1)
 	refused := finding{diag.Error, "State cannot be recovered", "main.hcl:1", "cluster.prod", nil}
 	foreign := finding{diag.Error, "Host belongs to another cluster", "main.hcl:13", `node.worker["w1"]`, []string{
-		`node.worker["w1"] (10.0.0.21) holds files of a Kubernetes cluster that kubewright did not create`, "kubewright import says how",
+		`node.worker["w1"] (10.0.0.21) holds files of a Kubernetes cluster that kubewright did not create`, "⟨import⟩ says how",
 	}}
 	for name, c := range map[string]struct {
 		before func(*operator)
@@ -277,7 +277,7 @@ func TestAdoptRefusesUnsuitableHosts(t *testing.T) {
 		}, []string{`Not all hosts of cluster "prod" could be observed`, `  node.worker["w1"]: connection refused`, "To do: check that the host is up."}},
 		"ours": {func(v *topology.Fleet, worker *config.Node) {
 			v.Reports[worker.Target].Marks = &state.Marks{Cluster: "test", Node: worker.Target, Lineage: "l7"}
-		}, []string{`Hosts of cluster "prod" already belong to a state of kubewright`, `  node.worker["w1"] (10.0.0.21): node.worker["w1"] of cluster "test", lineage l7`, "kubewright state recover"}},
+		}, []string{`Hosts of cluster "prod" already belong to a state of kubewright`, `  node.worker["w1"] (10.0.0.21): node.worker["w1"] of cluster "test", lineage l7`, "⟨recover⟩"}},
 		"another name": {
 			func(v *topology.Fleet, worker *config.Node) { v.Reports[worker.Target].Facts.Hostname = "other" },
 			[]string{`cluster "prod" has no nodes of their names: it has host-10-0-0-11, host-10-0-0-12, host-10-0-0-21.`, `  node.worker["w1"] (10.0.0.21): "other"`, "or set the attribute name of the nodes"},

@@ -66,7 +66,7 @@ func TestForeignClusterIsRefused(t *testing.T) {
 		"the state has another CA": {
 			func(o *operator, _ *topology.Fleet) { o.knowCA(strings.Repeat("e", 64)) },
 			finding{diag.Error, "Cluster CA differs from the state", "main.hcl:1", "cluster.prod", []string{
-				`The state records cluster "prod" with the CA eeeeeeeeeeee, but node.cp["cp1"] (10.0.0.11) holds the CA`, "The state is left as it is", "kubewright state rm cluster.prod",
+				`The state records cluster "prod" with the CA eeeeeeeeeeee, but node.cp["cp1"] (10.0.0.11) holds the CA`, "The state is left as it is", "⟨forget cluster.prod⟩",
 			}},
 		},
 		"a control plane is of another one": {
@@ -155,7 +155,7 @@ func TestForeignEtcdIsRefused(t *testing.T) {
 	o.know(func(c *state.RecordedCluster) { c.EtcdClusterID = "deadbeef" })
 	wantFindings(t, o.diagnose(), finding{diag.Error, "Etcd cluster differs from the state", "main.hcl:1", "cluster.prod", []string{
 		`Cluster "prod": the etcd that answers is ` + was + ", and the state records deadbeef", "The state is left as it is",
-		"kubewright etcd restore FILE", "kubewright state rm cluster.prod",
+		"⟨restore FILE⟩", "⟨forget cluster.prod⟩",
 	}})
 	v := o.observe()
 	v.Destroy = true
@@ -236,14 +236,14 @@ func TestBootstrapRefusedBesideWorkersOfACluster(t *testing.T) {
 	places(base.config)
 	refused := finding{diag.Error, "Hosts belong to an earlier cluster", "main.hcl:1", "cluster.prod", []string{
 		`node.cp["cp1"] (10.0.0.11) holds nothing of cluster "prod", so that the cluster would be bootstrapped again`,
-		`node.worker["w1"] (10.0.0.21): CA `, `node.worker["w2"] (10.0.0.22): CA `, "kubewright etcd restore",
+		`node.worker["w1"] (10.0.0.21): CA `, `node.worker["w2"] (10.0.0.22): CA `, "⟨restore⟩",
 	}}
 	t.Run("workers that the state knows", func(t *testing.T) {
 		t.Parallel()
 		o := base.copy(t)
 		o.forgetAll(o.config.Nodes[0])
 		o.edit("10.0.0.11", "reinstall")
-		wantFindings(t, o.diagnose(), refused.saying("reset its hosts and apply again:\n\n  kubewright destroy"))
+		wantFindings(t, o.diagnose(), refused.saying("reset its hosts and apply again:\n\n  ⟨destroy⟩"))
 		o.destroy = true
 		o.must(o.apply())
 		o.destroy = false
@@ -336,7 +336,7 @@ func TestRemovalRefusesHostOfForeignCluster(t *testing.T) {
 	base := founded(t, 2, 1)
 	places(base.config)
 	refused := finding{diag.Error, "Host belongs to another cluster", "", `node.worker["w1"]`, []string{
-		`node.worker["w1"] (10.0.0.21) is being removed from cluster "prod" and its host is to be reset, but it holds the CA ffffffffffff`, "kubeadm reset", `kubewright state rm 'node.worker["w1"]'`,
+		`node.worker["w1"] (10.0.0.21) is being removed from cluster "prod" and its host is to be reset, but it holds the CA ffffffffffff`, "kubeadm reset", `⟨forget node.worker["w1"]⟩`,
 	}}
 	for how, leave := range map[string]func(*operator){
 		"its block is gone":             func(o *operator) { o.leave("w1") },
@@ -370,7 +370,7 @@ func TestRemovalRefusesHostOfForeignCluster(t *testing.T) {
 				join(v, w)
 				_, diags = o.planOf(v, planner.Options{})
 				if o.allowUnreachable { // the flag skips such a worker as well
-					wantFindings(t, diags, finding{diag.Warning, refused.summary, "", refused.of, []string{"is excluded from this plan, by -allow-unreachable. Its host is not changed"}})
+					wantFindings(t, diags, finding{diag.Warning, refused.summary, "", refused.of, []string{"is excluded from this plan, by ⟨+without-silent⟩. Its host is not changed"}})
 					return
 				}
 				wantFindings(t, diags, refused)
@@ -412,23 +412,23 @@ func TestRemovalRefusesAnotherMachine(t *testing.T) {
 		"it is the one":              {func(*topology.Fleet) {}, nil},
 		"its machine id has changed": {other, nil},
 		"another one, with nothing on it": {func(v *topology.Fleet) { other(v); blankHost(v, w1) }, []finding{
-			machine(`-forget-unreachable='node.worker["w1"]'`, "unreachable = true"),
+			machine(`⟨+gone-host=node.worker["w1"]⟩`, "unreachable = true"),
 		}},
 		"another one, with an unknown etcd": {func(v *topology.Fleet) { other(v); blankHost(v, w1); etcd(v) }, []finding{
-			machine("kubeadm reset", `kubewright state rm 'node.worker["w1"]'`),
+			machine("kubeadm reset", `⟨forget node.worker["w1"]⟩`),
 		}},
 		"another one, joined by hand": {func(v *topology.Fleet) { other(v); v.Reports[w1.Target].Marks = nil }, []finding{
-			machine("kubeadm reset", `kubewright state rm 'node.worker["w1"]'`),
+			machine("kubeadm reset", `⟨forget node.worker["w1"]⟩`),
 		}},
 		"a control plane by now": {func(v *topology.Fleet) {
 			v.Reports[w1.Target].Files["/etc/kubernetes/manifests/kube-apiserver.yaml"] = state.FileReport{Exists: true}
 		}, []finding{{
 			diag.Error, "Host is a control plane", "", w1.Target.String(),
-			[]string{`node.worker["w1"] (10.0.0.21) is being removed from cluster "prod" and is recorded as a worker, but its host runs an API server`, `kubewright state rm 'node.worker["w1"]'`},
+			[]string{`node.worker["w1"] (10.0.0.21) is being removed from cluster "prod" and is recorded as a worker, but its host runs an API server`, `⟨forget node.worker["w1"]⟩`},
 		}}},
 		"that of another node": {func(v *topology.Fleet) { v.Reports[w1.Target] = v.Reports[w2.Target] }, []finding{{
 			diag.Error, "Host is another node", "", w1.Target.String(),
-			[]string{`node.worker["w1"] (10.0.0.21) is being removed from cluster "prod", but the host at its address is marked as node.worker["w2"], which is a node as well`, "kubewright state rm"},
+			[]string{`node.worker["w1"] (10.0.0.21) is being removed from cluster "prod", but the host at its address is marked as node.worker["w2"], which is a node as well`, "⟨forget "},
 		}}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,7 +20,7 @@ func TestJoinRefusedWithoutEtcdQuorum(t *testing.T) {
 	places(o.config)
 	for range 2 {
 		wantFindings(t, o.diagnose(), finding{diag.Error, "Control plane cannot join now", "main.hcl:1", "cluster.prod", []string{
-			`node.cp["cp1"], node.cp["cp3"] would join cluster "prod"`, "kubewright etcd restore FILE",
+			`node.cp["cp1"], node.cp["cp3"] would join cluster "prod"`, "⟨restore FILE⟩",
 		}})
 		o.world.Advance(time.Hour) // it does not come back by itself
 	}

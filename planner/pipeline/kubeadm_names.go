@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/drift"
 	"github.com/kubewright/kubewright/planner/ownership"
@@ -179,5 +180,5 @@ func refuseParts(v *topology.Fleet, all, kept []planner.Change, p *planner.Plan,
 		lines = append(lines, "  "+id.String()+" would be done without "+strings.Join(missing[id], ", "))
 	}
 	return diag.Diagnostics{diag.Errorf("Part of a phase cannot be done alone", "%s takes parts of phases, and these steps belong to a join, an upgrade or a rotation, whose later steps need all of their phase:\n\n%s\n\n"+
-		"Name the whole phase instead, or leave it to a later plan with -exclude.", strings.Join(ownership.Restrictions(o), " "), strings.Join(lines, "\n"))}
+		"Name the whole phase instead, or leave it to a later plan with %s.", ownership.Restrictions(o), strings.Join(lines, "\n"), remedy.Except)}
 }

@@ -34,7 +34,7 @@ func TestNewHostRefusedWhileOldHostRuns(t *testing.T) {
 			n := o.readdress(c.node, c.address)
 			want := finding{diag.Error, "Old host still runs the node", c.line, n.String(), []string{
 				"the host that joined, at " + c.was + ", still runs that node", "neither drained nor reset", "out of the configuration and apply", "then add it back with the new address",
-				"-replace='" + n.String() + "' -accept-new-host='" + n.String() + "'",
+				"+replace=" + n.String() + " +new-host=" + n.String() + "⟩",
 			}}
 			wantFindings(t, o.diagnose(), want)
 			o.replace, o.accept = []state.Target{n}, []state.Target{n}

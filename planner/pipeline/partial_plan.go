@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/phases/objects"
@@ -62,7 +63,7 @@ func refusePartialPlan(v *topology.Fleet, d planner.Draft, p *planner.Plan, o pl
 		return nil
 	}
 	return diag.Diagnostics{diag.Errorf("Plan would leave an operation incomplete", "%s would leave out steps on which other steps of the plan depend.\n\n%s\n\n%s",
-		strings.Join(ownership.Restrictions(o), " "), describeViolations(found), instead(found, o))}
+		ownership.Restrictions(o), describeViolations(found), instead(found, o))}
 }
 
 // rests reports whether a step is part of a sequence in which each step assumes that the earlier ones
@@ -192,8 +193,8 @@ func describeViolations(found []violation) string {
 	return strings.Join(out, "\n")
 }
 
-// instead says which flags leave no operation incomplete.
-func instead(found []violation, o planner.Options) string {
+// instead says which options leave no operation incomplete.
+func instead(found []violation, o planner.Options) remedy.Text {
 	goes, stays := map[string][]state.Address{}, map[string][]state.Address{}
 	for _, h := range found {
 		goes[h.gone.Phase] = append(goes[h.gone.Phase], h.gone)
@@ -202,23 +203,23 @@ func instead(found []violation, o planner.Options) string {
 		}
 	}
 	if len(o.Targets) > 0 && len(o.SkipPhases) == 0 {
-		return "To include these, add " + strings.Join(selectors("-target=", goes, o.Targets), " ") + "."
+		return remedy.Textf("To include these, add %s.", selectors(remedy.Only, goes, o.Targets))
 	}
 	maps.Copy(goes, stays)
-	return "To leave all of it out for now, so that a later plan continues there: " + strings.Join(selectors("-exclude=", goes, o.Excludes), " ") +
-		". Unlike -skip-phase, -exclude leaves out with a step all steps that wait for it."
+	return remedy.Textf("To leave all of it out for now, so that a later plan continues there: %s. Unlike %s, %s leaves out with a step all steps that wait for it.",
+		selectors(remedy.Except, goes, o.Excludes), remedy.SkipPhase, remedy.Except)
 }
 
-// selectors returns one flag for the steps of each phase, restricted to a target if the given selector
+// selectors returns one option for the steps of each phase, restricted to a target if the given selector
 // names one.
-func selectors(flag string, steps map[string][]state.Address, given []planner.Selector) []string {
-	var out []string
+func selectors(kind remedy.Kind, steps map[string][]state.Address, given []planner.Selector) remedy.Remedy {
+	var out []remedy.Option
 	for _, phase := range slices.Sorted(maps.Keys(steps)) {
 		s := planner.Selector{Phase: phase}
 		if len(given) == 1 {
 			s.Target = given[0].Target
 		}
-		out = append(out, flag+ownership.Quoted(s))
+		out = append(out, kind.Of(s))
 	}
-	return out
+	return remedy.With(out...)
 }

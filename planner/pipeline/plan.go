@@ -230,7 +230,7 @@ func draft(v *topology.Fleet, desired *state.Snapshot, changes []planner.Change)
 }
 
 // laterInAPI is the remedy for objects in an API that does not answer.
-const laterInAPI = "When it answers again, run kubewright apply once more: objects in the API are observed then."
+const laterInAPI = "When it answers again, apply once more: objects in the API are observed then."
 
 func cluster(b *topology.Builder, c *topology.Cluster) {
 	d := b.Draft

@@ -1,10 +1,9 @@
 package pipeline
 
 import (
-	"fmt"
-
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -45,15 +44,15 @@ func protected(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 }
 
 // reason says where the protection of a target comes from, and how to lift it.
-func (p protection) reason(t state.Target) string {
-	const rest = "use -target or -exclude to plan the rest."
+func (p protection) reason(t state.Target) remedy.Text {
+	rest := remedy.Textf("use %s or %s to plan the rest.", remedy.Only, remedy.Except)
 	switch {
 	case p.written != (state.Source{}):
 		return "its block has prevent_destroy = true. Keep it in the configuration, or set prevent_destroy = false first; " + rest
 	case p.declared:
 		return "it was protected with prevent_destroy = true, which the state records. To remove it, write lifecycle { prevent_destroy = false } into its block; " + rest
 	}
-	return fmt.Sprintf("its block had prevent_destroy = true when it was last applied, which the state records. "+
+	return remedy.Textf("its block had prevent_destroy = true when it was last applied, which the state records. "+
 		"Restore its block, or lift the protection with\n\n  removed {\n    from = %s\n    lifecycle { prevent_destroy = false }\n  }\n\nOr %s", t, rest)
 }
 

@@ -22,12 +22,12 @@ func TestRefusalNamesWorkingRemedy(t *testing.T) {
 		"a control plane is off": {
 			3, 0,
 			func(o *operator) { o.edit("10.0.0.12", "power off") },
-			"Control plane could not be observed", `kubewright apply -forget-unreachable='node.cp["cp2"]'`,
+			"Control plane could not be observed", `⟨apply +gone-host=node.cp["cp2"]⟩`,
 		},
 		"the mark is lost": {
 			1, 1,
 			func(o *operator) { o.edit("10.0.0.21", "foreign") },
-			"Host belongs to another cluster", `kubewright apply -replace='node.worker["w1"]'`,
+			"Host belongs to another cluster", `⟨apply +replace=node.worker["w1"]⟩`,
 		},
 		"a pair beside one that is gone": {3, 0, func(o *operator) {
 			o.edit("10.0.0.12", "file "+etcd+" set-arg snapshot-count=5000")
@@ -41,7 +41,7 @@ func TestRefusalNamesWorkingRemedy(t *testing.T) {
 			o.edit("10.0.0.11", "file /etc/kubernetes/manifests/kube-apiserver.yaml delete")
 			o.leave("w2")
 			o.forget = []state.Target{state.NodeKeyTarget("worker", "w2")}
-		}, "Node cannot be removed now", "-allow-unreachable, and without declaring its host gone"},
+		}, "Node cannot be removed now", "⟨+without-silent⟩, and without declaring its host gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -104,7 +104,7 @@ func TestForgetIsRecommendedOnlyForSilentHosts(t *testing.T) {
 				v.Unobserved[target] = state.Unobserved{Target: target, Reason: "it refuses the login", Answered: answers}
 				_, diags := o.planOf(v, planner.Options{})
 				said := printedFindings(diags)
-				if offered := strings.Contains(said, "-forget-unreachable="); offered == answers || !strings.Contains(said, "not be observed") && !strings.Contains(said, "cannot observe") {
+				if offered := strings.Contains(said, "+gone-host="); offered == answers || !strings.Contains(said, "not be observed") && !strings.Contains(said, "cannot observe") {
 					t.Errorf("answers %v:\n%s", answers, said)
 				}
 			}

@@ -33,7 +33,7 @@ func TestRotationRefusedOnDamagedItems(t *testing.T) {
 			o := base.copy(t)
 			o.edit(c.host, c.edit)
 			o.rotate = []topology.Rotation{rotationOf(t, c.ca)}
-			wantRefused(t, o, "Cluster must be repaired before a rotation", "cluster.prod/"+c.ca+": the following differs from what the last apply left", c.says, "Apply without -replace first", "then rotate:\n\n  kubewright apply\n")
+			wantRefused(t, o, "Cluster must be repaired before a rotation", "cluster.prod/"+c.ca+": the following differs from what the last apply left", c.says, "Apply without ⟨+replace⟩ first", "then rotate:\n\n  ⟨apply⟩\n")
 			o.rotate = nil
 			o.must(o.apply())
 			o.rotate = []topology.Rotation{rotationOf(t, c.ca)}

@@ -126,7 +126,7 @@ func TestExpiredCAsAreReplacedWhileRotating(t *testing.T) {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
 			begin, asked := base.whileEnding(t, "ca etcd-ca front-proxy-ca", at, 400)
-			wantRefused(t, begin, "CA certificate has expired", "kubewright apply -replace=cluster.prod/ca -replace=cluster.prod/front-proxy-ca -replace=cluster.prod/etcd-ca")
+			wantRefused(t, begin, "CA certificate has expired", "⟨apply +rotate=cluster.prod/ca +rotate=cluster.prod/front-proxy-ca +rotate=cluster.prod/etcd-ca⟩")
 			begin.rotate = asked
 			_, err := begin.plan()
 			begin.must(err)
@@ -250,7 +250,7 @@ func TestInterruptedCAReplacementContinues(t *testing.T) {
 					crashOnce(o, n, done)
 					o.rotate = again
 					o.world.Advance(time.Minute)
-					if _, err := o.plan(); again == nil && err != nil && strings.Contains(err.Error(), "kubewright apply -replace=cluster.prod/") {
+					if _, err := o.plan(); again == nil && err != nil && strings.Contains(err.Error(), "⟨apply +rotate=cluster.prod/") {
 						o.rotate = asked // the plan names the flags for CAs that were not reached
 					}
 					_, err := o.plan()

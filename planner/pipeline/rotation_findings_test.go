@@ -176,7 +176,7 @@ func TestInterruptedRotationCleanupDoesNotRotateAgain(t *testing.T) {
 			o.world.OnEffect = nil
 
 			wantFindings(t, planned(planner.Options{}), finding{diag.Warning, "Rotation is already complete", "main.hcl:1", "cluster.prod", []string{
-				"-replace=cluster.prod/" + name + ": an earlier rotation is complete, but was interrupted", "run the same command when that is done",
+				"⟨+rotate=cluster.prod/" + name + "⟩: an earlier rotation is complete, but was interrupted", "run the same command when that is done",
 			}})
 			for _, s := range o.result.Plan.Steps {
 				if s.ID.Waypoint != "rotated" {
@@ -219,7 +219,7 @@ func TestExpiredFrontProxyCAIsOnlyReported(t *testing.T) {
 		return v
 	}
 	told := finding{diag.Warning, "CA certificate has expired", "main.hcl:1", "cluster.prod", []string{
-		`The CA "front-proxy-ca" (/etc/kubernetes/pki/front-proxy-ca.crt) expired on 2026-03-02 `, "API servers answer without it", "metrics.k8s.io", "kubewright apply -replace=cluster.prod/front-proxy-ca",
+		`The CA "front-proxy-ca" (/etc/kubernetes/pki/front-proxy-ca.crt) expired on 2026-03-02 `, "API servers answer without it", "metrics.k8s.io", "⟨apply +rotate=cluster.prod/front-proxy-ca⟩",
 	}}
 	for name, c := range map[string]struct {
 		before func(*operator)
@@ -249,7 +249,7 @@ func TestExpiredFrontProxyCAIsOnlyReported(t *testing.T) {
 			[]finding{told},
 			func(p *planner.Plan) bool {
 				return len(p.Steps) == 3 && len(p.Withheld) == 1 && p.Withheld[0].Target == state.ClusterTarget("prod") &&
-					strings.Contains(p.Withheld[0].Remedy, "When it answers again, run kubewright apply once more: objects in the API are observed then.")
+					strings.Contains(p.Withheld[0].Remedy, "When it answers again, apply once more: objects in the API are observed then.")
 			},
 		},
 	} {

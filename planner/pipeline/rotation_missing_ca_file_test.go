@@ -21,7 +21,7 @@ func TestRotationRefusedWithMissingCAFile(t *testing.T) {
 			if err == nil {
 				t.Fatal("the plan is not refused")
 			}
-			for _, want := range []string{`node.cp["cp3"]`, "/etc/kubernetes/pki/" + lost, "requests no rotation", "kubewright apply"} {
+			for _, want := range []string{`node.cp["cp3"]`, "/etc/kubernetes/pki/" + lost, "requests no rotation", "⟨apply⟩"} {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("%v\nwant %s", err, want)
 				}

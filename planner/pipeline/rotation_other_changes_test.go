@@ -123,10 +123,10 @@ func TestReinstalledHostRejoinsWhileRotating(t *testing.T) {
 		why     string
 		command string
 	}{
-		"another machine":                  {3, func(o *operator) { o.edit("10.0.0.21", "reinstall") }, true, `node.worker["w1"] would be replaced`, `kubewright apply -forget-unreachable='node.worker["w1"]'`},
-		"another machine, a control plane": {1, func(o *operator) { o.edit("10.0.0.12", "reinstall") }, true, `node.cp["cp2"] would be replaced`, `kubewright apply -forget-unreachable='node.cp["cp2"]'`},
-		"another machine, the founder":     {0, func(o *operator) { o.edit("10.0.0.11", "reinstall") }, true, `node.cp["cp1"] would be replaced`, `kubewright apply -forget-unreachable='node.cp["cp1"]'`},
-		"kubeadm reset":                    {3, func(o *operator) { o.kubeadmReset("10.0.0.21") }, false, `node.worker["w1"] would join`, "kubewright apply\n"},
+		"another machine":                  {3, func(o *operator) { o.edit("10.0.0.21", "reinstall") }, true, `node.worker["w1"] would be replaced`, `⟨apply +gone-host=node.worker["w1"]⟩`},
+		"another machine, a control plane": {1, func(o *operator) { o.edit("10.0.0.12", "reinstall") }, true, `node.cp["cp2"] would be replaced`, `⟨apply +gone-host=node.cp["cp2"]⟩`},
+		"another machine, the founder":     {0, func(o *operator) { o.edit("10.0.0.11", "reinstall") }, true, `node.cp["cp1"] would be replaced`, `⟨apply +gone-host=node.cp["cp1"]⟩`},
+		"kubeadm reset":                    {3, func(o *operator) { o.kubeadmReset("10.0.0.21") }, false, `node.worker["w1"] would join`, "⟨apply⟩\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -157,7 +157,7 @@ func TestRotationRefusesOtherChanges(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 2)
 	w2 := state.NodeKeyTarget("worker", "w2")
-	const forget = `kubewright apply -forget-unreachable='node.worker["w2"]'`
+	const forget = `⟨apply +gone-host=node.worker["w2"]⟩`
 	for name, c := range map[string]struct {
 		change func(*operator)
 		says   []string
@@ -180,7 +180,7 @@ func TestRotationRefusesOtherChanges(t *testing.T) {
 			c.change(o)
 			wantRefused(t, o, rotatedAlone, c.says...)
 			for _, d := range o.diagnose() {
-				if strings.Contains(d.Detail, "-allow-unreachable") {
+				if strings.Contains(d.Detail, "⟨+without-silent⟩") {
 					t.Errorf("the remedy of %s is refused:\n%s", d.Summary, d.Detail)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/pipeline"
 	"github.com/kubewright/kubewright/planner/topology"
@@ -56,14 +57,14 @@ func TestTargetLeavesNoOperationIncomplete(t *testing.T) {
 		// without lists phases of which no step stays.
 		without []string
 	}{
-		"kubelets, one skipped":           {kubelets, skip("kubelet-start"), []string{"evicts the pods, and only node.", "uncordons the node", "-exclude=drain -exclude=kubelet-start"}, nil},
-		"kubelets, excluded":              {kubelets, exclude("kubelet-start"), []string{"uncordons the node", "-exclude=drain"}, nil},
-		"kubelets, of one node":           {kubelets, exclude(`node.worker["w1"]/kubelet-start`), []string{`-exclude='node.worker["w1"]/drain'`}, nil},
-		"kubelets, drains alone":          {kubelets, target("drain"), []string{"uncordons the node", "-target=kubelet-start"}, nil},
+		"kubelets, one skipped":           {kubelets, skip("kubelet-start"), []string{"evicts the pods, and only node.", "uncordons the node", "⟨+except=drain +except=kubelet-start⟩"}, nil},
+		"kubelets, excluded":              {kubelets, exclude("kubelet-start"), []string{"uncordons the node", "+except=drain"}, nil},
+		"kubelets, of one node":           {kubelets, exclude(`node.worker["w1"]/kubelet-start`), []string{`+except=node.worker["w1"]/drain`}, nil},
+		"kubelets, drains alone":          {kubelets, target("drain"), []string{"uncordons the node", "+only=kubelet-start"}, nil},
 		"kubelets, drained by hand":       {kubelets, skip("drain"), nil, nil},
 		"kubelets, all left out":          {kubelets, exclude("kubelet-start", "drain"), nil, []string{"kubelet-start", "drain"}},
-		"upgrade, planes skipped":         {upgrade, skip("control-plane"), []string{"depends on node.cp", "/control-plane", "-exclude=control-plane"}, nil},
-		"upgrade, planes excluded":        {upgrade, exclude("control-plane"), []string{"writes /etc/kubernetes/manifests/kube-apiserver.yaml, which node", "-exclude=etcd"}, nil},
+		"upgrade, planes skipped":         {upgrade, skip("control-plane"), []string{"depends on node.cp", "/control-plane", "+except=control-plane"}, nil},
+		"upgrade, planes excluded":        {upgrade, exclude("control-plane"), []string{"writes /etc/kubernetes/manifests/kube-apiserver.yaml, which node", "+except=etcd"}, nil},
 		"upgrade, etcd skipped":           {upgrade, skip("etcd"), []string{"depends on node.cp"}, nil},
 		"upgrade, no snapshot, no wait":   {upgrade, skip("etcd-snapshot", "wait-control-plane", "images", "upgrade-pause"), nil, nil},
 		"upgrade, all left out":           {upgrade, exclude("control-plane", "etcd"), nil, []string{"control-plane", "etcd", "kubelet-start", "drain"}},
@@ -76,8 +77,8 @@ func TestTargetLeavesNoOperationIncomplete(t *testing.T) {
 		"endpoint, kubelets skipped":      {move, skip("kubelet-wait-bootstrap"), []string{"/certs@endpoint-moved depends on node.worker"}, nil},
 		"endpoint, kube-proxy skipped":    {move, skip("addon"), []string{"/certs@endpoint-moved depends on cluster.prod/addon"}, nil},
 		"endpoint, kubelets excluded":     {move, exclude("kubelet-wait-bootstrap"), nil, nil},
-		"replaced, etcd skipped":          {replace, skip("etcd"), []string{`join again, also by node.cp["cp1"]/etcd`, "-exclude=etcd -exclude=kubelet-start -exclude=reset"}, nil},
-		"replaced, etcd excluded":         {replace, exclude("etcd"), []string{`/etcd`, "-exclude=reset"}, nil},
+		"replaced, etcd skipped":          {replace, skip("etcd"), []string{`join again, also by node.cp["cp1"]/etcd`, "⟨+except=etcd +except=kubelet-start +except=reset⟩"}, nil},
+		"replaced, etcd excluded":         {replace, exclude("etcd"), []string{`/etcd`, "+except=reset"}, nil},
 		"replaced, kubelet excluded":      {replace, exclude("kubelet-start"), []string{"removes the node, which is to join again, also by"}, nil},
 		"replaced, reset skipped":         {replace, skip("reset"), []string{"depends on node.cp"}, nil},
 		"joins, etcd skipped":             {joins, skip("etcd"), []string{`node.cp["cp4"]/etcd`}, nil},
@@ -138,20 +139,16 @@ func TestTargetLeavesNoOperationIncomplete(t *testing.T) {
 func wayOut(t *testing.T, detail string, given planner.Options) planner.Options {
 	t.Helper()
 	out := planner.Options{Targets: slices.Clone(given.Targets)}
-	_, advice, _ := strings.Cut(detail[strings.LastIndex(detail, "\n\n"):], "-")
-	for word := range strings.FieldsSeq("-" + advice) {
-		name, value, _ := strings.Cut(strings.TrimRight(word, "."), "=")
-		if value == "" {
-			continue
-		}
-		s, err := planner.ParseSelector(strings.Trim(value, "'"), pipeline.Names())
+	_, found := remedy.Spell(detail[strings.LastIndex(detail, "\n\n"):], remedy.Remedy.String)
+	for _, option := range found[0].Options {
+		s, err := planner.ParseSelector(option.Value, pipeline.Names())
 		if err != nil {
 			t.Fatal(err)
 		}
-		switch name {
-		case "-exclude":
+		switch option.Kind {
+		case remedy.Except:
 			out.Excludes = append(out.Excludes, s)
-		case "-target":
+		case remedy.Only:
 			out.Targets = append(out.Targets, s)
 		}
 	}

@@ -1,11 +1,11 @@
 package pipeline
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner/absence"
 	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/preflight"
@@ -39,14 +39,14 @@ func unreachable(v *topology.Fleet) diag.Diagnostics {
 		}
 		d := couldNotLook(v, diag.Error, u)
 		if !hasToBeSeen(v, u.Target) {
-			d.Detail += "\n\n" + goOn(v, u.Target)
+			d.Add("\n\n%s", goOn(v, u.Target))
 		}
 		if v.Find(u.Target) != nil && absenceOf(v, u.Target) != nil && !v.Destroy && !u.Answered {
-			d.Detail += fmt.Sprintf("\n\nIf the host is gone for good, remove its block, or its key, from the configuration; its node is then removed from the cluster without it:\n\n"+
-				"  kubewright apply %s\n\nA removed block with unreachable = true does the same.", topology.AsFlags(u.Target, topology.ForgetUnreachableFlag))
+			d.Add("\n\nIf the host is gone for good, remove its block, or its key, from the configuration; its node is then removed from the cluster without it:\n\n"+
+				"  %s\n\nA removed block with unreachable = true does the same.", remedy.Apply.With(remedy.GoneHost.Of(u.Target)))
 		}
 		if v.Find(u.Target) == nil && !v.Destroy && !u.Answered {
-			d.Detail += fmt.Sprintf("\n\nIf the host is gone for good, remove its node from the cluster without it: %s, or a removed block with unreachable = true.", topology.AsFlags(u.Target, topology.ForgetUnreachableFlag))
+			d.Add("\n\nIf the host is gone for good, remove its node from the cluster without it: %s, or a removed block with unreachable = true.", remedy.GoneHost.Of(u.Target))
 		}
 		diags = append(diags, d)
 	}
@@ -54,12 +54,12 @@ func unreachable(v *topology.Fleet) diag.Diagnostics {
 }
 
 // goOn says how to apply a plan without a host.
-func goOn(v *topology.Fleet, t state.Target) string {
+func goOn(v *topology.Fleet, t state.Target) remedy.Text {
 	if a := absenceOf(v, t); a != nil {
-		return fmt.Sprintf("The cluster goes on without it: %s. To apply the rest: -%s, or on_unreachable = \"withhold\" in the block of the cluster. "+
-			"What would touch the host, change the members of etcd or restart another control plane is then withheld, and named.", a.Quorum(), topology.AllowUnreachableFlag)
+		return remedy.Textf("The cluster goes on without it: %s. To apply the rest: %s, or on_unreachable = \"withhold\" in the block of the cluster. "+
+			"What would touch the host, change the members of etcd or restart another control plane is then withheld, and named.", a.Quorum(), remedy.WithoutSilent)
 	}
-	return fmt.Sprintf("To continue without it: -%s. The host is then not changed, and its node counts as neither healthy nor gone.", topology.AllowUnreachableFlag)
+	return remedy.Textf("To continue without it: %s. The host is then not changed, and its node counts as neither healthy nor gone.", remedy.WithoutSilent)
 }
 
 // permitted reports whether the operator permits to apply a plan without a host: by the flag, or in the
@@ -134,9 +134,9 @@ func couldNotLook(v *topology.Fleet, severity diag.Severity, u state.Unobserved)
 	} else if v.RecordedNode(u.Target) {
 		where = " (" + v.Recorded.Nodes[u.Target].Address + ")" + where
 	}
-	d.Detail = u.Target.String() + where + ": " + u.Reason + "."
+	d.Add("%s%s: %s.", u.Target, where, u.Reason)
 	if u.Remedy != "" {
-		d.Detail += "\n\nTo do: " + u.Remedy + "."
+		d.Add("\n\nTo do: %s.", u.Remedy)
 	}
 	return d
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/preflight"
@@ -22,9 +23,9 @@ func leaveOut(v *topology.Fleet, o planner.Options) (*topology.Fleet, diag.Diagn
 		tried, others, situated := trial(v)
 		return slices.Concat(others, situated, preflight.Duplicates(tried))
 	}
-	return ownership.LeaveOutOf(v, find, func(v *topology.Fleet, t state.Target) string {
-		if flag := ownership.LeavesOutWorker(v, t, o); flag != "" {
-			return ", by -" + flag
+	return ownership.LeaveOutOf(v, find, func(v *topology.Fleet, t state.Target) remedy.Text {
+		if by := ownership.LeavesOutWorker(v, t, o); by != "" {
+			return remedy.Textf(", by %s", by)
 		}
 		return ""
 	})
@@ -46,9 +47,9 @@ func LeaveOutWorkers(v *topology.Fleet, does string) (*topology.Fleet, diag.Diag
 		_, found := Situate(v)
 		return found
 	}
-	return ownership.LeaveOutOf(v, find, func(v *topology.Fleet, t state.Target) string {
+	return ownership.LeaveOutOf(v, find, func(v *topology.Fleet, t state.Target) remedy.Text {
 		if ownership.IsWorker(v, t) {
-			return ", which " + does
+			return remedy.Text(", which " + does)
 		}
 		return ""
 	})

@@ -172,8 +172,8 @@ func TestUnpermittedPlanIsForReading(t *testing.T) {
 	places(o.config)
 	read, diags := o.planOf(o.observe(), planner.Options{})
 	wantFindings(t, diags,
-		finding{diag.Error, "Control plane could not be observed", "main.hcl:13", `node.cp["cp3"]`, []string{"2 of 3 members of etcd answer, quorum is 2", "-allow-unreachable", `on_unreachable = "withhold"`}},
-		finding{diag.Error, "Host could not be observed", "main.hcl:15", `node.worker["w2"]`, []string{"-allow-unreachable"}})
+		finding{diag.Error, "Control plane could not be observed", "main.hcl:13", `node.cp["cp3"]`, []string{"2 of 3 members of etcd answer, quorum is 2", "⟨+without-silent⟩", `on_unreachable = "withhold"`}},
+		finding{diag.Error, "Host could not be observed", "main.hcl:15", `node.worker["w2"]`, []string{"⟨+without-silent⟩"}})
 	if read.Plan == nil || len(read.Plan.Unpermitted) != 2 {
 		t.Fatalf("want a plan that is not permitted without two hosts: %+v", read.Plan)
 	}

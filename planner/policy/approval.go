@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 )
 
@@ -52,7 +53,7 @@ func (in Input) approval(p config.Policy) []planner.PolicyFinding {
 		if in.Approved {
 			return nil
 		}
-		finding.Message = "not approved: " + how(in.Plan, "-approve="+short)
+		finding.Message = string(remedy.Textf("not approved: %s", how(in.Plan, remedy.Option{Kind: remedy.Approve, Value: short})))
 		return []planner.PolicyFinding{finding}
 	}
 	names := in.approvers(a)
@@ -68,14 +69,14 @@ func (in Input) approval(p config.Policy) []planner.PolicyFinding {
 }
 
 // how returns how to approve a plan, depending on its command.
-func how(p *planner.Plan, flag string) string {
+func how(p *planner.Plan, approve remedy.Option) remedy.Text {
 	switch {
 	case p.Command != "":
-		return "run kubewright " + p.Command + " with " + flag
+		return remedy.Textf("run kubewright %s with %s", p.Command, approve)
 	case p.Destroy:
-		return "destroy with " + flag + ", or apply a saved plan"
+		return remedy.Textf("destroy with %s, or apply a saved plan", approve)
 	}
-	return "apply with " + flag + ", or apply a saved plan"
+	return remedy.Textf("apply with %s, or apply a saved plan", approve)
 }
 
 // approvers returns the different people who approve the plan.

@@ -114,7 +114,7 @@ func TestParseApprovals(t *testing.T) {
 // TestPolicyFindingNamesMissingApproval checks that a finding says what is missing, and how to get it.
 func TestPolicyFindingNamesMissingApproval(t *testing.T) {
 	t.Parallel()
-	const flag = "-approve=0123456789abcdef"
+	const flag = "⟨+approve=0123456789abcdef⟩"
 	for want, c := range map[string]struct {
 		plan     planner.Plan
 		approval config.Approval

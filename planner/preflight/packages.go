@@ -81,7 +81,7 @@ func shadowed(n *topology.Node) []finding {
 	}
 	return []finding{{
 		text:   strings.Join(found, " and ") + " would be used instead of the units of the packages",
-		remedy: "where artifacts installed the software, remove the node from the cluster and join it again (-replace), or remove these units and the programs that they start",
+		remedy: "where artifacts installed the software, replace the node, which removes it from the cluster and joins it again, or remove these units and the programs that they start",
 	}}
 }
 

@@ -169,24 +169,21 @@ func (f findingKey) diagnose(nodes []*topology.Node) *diag.Diagnostic {
 	for _, n := range nodes {
 		hosts = append(hosts, fmt.Sprintf("%s (%s)", n.Target, n.Address))
 	}
-	d := &diag.Diagnostic{
-		Severity: diag.Error, Summary: "Host is not ready for Kubernetes", Subject: nodes[0].Source,
-		Detail: strings.Join(hosts, ", ") + ": " + f.text + ".",
-	}
+	d := diag.Errorf("Host is not ready for Kubernetes", "%s: %s.", strings.Join(hosts, ", "), f.text).At(nodes[0].Source)
 	if len(nodes) == 1 {
 		d.Address = nodes[0].Target.String()
 	}
 	if f.warning || f.ignored {
 		d.Severity, d.Summary = diag.Warning, "Preflight check "+f.check
 		if f.ignored {
-			d.Detail += " The configuration ignores this check."
+			d.Add(" The configuration ignores this check.")
 		}
-		d.Detail += " To do: " + f.remedy + "."
+		d.Add(" To do: %s.", f.remedy)
 		return d
 	}
-	d.Detail += "\n\nTo do: " + f.remedy + "."
+	d.Add("\n\nTo do: %s.", f.remedy)
 	if !f.indispensable {
-		d.Detail += fmt.Sprintf(" To continue anyway: ignore_preflight_errors = [%q].", f.check)
+		d.Add(" To continue anyway: ignore_preflight_errors = [%q].", f.check)
 	}
 	return d
 }

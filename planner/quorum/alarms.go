@@ -1,10 +1,10 @@
 package quorum
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
@@ -20,7 +20,7 @@ const (
 )
 
 // Alarmed lists the members with an alarm and says what to do; empty for none.
-func Alarmed(members []state.EtcdMember) string {
+func Alarmed(members []state.EtcdMember) remedy.Text {
 	var who []string
 	kinds := map[string]bool{}
 	for _, m := range members {
@@ -31,16 +31,16 @@ func Alarmed(members []state.EtcdMember) string {
 	if len(who) == 0 {
 		return ""
 	}
-	text := "etcd has raised alarms: " + strings.Join(who, ", ") + "."
+	text := remedy.Textf("etcd has raised alarms: %s.", strings.Join(who, ", "))
 	if kinds[AlarmCorrupt] {
-		text += " The data of a member differs from that of the others, and etcd serves nothing until that is resolved. " +
-			"Find out which members agree (etcdctl endpoint hashkv), remove the one that does not (etcdctl member remove), " +
-			"disarm the alarm (etcdctl alarm disarm), and have its node removed and joined again (kubewright apply -replace=NODE)."
+		text += remedy.Textf(" The data of a member differs from that of the others, and etcd serves nothing until that is resolved. "+
+			"Find out which members agree (etcdctl endpoint hashkv), remove the one that does not (etcdctl member remove), "+
+			"disarm the alarm (etcdctl alarm disarm), and have its node removed and joined again (%s).", remedy.Apply.With(remedy.Option{Kind: remedy.Replace, Value: "NODE"}))
 	}
 	if kinds[AlarmNoSpace] {
-		text += " A database has reached its quota, and etcd accepts no writes. Delete what filled it, such as events, then run kubewright etcd defragment, " +
-			"which frees the space and disarms the alarm. If all of it is needed, raise --quota-backend-bytes in /etc/kubernetes/manifests/etcd.yaml on one " +
-			"control plane after the other and disarm the alarm (etcdctl alarm disarm); the value stays if etcd { arg } sets the same one."
+		text += remedy.Textf(" A database has reached its quota, and etcd accepts no writes. Delete what filled it, such as events, then run %s, "+
+			"which frees the space and disarms the alarm. If all of it is needed, raise --quota-backend-bytes in /etc/kubernetes/manifests/etcd.yaml on one "+
+			"control plane after the other and disarm the alarm (etcdctl alarm disarm); the value stays if etcd { arg } sets the same one.", remedy.Defragment)
 	}
 	return text
 }
@@ -65,5 +65,5 @@ func AlarmsAllow(step *planner.Step, members []state.EtcdMember) error {
 	if text == "" || helps && !HasAlarm(members, AlarmCorrupt) {
 		return nil
 	}
-	return fmt.Errorf("refused: %s", text)
+	return remedy.Textf("refused: %s", text)
 }

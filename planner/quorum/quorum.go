@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
@@ -115,7 +116,7 @@ func quorumLost(voters, healthy, left, need int, sick []state.EtcdMember) error 
 	if len(sick) > 0 {
 		down = fmt.Sprintf(" (not %s)", namesOf(sick))
 	}
-	return fmt.Errorf("refused: etcd has %d voters of which %d %s healthy%s; this step would leave %d, quorum is %d. %s",
+	return remedy.Textf("refused: etcd has %d voters of which %d %s healthy%s; this step would leave %d, quorum is %d. %s",
 		voters, healthy, are, down, left, need, backToQuorum(sick, voters))
 }
 
@@ -128,7 +129,7 @@ func allWell(sick []state.EtcdMember, what string, voters int) error {
 	if len(sick) > 1 {
 		verb = "do"
 	}
-	return fmt.Errorf("refused: a member is %s only while all others answer, and %s %s not. %s", what, namesOf(sick), verb, backToQuorum(sick, voters))
+	return remedy.Textf("refused: a member is %s only while all others answer, and %s %s not. %s", what, namesOf(sick), verb, backToQuorum(sick, voters))
 }
 
 // namesOf lists members by name, or by address if they have never started.
@@ -143,15 +144,15 @@ func namesOf(members []state.EtcdMember) string {
 // backToQuorum returns the remedy for a refused step. While a member is down none can be added, but
 // a lost one can be removed as long as there is a majority without it: with its node, or by hand if
 // it is on none.
-func backToQuorum(sick []state.EtcdMember, voters int) string {
+func backToQuorum(sick []state.EtcdMember, voters int) remedy.Text {
 	switch names := namesOf(sick); {
 	case len(sick) == 0:
 		return "Add another control plane first, or accept that nothing is served meanwhile: upgrade { allow_downtime = true }"
 	case voters-len(sick) < voters/2+1:
-		return "Bring " + names + " back first; if so many are lost for good, kubewright etcd restore recreates etcd from a snapshot"
+		return remedy.Textf("Bring %s back first; if so many are lost for good, %s recreates etcd from a snapshot", names, remedy.Restore)
 	default:
-		return "Bring " + names + " back first; a control plane whose host is gone for good is removed with -forget-unreachable, " +
-			"and a member that is on no node with etcdctl member remove ID (kubewright etcd status shows it)"
+		return remedy.Textf("Bring %s back first; a control plane whose host is gone for good is removed with %s, "+
+			"and a member that is on no node with etcdctl member remove ID (%s shows it)", names, remedy.GoneHost, remedy.Members)
 	}
 }
 

@@ -144,9 +144,9 @@ func TestQuorumRefusals(t *testing.T) {
 	add := step(planner.AddEtcdMember{PeerURL: "https://g:2380"})
 	remove := step(planner.RemoveEtcdMember{PeerURL: "https://a:2380"})
 	const (
-		takeOut = " back first; a control plane whose host is gone for good is removed with -forget-unreachable, " +
-			"and a member that is on no node with etcdctl member remove ID (kubewright etcd status shows it)"
-		restore = " back first; if so many are lost for good, kubewright etcd restore recreates etcd from a snapshot"
+		takeOut = " back first; a control plane whose host is gone for good is removed with ⟨+gone-host⟩, " +
+			"and a member that is on no node with etcdctl member remove ID (⟨members⟩ shows it)"
+		restore = " back first; if so many are lost for good, ⟨restore⟩ recreates etcd from a snapshot"
 	)
 	for _, c := range []struct {
 		step    *planner.Step
@@ -212,7 +212,7 @@ func TestQuorumAllowsNamedRemedy(t *testing.T) {
 				if err := quorum.Allows(add, peer(9), members); err != nil {
 					t.Errorf("%d of %d: a member has to be added: %v", c.healthy, c.voters, err)
 				}
-			case strings.Contains(refusal.Error(), "is removed with -forget-unreachable"):
+			case strings.Contains(refusal.Error(), "is removed with ⟨+gone-host⟩"):
 				offers["take out"]++
 				if err := quorum.Allows(remove(last), peer(last), members); err != nil {
 					t.Errorf("%d of %d: the member that is down has to be removed: %v", c.healthy, c.voters, err)
@@ -247,12 +247,12 @@ func TestDefragmentationRequiresAllOtherMembers(t *testing.T) {
 
 // helpAgainst maps an alarm to its remedy.
 var helpAgainst = map[string]string{
-	quorum.AlarmNoSpace: "A database has reached its quota, and etcd accepts no writes. Delete what filled it, such as events, then run kubewright etcd defragment, " +
+	quorum.AlarmNoSpace: "A database has reached its quota, and etcd accepts no writes. Delete what filled it, such as events, then run ⟨defragment⟩, " +
 		"which frees the space and disarms the alarm. If all of it is needed, raise --quota-backend-bytes in /etc/kubernetes/manifests/etcd.yaml " +
 		"on one control plane after the other and disarm the alarm (etcdctl alarm disarm); the value stays if etcd { arg } sets the same one.",
 	quorum.AlarmCorrupt: "The data of a member differs from that of the others, and etcd serves nothing until that is resolved. " +
 		"Find out which members agree (etcdctl endpoint hashkv), remove the one that does not (etcdctl member remove), " +
-		"disarm the alarm (etcdctl alarm disarm), and have its node removed and joined again (kubewright apply -replace=NODE).",
+		"disarm the alarm (etcdctl alarm disarm), and have its node removed and joined again (⟨apply +replace=NODE⟩).",
 }
 
 // TestAlarmAllowsOnlyRemedies checks that during an alarm only operations that help against it are allowed,

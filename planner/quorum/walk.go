@@ -1,9 +1,9 @@
 package quorum
 
 import (
-	"fmt"
 	"slices"
 
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
@@ -42,7 +42,7 @@ func Walk(members []state.EtcdMember, acts []Act) ([]int, error) {
 			at = slices.Delete(at, i, i+1)
 		}
 		if err != nil {
-			return sizes, fmt.Errorf("%s: %w", a.Step, err)
+			return sizes, remedy.Textf("%s: %v", a.Step, err)
 		}
 		sizes = append(sizes, voters(at))
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner/immutable"
 	"github.com/kubewright/kubewright/planner/maintenance"
 	"github.com/kubewright/kubewright/planner/observe"
@@ -167,7 +168,7 @@ func (r refusals) findings(c *topology.Cluster) diag.Diagnostics {
 	}
 	say(r.dark, "Not all hosts of cluster %q could be observed, and the state has to record what they hold.", c.Label)
 	say(r.owned, "Hosts of cluster %q already belong to a state of kubewright, which has created or adopted them before. "+
-		"Use the folder with that state; if it is lost, kubewright state recover rebuilds it.", c.Label)
+		"Use the folder with that state; if it is lost, %s rebuilds it.", c.Label, remedy.Recover)
 	if c.Report != nil {
 		say(r.unknown, "Hosts hold files of a Kubernetes cluster, but cluster %q has no nodes of their names: it has %s. "+
 			"Remove them from the configuration, or set the attribute name of the nodes.", c.Label, strings.Join(nodeNames(c), ", "))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/immutable"
 	"github.com/kubewright/kubewright/planner/maintenance"
@@ -214,7 +215,7 @@ func (r *recovery) agree() {
 		r.diags.Append(diag.Errorf("State cannot be recovered", "The hosts belong to different states, which no single state can replace:\n\n%s\n\n"+
 			"Remove the hosts of other states from this configuration.", lines(r.lineages)))
 	case len(r.lineages) == 0 && !r.diags.HasErrors():
-		r.diags.Append(diag.Errorf("Nothing to recover", "No host of this configuration was set up by kubewright: all are blank. Run kubewright plan."))
+		r.diags.Append(diag.Errorf("Nothing to recover", "No host of this configuration was set up by kubewright: all are blank. Run %s.", remedy.Plan))
 	}
 }
 

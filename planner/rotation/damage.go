@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/diff"
 	"github.com/kubewright/kubewright/planner/drift"
@@ -39,9 +40,9 @@ func RefuseDamaged(v *topology.Fleet, desired, observed *state.Snapshot) diag.Di
 		}
 		if damage := clusterDamage(c, changes); len(damage) > 0 {
 			diags.Append(diag.Errorf("Cluster must be repaired before a rotation", "%s: the following differs from what the last apply left:\n\n  %s\n\n"+
-				"Once begun, a rotation runs before every other repair, and would stop at this. Apply without -%s first, which repairs it, then rotate:\n\n"+
-				"  kubewright apply",
-				strings.Join(rotatingNames(c), ", "), strings.Join(damage, "\n  "), topology.ReplaceFlag).At(c.Source).For(c.Target))
+				"Once begun, a rotation runs before every other repair, and would stop at this. Apply without %s first, which repairs it, then rotate:\n\n"+
+				"  %s",
+				strings.Join(rotatingNames(c), ", "), strings.Join(damage, "\n  "), remedy.Replace, remedy.Apply).At(c.Source).For(c.Target))
 		}
 	}
 	return diags

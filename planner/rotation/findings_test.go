@@ -94,7 +94,7 @@ func begun(v *topology.Fleet) {
 func TestCheckRotationsRefusesOtherChanges(t *testing.T) {
 	t.Parallel()
 	const title = "error: CA rotation cannot be combined with other changes"
-	pods := []string{"warning: Pods may need a restart", "kubewright apply -replace=cluster.prod/ca -exclude=certs@reissue"}
+	pods := []string{"warning: Pods may need a restart", "⟨apply +rotate=cluster.prod/ca +except=certs@reissue⟩"}
 	unmanaged := func(labels map[string]string) tt.Change {
 		return func(v *topology.Fleet) {
 			v.ClusterReports[tt.Label].Nodes["old"] = state.NodeReport{Ready: true, Labels: labels, KubeletVersion: "v1.36.3"}
@@ -111,17 +111,17 @@ func TestCheckRotationsRefusesOtherChanges(t *testing.T) {
 		{"the front proxy's CA", []tt.Change{requests("front-proxy-ca")}, nil},
 		{"a rotation that has reissued certificates", []tt.Change{begun, signedBy(tt.W(1), "ca-2")}, nil},
 		{"a node joins", []tt.Change{requests("ca"), tt.Wiped(tt.W(1))}, [][]string{{title, `cluster.prod/ca: node.worker["w1"] would join.`, "Make one change after the other."}}},
-		{"a node joins in a rotation that has begun", []tt.Change{begun, tt.Wiped(tt.W(1))}, [][]string{{title, `node.worker["w1"] would join.`, "Its host holds nothing of the cluster any more", "kubewright apply"}}},
+		{"a node joins in a rotation that has begun", []tt.Change{begun, tt.Wiped(tt.W(1))}, [][]string{{title, `node.worker["w1"] would join.`, "Its host holds nothing of the cluster any more", "⟨apply⟩"}}},
 		{"a node is removed", []tt.Change{requests("ca"), tt.Without(tt.W(1))}, [][]string{{title, `node.worker["w1"] would be removed.`}}},
 		{"a node whose host was reset is removed in a rotation that has begun", []tt.Change{begun, tt.Wiped(tt.W(1)), tt.Without(tt.W(1))}, [][]string{pods}},
 		{"a node is replaced", []tt.Change{requests("ca"), func(v *topology.Fleet) {
 			v.Replacements = map[state.Target]*topology.Replacement{tt.W(1): {Reason: planner.ReasonRequested, Report: v.Reports[tt.W(1)]}}
 		}}, [][]string{{title, `node.worker["w1"] would be replaced.`}}},
 		{"a node is forgotten", []tt.Change{requests("ca"), tt.Without(tt.W(1)), forget}, [][]string{{title, `the state would forget node.worker["w1"], which would keep the old CA`}}},
-		{"a host does not answer", []tt.Change{requests("ca"), tt.Down(tt.W(1))}, [][]string{{title, `node.worker["w1"] could not be observed.`, `-forget-unreachable='node.worker["w1"]'`}}},
+		{"a host does not answer", []tt.Change{requests("ca"), tt.Down(tt.W(1))}, [][]string{{title, `node.worker["w1"] could not be observed.`, `⟨apply +gone-host=node.worker["w1"]⟩`}}},
 		{"the version changes", []tt.Change{requests("ca"), tt.From("1.35.8")}, [][]string{{title, "the version would change."}}},
 		{"the endpoint moves", []tt.Change{requests("ca"), tt.Cluster(func(c *config.Cluster) { c.ControlPlaneEndpoint = "other.example.com:6443" })}, [][]string{{title, "the endpoint would move."}}},
-		{"the plan has targets", []tt.Change{requests("ca"), func(v *topology.Fleet) { v.Targeted = true }}, [][]string{{title, "the plan is restricted to targets.", "Plan without -target."}}},
+		{"the plan has targets", []tt.Change{requests("ca"), func(v *topology.Fleet) { v.Targeted = true }}, [][]string{{title, "the plan is restricted to targets.", "Plan without ⟨+only⟩."}}},
 		{"an unmanaged node", []tt.Change{requests("ca"), unmanaged(nil)}, [][]string{{title, "unmanaged nodes would be cut off (old)."}}},
 		{"an unmanaged worker does not have the front proxy's CA", []tt.Change{requests("front-proxy-ca"), unmanaged(nil)}, nil},
 		{"an unmanaged control plane has it", []tt.Change{requests("front-proxy-ca"), unmanaged(map[string]string{kubeadm.ControlPlaneRole: ""})}, [][]string{{title, "(old)"}}},
@@ -192,7 +192,7 @@ func TestCheckRotationsRefusesRequests(t *testing.T) {
 	}{
 		{"a cluster without a block", []tt.Change{func(v *topology.Fleet) {
 			v.Rotate = []topology.Rotation{{Cluster: state.ClusterTarget("test"), CA: "ca"}}
-		}}, false, []string{title, "-replace=cluster.test/ca: the configuration has no such cluster."}},
+		}}, false, []string{title, "⟨+rotate=cluster.test/ca⟩: the configuration has no such cluster."}},
 		{"a CA that does not exist", []tt.Change{requests("root")}, false, []string{title, "there is no such CA. There are ca, front-proxy-ca, etcd-ca, service-account."}},
 		{"a cluster that does not exist", []tt.Change{requests("ca")}, true, []string{title, "the cluster does not exist yet."}},
 		{"keys of a cluster that does not exist", []tt.Change{requests("service-account")}, true, []string{title, "the cluster does not exist yet."}},

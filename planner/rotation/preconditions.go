@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/pki"
@@ -17,7 +18,10 @@ import (
 
 // rotationConflict is a change that conflicts with a rotation, or a missing observation, and the
 // remedy.
-type rotationConflict struct{ why, way string }
+type rotationConflict struct {
+	why string
+	way remedy.Text
+}
 
 // disturbed returns what conflicts with the rotation in this plan; nil if nothing does. While the
 // API does not answer no stage continues, so unobserved nodes miss none.
@@ -42,7 +46,7 @@ func disturbed(c *topology.Cluster) *rotationConflict {
 	case len(pki.FormerHosts(c)) > 0:
 		return &rotationConflict{"the endpoint would move", otherwise(c)}
 	case c.Fleet.Targeted:
-		return &rotationConflict{"the plan is restricted to targets", "Plan without -target."}
+		return &rotationConflict{"the plan is restricted to targets", remedy.Textf("Plan without %s.", remedy.Only)}
 	}
 	return nil
 }
@@ -52,7 +56,7 @@ func disturbed(c *topology.Cluster) *rotationConflict {
 func RotationWaits(c *topology.Cluster) bool { return c.Report == nil && staticpod.RotationBegun(c) }
 
 // otherwise returns the remedy for a change that cannot be made now.
-func otherwise(c *topology.Cluster) string {
+func otherwise(c *topology.Cluster) remedy.Text {
 	if staticpod.RotationBegun(c) {
 		return "The rotation has begun: revert the change, apply until the rotation is complete, and make the change then."
 	}
@@ -143,8 +147,8 @@ func warnUnready(c *topology.Cluster) *diag.Diagnostic {
 	return diag.Warningf("Node is not ready", "%s: the Node of %s is not Ready. While the CA is rotated each kubelet is restarted, "+
 		"and its Node has to become Ready again. The rotation waits %s for that before it changes anything, and does not begin without it: "+
 		"an incomplete rotation would keep nodes from being added and removed, and the version from changing. kubectl describe node shows what is wrong. "+
-		"An apply without -%s repairs what it can, and removes a node whose block is deleted.",
-		topology.Rotation{Cluster: c.Target, CA: c.ClusterCA().Name}, strings.Join(names, ", "), c.Timeouts.KubeletHealthCheck, topology.ReplaceFlag).At(c.Source).For(c.Target)
+		"An apply without %s repairs what it can, and removes a node whose block is deleted.",
+		topology.Rotation{Cluster: c.Target, CA: c.ClusterCA().Name}, strings.Join(names, ", "), c.Timeouts.KubeletHealthCheck, remedy.Replace).At(c.Source).For(c.Target)
 }
 
 // leavesFirst reports whether a node may be removed although a rotation has begun: its host is gone
@@ -155,8 +159,8 @@ func leavesFirst(c *topology.Cluster, l topology.Departure) bool {
 
 // toLeaveFirst returns the remedy for a host that does not answer, including how to remove its node
 // if it is gone for good.
-func toLeaveFirst(c *topology.Cluster, t state.Target) string {
-	takeOut := ""
+func toLeaveFirst(c *topology.Cluster, t state.Target) remedy.Text {
+	var takeOut remedy.Text
 	if c.Fleet.Configured(t) {
 		takeOut = "remove its block, or its key, from the configuration and "
 	}
@@ -164,16 +168,16 @@ func toLeaveFirst(c *topology.Cluster, t state.Target) string {
 }
 
 // leavesFirstBy returns the command that removes a node without its host.
-func leavesFirstBy(c *topology.Cluster, t state.Target) string {
+func leavesFirstBy(c *topology.Cluster, t state.Target) remedy.Text {
 	then := "its node is removed from the cluster through the others before the rotation continues"
 	if !staticpod.RotationBegun(c) {
 		then = "its node is removed from the cluster through the others, and the CA can be rotated after that"
 	}
-	command := "kubewright apply"
+	command := remedy.Apply.With()
 	if !c.Fleet.Answers(t) {
-		command += " " + topology.AsFlags(t, topology.ForgetUnreachableFlag)
+		command = command.With(remedy.GoneHost.Of(t))
 	}
-	return then + ":\n\n  " + command
+	return remedy.Textf("%s:\n\n  %s", then, command)
 }
 
 // departures returns the steps that remove nodes before a rotation continues. While a member joins

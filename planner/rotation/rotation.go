@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/kubeadm"
@@ -145,18 +146,18 @@ func CheckRotations(v *topology.Fleet) diag.Diagnostics {
 func checkRequest(v *topology.Fleet, r topology.Rotation) *diag.Diagnostic {
 	i := slices.IndexFunc(v.Clusters, func(c *topology.Cluster) bool { return c.Target == r.Cluster })
 	if i < 0 {
-		return diag.Errorf("Nothing to rotate", "-%s=%s: the configuration has no such cluster.", topology.ReplaceFlag, r)
+		return diag.Errorf("Nothing to rotate", "%s: the configuration has no such cluster.", remedy.Rotate.Of(r))
 	}
 	c := v.Clusters[i]
 	if !c.Founding && tidying(c) {
-		return diag.Warningf("Rotation is already complete", "-%s=%s: an earlier rotation is complete, but was interrupted before its files were removed. "+
-			"This plan removes them. To rotate again, run the same command when that is done.", topology.ReplaceFlag, r).At(c.Source).For(c.Target)
+		return diag.Warningf("Rotation is already complete", "%s: an earlier rotation is complete, but was interrupted before its files were removed. "+
+			"This plan removes them. To rotate again, run the same command when that is done.", remedy.Rotate.Of(r)).At(c.Source).For(c.Target)
 	}
 	j := slices.IndexFunc(c.Authorities, func(a topology.CA) bool { return a.Name == r.CA })
 	if replacing(c) && (j < 0 || c.AtOnce[c.Authorities[j].Base] == "") {
-		return diag.Warningf("Replacement of an expired CA continues", "-%s=%s: the replacement of an expired CA was interrupted. This plan continues it, and rotates nothing. "+
+		return diag.Warningf("Replacement of an expired CA continues", "%s: the replacement of an expired CA was interrupted. This plan continues it, and rotates nothing. "+
 			"To rotate again, run the same command when that is done.",
-			topology.ReplaceFlag, r).At(c.Source).For(c.Target)
+			remedy.Rotate.Of(r)).At(c.Source).For(c.Target)
 	}
 	why := ""
 	switch {
@@ -171,7 +172,7 @@ func checkRequest(v *topology.Fleet, r topology.Rotation) *diag.Diagnostic {
 	default:
 		why = "there is no such CA. There are " + strings.Join(Rotatable(), ", ") + "."
 	}
-	return diag.Errorf("Nothing to rotate", "-%s=%s: %s", topology.ReplaceFlag, r, why).At(c.Source).For(c.Target)
+	return diag.Errorf("Nothing to rotate", "%s: %s", remedy.Rotate.Of(r), why).At(c.Source).For(c.Target)
 }
 
 // checkGiven refuses to rotate an operator's CA, unless another one is given whose key may be on
@@ -183,13 +184,13 @@ func checkGiven(c *topology.Cluster, a topology.CA, r topology.Rotation) *diag.D
 	case a.KeyLocation == topology.Made || c.Rotation(a.Base) != nil:
 		return nil
 	case a.KeyLocation == topology.OnHosts:
-		return at(diag.Errorf(summary, "-%s=%s: the block %s provides the CA %q, with which the cluster signs already, and kubewright does not create another. "+
-			"Provide the certificate and the key of the new CA in that block, with on_hosts = true, and run the same command again.", topology.ReplaceFlag, r, a.Block, a.CommonName))
+		return at(diag.Errorf(summary, "%s: the block %s provides the CA %q, with which the cluster signs already, and kubewright does not create another. "+
+			"Provide the certificate and the key of the new CA in that block, with on_hosts = true, and run the same command again.", remedy.Rotate.Of(r), a.Block, a.CommonName))
 	}
-	return at(diag.Errorf(summary, "-%s=%s: the block %s provides the CA %q, whose key is not on the control planes. "+
+	return at(diag.Errorf(summary, "%s: the block %s provides the CA %q, whose key is not on the control planes. "+
 		"kubewright rotates only CAs whose keys are there: during a rotation the cluster itself signs with the old key and then with the new one. "+
 		"To keep using this CA after it expires, have its certificate reissued for the same key and provide that.",
-		topology.ReplaceFlag, r, a.Block, a.CommonName))
+		remedy.Rotate.Of(r), a.Block, a.CommonName))
 }
 
 // checkRotation checks that a cluster is in the condition that a rotation needs.
@@ -251,7 +252,7 @@ func incomplete(c *topology.Cluster) *diag.Diagnostic {
 		}
 		if len(lacks) > 0 {
 			return diag.Errorf("PKI file is missing", "%s: %s (%s) has %s. An apply that requests no rotation copies the file from another control plane; "+
-				"run that first, and then the same command again:\n\n  kubewright apply", strings.Join(rotatingNames(c), ", "), n.Target, n.Address, strings.Join(lacks, " and ")).At(n.Source).For(n.Target)
+				"run that first, and then the same command again:\n\n  %s", strings.Join(rotatingNames(c), ", "), n.Target, n.Address, strings.Join(lacks, " and "), remedy.Apply).At(n.Source).For(n.Target)
 		}
 	}
 	return nil
@@ -312,7 +313,8 @@ func otherCallers(c *topology.Cluster) *diag.Diagnostic {
 	}
 	return diag.Warningf("Pods may need a restart", "%s: pods that call the API and read the CA only when they start (client-go before 1.36) do not trust "+
 		"the new CA until they are restarted. Pods of this configuration's addons are restarted by the rotation. "+
-		"For others, stop before the new CA issues anything, restart them, and continue with an ordinary apply:\n\n  kubewright apply -%s=%s -exclude=%s@%s", topology.Rotation{Cluster: c.Target, CA: r.Name}, topology.ReplaceFlag, topology.Rotation{Cluster: c.Target, CA: r.Name}, topology.CertsPhase, topology.Reissue).At(c.Source).For(c.Target)
+		"For others, stop before the new CA issues anything, restart them, and continue with an ordinary apply:\n\n  %s",
+		topology.Rotation{Cluster: c.Target, CA: r.Name}, remedy.Apply.With(remedy.Rotate.Of(topology.Rotation{Cluster: c.Target, CA: r.Name}), remedy.Option{Kind: remedy.Except, Value: topology.CertsPhase + "@" + topology.Reissue})).At(c.Source).For(c.Target)
 }
 
 // leavesOf returns the certificates of a control plane that the CA signs.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/phases/pki"
@@ -254,7 +255,7 @@ func checkKeys(c *topology.Cluster) diag.Diagnostics {
 	}
 	return at(diag.Warningf("Rotation is paused", "%s: tokens have been signed with the new key since %s. The old one is dropped by the first apply after %s. "+
 		"Until then tokens of both are accepted, and nothing else has to wait. To drop it at once, and with it the tokens that it has signed: "+
-		"kubewright apply -skip-phase=%s%s", name, pki.Date(r.Since), r.Held, topology.TokenPausePhase, more))
+		"%s%s", name, pki.Date(r.Since), r.Held, remedy.Apply.With(remedy.Option{Kind: remedy.SkipPhase, Value: topology.TokenPausePhase}), more))
 }
 
 // lateSecrets warns of tokens that are not renewed automatically.

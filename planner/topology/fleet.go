@@ -218,10 +218,6 @@ func (v *Fleet) ClusterOf(t state.Target) *Cluster {
 	return nil
 }
 
-// AllowUnreachableFlag is the flag with which a plan continues without hosts that could not be
-// observed.
-const AllowUnreachableFlag = "allow-unreachable"
-
 // Find returns the configured node of a target, or nil.
 func (v *Fleet) Find(t state.Target) *Node {
 	for _, c := range v.Clusters {

@@ -3,29 +3,10 @@ package topology
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/state"
 )
-
-// The flags for replacing nodes.
-const (
-	ReplaceFlag = "replace"
-	// AcceptNewHostFlag accepts that a node's host is another machine than before.
-	AcceptNewHostFlag = "accept-new-host"
-	// ForgetUnreachableFlag removes a node whose host is gone for good.
-	ForgetUnreachableFlag = "forget-unreachable"
-)
-
-// AsFlags returns these flags, each with a node's address, as words of a command to be copied.
-func AsFlags(t state.Target, flags ...string) string {
-	words := make([]string, len(flags))
-	for i, f := range flags {
-		words[i] = "-" + f + "=" + state.ShellWord(t.String())
-	}
-	return strings.Join(words, " ")
-}
 
 // Replacement is a node that is removed from its cluster and joins again in one plan.
 type Replacement struct {

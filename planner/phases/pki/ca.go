@@ -1,10 +1,10 @@
 package pki
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -124,10 +124,10 @@ func checkAuthority(n *topology.Node, a topology.CA) *diag.Diagnostic {
 }
 
 // toAnother says how a running cluster gets another CA of the operator's.
-func toAnother(c *topology.Cluster, a topology.CA) string {
+func toAnother(c *topology.Cluster, a topology.CA) remedy.Text {
 	if a.KeyLocation == topology.OnHosts {
-		return fmt.Sprintf("To make it the cluster's new CA, request a rotation: all components trust both, before the new one signs and the old one is "+
-			"dropped:\n\n  kubewright apply -%s=%s\n\nOtherwise provide it, as it was when the cluster was bootstrapped.", topology.ReplaceFlag, topology.Rotation{Cluster: c.Target, CA: a.Name})
+		return remedy.Textf("To make it the cluster's new CA, request a rotation: all components trust both, before the new one signs and the old one is "+
+			"dropped:\n\n  %s\n\nOtherwise provide it, as it was when the cluster was bootstrapped.", remedy.Apply.With(remedy.Rotate.Of(topology.Rotation{Cluster: c.Target, CA: a.Name})))
 	}
 	return "A running cluster keeps a CA whose key is not on the control planes: a rotation needs the keys of the old and the new one there. " +
 		"Provide the CA with which the cluster was bootstrapped, with the same key if its certificate is reissued, or destroy the cluster first."
@@ -171,8 +171,8 @@ func checkMadePeriod(c *topology.Cluster, a topology.CA, now time.Time) diag.Dia
 		}
 	case now.Add(c.Certificates.Validity).After(ca.NotAfter):
 		return diag.Diagnostics{diag.Warningf("CA expires before its certificates", "The CA %q (%s.crt) expires on %s, and certificates are issued for %s: "+
-			"they are not trusted after that. Rotate it before that:\n\n  kubewright apply -%s=%s",
-			ca.CommonName, a.Base, Date(ca.NotAfter), topology.Brief(c.Certificates.Validity), topology.ReplaceFlag, topology.Rotation{Cluster: c.Target, CA: a.Name}).At(at).For(c.Target)}
+			"they are not trusted after that. Rotate it before that:\n\n  %s",
+			ca.CommonName, a.Base, Date(ca.NotAfter), topology.Brief(c.Certificates.Validity), remedy.Apply.With(remedy.Rotate.Of(topology.Rotation{Cluster: c.Target, CA: a.Name}))).At(at).For(c.Target)}
 	}
 	return nil
 }

@@ -2,9 +2,9 @@ package pki
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/topology"
@@ -108,25 +108,26 @@ func checkExpired(c *topology.Cluster, a topology.CA, ca state.CertificateInfo) 
 	if c.Rotation(a.Base) != nil && c.Rotates() {
 		return nil // the front proxy's CA, which is being rotated
 	}
-	flags, carries := expiredFlags(c)
+	rotate, carries := rotateExpired(c)
 	if !carries {
 		return warnExpiredProxy(c, a, ca)
 	}
 	return diag.Errorf("CA certificate has expired", "The CA %q (%s.crt) expired on %s: nothing that it has signed is trusted any more. "+
-		"Replace it by a new one; that works over SSH and needs no API:\n\n  kubewright apply %s",
-		ca.CommonName, a.Base, Date(ca.NotAfter), strings.Join(flags, " ")).At(at).For(c.Target)
+		"Replace it by a new one; that works over SSH and needs no API:\n\n  %s",
+		ca.CommonName, a.Base, Date(ca.NotAfter), rotate).At(at).For(c.Target)
 }
 
-// expiredFlags returns the flags that replace all expired CAs of ours; carries reports whether one of
+// rotateExpired returns the remedy that replaces all expired CAs of ours; carries reports whether one of
 // them keeps the API from answering.
-func expiredFlags(c *topology.Cluster) (flags []string, carries bool) {
+func rotateExpired(c *topology.Cluster) (r remedy.Remedy, carries bool) {
+	r = remedy.Apply.With()
 	for _, a := range c.Authorities {
 		if a.KeyLocation == topology.Made && CAExpired(c, a) {
-			flags = append(flags, "-"+topology.ReplaceFlag+"="+topology.Rotation{Cluster: c.Target, CA: a.Name}.String())
+			r = r.With(remedy.Rotate.Of(topology.Rotation{Cluster: c.Target, CA: a.Name}))
 			carries = carries || NeededByAPI(a)
 		}
 	}
-	return flags, carries
+	return r, carries
 }
 
 // warnExpiredProxy reports that only the front proxy's CA has expired. It is a warning: the rotation
@@ -135,8 +136,8 @@ func expiredFlags(c *topology.Cluster) (flags []string, carries bool) {
 func warnExpiredProxy(c *topology.Cluster, a topology.CA, ca state.CertificateInfo) *diag.Diagnostic {
 	return diag.Warningf("CA certificate has expired", "The CA %q (%s.crt) expired on %s. API servers answer without it, but extension API servers behind them, "+
 		"such as metrics.k8s.io, do not trust what it has signed. Rotate it while the API answers, in a plan that leaves nodes and versions as they are:\n\n"+
-		"  kubewright apply -%s=%s",
-		ca.CommonName, a.Base, Date(ca.NotAfter), topology.ReplaceFlag, topology.Rotation{Cluster: c.Target, CA: a.Name}).At(Place(c, "certificates.ca_validity")).For(c.Target)
+		"  %s",
+		ca.CommonName, a.Base, Date(ca.NotAfter), remedy.Apply.With(remedy.Rotate.Of(topology.Rotation{Cluster: c.Target, CA: a.Name}))).At(Place(c, "certificates.ca_validity")).For(c.Target)
 }
 
 // ExpiredFile returns where the certificate of a CA that is replaced at once is kept until the

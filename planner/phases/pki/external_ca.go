@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/provenance"
@@ -231,8 +232,8 @@ func checkSupplies(c *topology.Cluster) diag.Diagnostics {
 	}
 	if len(ending) > 0 {
 		diags = append(diags, diag.Warningf("Supplied certificates expire soon", "kubewright does not renew these, because it does not have the CA's key:\n\n"+
-			"%s\n\nTo do: have them reissued, put them into %s under the same names, and run kubewright apply.",
-			strings.Join(ending, "\n"), config.Quote(c.Certificates.Supplied)).At(at).For(c.Target))
+			"%s\n\nTo do: have them reissued, put them into %s under the same names, and run %s.",
+			strings.Join(ending, "\n"), config.Quote(c.Certificates.Supplied), remedy.Apply).At(at).For(c.Target))
 	}
 	return diags
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/provenance"
 	"github.com/kubewright/kubewright/planner/topology"
@@ -140,7 +141,7 @@ func checkClient(c *topology.Cluster) diag.Diagnostics {
 			"Have it reissued, and provide the new one.", cert.Subject.CommonName, Date(cert.NotAfter)).At(at).For(c.Target)}
 	case now.Add(c.Certificates.RenewBefore).After(cert.NotAfter):
 		return diag.Diagnostics{diag.Warningf("Client certificate for etcd expires soon", "The certificate %q expires on %s. Have it reissued before that, "+
-			"provide the new one, and run kubewright apply.", cert.Subject.CommonName, Date(cert.NotAfter)).At(at).For(c.Target)}
+			"provide the new one, and run %s.", cert.Subject.CommonName, Date(cert.NotAfter), remedy.Apply).At(at).For(c.Target)}
 	}
 	return nil
 }

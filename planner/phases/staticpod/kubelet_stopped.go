@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/topology"
 )
@@ -32,9 +33,9 @@ func StoppedKubelets(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 		}
 		diags = append(diags, diag.Errorf("Kubelet is not running", "Static pods of cluster %q would be stopped and started on %s: "+
 			"without a kubelet this does not happen, and the apply would stop in the middle. Start the existing kubelet there, and plan again:\n\n"+
-			"  systemctl enable --now kubelet\n\nAs long as no part of the change is done, kubewright apply with the previous configuration and software starts "+
+			"  systemctl enable --now kubelet\n\nAs long as no part of the change is done, %s with the previous configuration and software starts "+
 			"it as well. If it does not stay up, journalctl -u kubelet shows the cause there.",
-			c.Label, strings.Join(hosts, ", ")).At(c.Source).For(c.Target))
+			c.Label, strings.Join(hosts, ", "), remedy.Apply).At(c.Source).For(c.Target))
 	}
 	return diags
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/commandline"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/runreport"
@@ -261,7 +262,7 @@ func (s *Apply) execute(ctx context.Context, by Approval) error {
 	plan := *s.Result.Plan
 	plan.Lineage = st.Lineage
 	still := run.Fences.Beat(ctx)
-	outcome, runErr := executor.Execute(ctx, &plan, run, engine.Journal{Journal: journal}, executor.Options{
+	outcome, runErr := executor.Execute(ctx, &plan, spelling{run}, engine.Journal{Journal: journal}, executor.Options{
 		ID: s.RunID, Token: ownership.NextRun(s.Observed), Who: s.Who, PlanDigest: by.digestOf(s.Result.Plan), Resumes: s.resumes(), Partial: s.leaves(by), Job: s.job(), Learned: ownership.Settled(s.Observed, s.Result.Plan),
 		Parallelism: s.Opts.Parallelism, OnError: s.Opts.OnError.Meaning(),
 		Stop: stop, Hold: s.holdBack(), Durations: st.Durations, Sink: s.events(progress.Event), Now: s.Now, Busy: s.Hosts.World.Clock().Busy,
@@ -295,6 +296,15 @@ func (s *Apply) execute(ctx context.Context, by Approval) error {
 		return console.Exit(s.OutcomeCode(outcome))
 	}
 	return s.Screen().Complete(s.Result.Plan, outcome)
+}
+
+// spelling is a runner whose errors have commands in place of remedies.
+type spelling struct{ *engine.Runner }
+
+// RunStep implements executor.Runner.
+func (r spelling) RunStep(ctx context.Context, step *planner.Step, run executor.Run, report func(executor.OpEvent) error) (executor.Result, error) {
+	result, err := r.Runner.RunStep(ctx, step, run, report)
+	return result, commandline.Error(err)
 }
 
 // PlanRun returns the run that carries out the plan of this session.
@@ -478,6 +488,7 @@ func (s *Apply) replanStarted(ctx context.Context) (diag.Diagnostics, error) {
 // afterwards. After an incomplete one the finding is only logged, since the same command
 // observes again anyway.
 func (s *Apply) unobserved(outcome *executor.Outcome, diags diag.Diagnostics, err error) diag.Diagnostics {
+	diags.Spell(commandline.Line)
 	if err != nil {
 		diags = append(diags, console.Finding(err))
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/commandline"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/planview"
@@ -16,7 +17,6 @@ import (
 	"github.com/kubewright/kubewright/planner/drift"
 	"github.com/kubewright/kubewright/planner/planfile"
 	"github.com/kubewright/kubewright/planner/record"
-	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -75,9 +75,9 @@ func SavedOptions(o session.Options, f *planfile.File, path string) (session.Opt
 	case len(o.Targets)+len(o.SkipPhases) > 0 || o.Destroy || o.ChangeOptions.Given():
 		return o, errors.New("a saved plan has its own -target, -skip-phase, -destroy and what else says what to plan: leave them out")
 	case o.AllowUnreachable && !f.AllowUnreachable:
-		return o, fmt.Errorf("the saved plan was made without -%s, and is carried out without: leave it out", topology.AllowUnreachableFlag)
+		return o, fmt.Errorf("the saved plan was made without -%s, and is carried out without: leave it out", commandline.AllowUnreachable)
 	case !o.AllowUnreachable && f.AllowUnreachable:
-		return o, fmt.Errorf("the saved plan was made with -%[1]s, which counts only when it is given here as well: kubewright apply -%[1]s %[2]s", topology.AllowUnreachableFlag, state.ShellWord(path))
+		return o, fmt.Errorf("the saved plan was made with -%[1]s, which counts only when it is given here as well: kubewright apply -%[1]s %[2]s", commandline.AllowUnreachable, state.ShellWord(path))
 	}
 	o.Saved = f
 	o.ChangeOptions = session.ChangeOptions{

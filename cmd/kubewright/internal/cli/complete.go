@@ -3,13 +3,13 @@ package cli
 import (
 	"context"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/commandline"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/planner/pipeline"
-	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/statefile"
 	"github.com/spf13/cobra"
@@ -23,7 +23,7 @@ func completeParts(a *workspace.Workspace, cmd *cobra.Command) {
 		}
 	}
 	_ = cmd.RegisterFlagCompletionFunc("target", fixed(func() []string { return completions(a) }))
-	for _, flag := range []string{"exclude", topology.ReplaceFlag, topology.AcceptNewHostFlag, topology.ForgetUnreachableFlag} {
+	for _, flag := range []string{"exclude", commandline.Replace, commandline.AcceptNewHost, commandline.ForgetUnreachable} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, fixed(func() []string { return completions(a) }))
 	}
 	_ = cmd.RegisterFlagCompletionFunc("skip-phase", fixed(func() []string { return append(pipeline.Names(), pipeline.KubeadmNames()...) }))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/adoption"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/apply"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/commandline"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/flagvalue"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
@@ -17,7 +18,6 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/rotation"
-	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/spf13/cobra"
 )
 
@@ -46,8 +46,8 @@ func planFlags(a *workspace.Workspace, o *session.Options, cmd *cobra.Command) {
 	f.StringArrayVar(&o.Targets, "target", nil, "plan only this `address`: a node, a phase, a part of it as kubeadm names it (certs/apiserver), or either of a node (node.a/certs), with what it needs (repeatable)")
 	f.StringArrayVar(&o.SkipPhases, "skip-phase", nil, "leave out this `phase`, or this part of it as kubeadm names it (repeatable)")
 	o.ChangeFlags(f)
-	f.BoolVar(&o.AllowUnreachable, topology.AllowUnreachableFlag, false, "apply without nodes whose hosts do not answer, and withhold what waits for them: a control plane only while etcd holds quorum and lists it (when destroying: any node); and leave out workers whose marks are not this state's")
-	f.BoolVar(&o.AllowOlderState, ownership.AllowOlderStateFlag, false, "proceed with a state that is older than the last run its hosts have seen")
+	f.BoolVar(&o.AllowUnreachable, commandline.AllowUnreachable, false, "apply without nodes whose hosts do not answer, and withhold what waits for them: a control plane only while etcd holds quorum and lists it (when destroying: any node); and leave out workers whose marks are not this state's")
+	f.BoolVar(&o.AllowOlderState, commandline.AllowOlderState, false, "proceed with a state that is older than the last run its hosts have seen")
 	completeParts(a, cmd)
 }
 

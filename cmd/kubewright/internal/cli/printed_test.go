@@ -13,7 +13,9 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/commandline"
 	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/config/remedy"
 )
 
 // TestPrintedCommandsAndBlocks checks everything in the golden files that a user copies: a command
@@ -23,6 +25,14 @@ func TestPrintedCommandsAndBlocks(t *testing.T) {
 	t.Parallel()
 	found := copied{}
 	for place, text := range printedTexts(t) {
+		text, remedies := remedy.Spell(text, commandline.Line)
+		for _, r := range remedies {
+			if r.Action != "" {
+				for _, problem := range found.command(commandline.Line(r)) {
+					t.Errorf("%s: %s", place, problem)
+				}
+			}
+		}
 		for _, problem := range found.check(text, !strings.HasPrefix(filepath.Base(place), "state.") && !strings.HasSuffix(place, ".html")) {
 			t.Errorf("%s: %s", place, problem)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/apply"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/backups"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/commandline"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/flagvalue"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
@@ -39,7 +40,7 @@ func etcdRestoreCommand(a *workspace.Workspace) *cobra.Command {
 			"  kubewright etcd restore -from-backup=prod-20260302T000000Z-cp1.tar.age -age-identity=backup.key",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if fromBackup != "" && over {
-				return console.Misuse("kubewright etcd restore", errors.New("-"+maintenance.OverFlag+" is for a snapshot: a backup is brought back on blank hosts only"))
+				return console.Misuse("kubewright etcd restore", errors.New("-"+commandline.Force+" is for a snapshot: a backup is brought back on blank hosts only"))
 			}
 			if fromBackup != "" {
 				return backups.Restore(cmd.Context(), a, o, by, fromBackup, args)
@@ -54,7 +55,7 @@ func etcdRestoreCommand(a *workspace.Workspace) *cobra.Command {
 			}
 			return apply.CarryOut(cmd.Context(), a, o, by, "etcd restore", func(s *session.Session) {
 				s.Sending, s.Leaseless = filepath.Dir(file), true
-				s.Command = "etcd restore " + map[bool]string{true: "-" + maintenance.OverFlag + " "}[over] + state.ShellWords(args...)
+				s.Command = "etcd restore " + map[bool]string{true: "-" + commandline.Force + " "}[over] + state.ShellWords(args...)
 				s.Planner = restoring(cmd.Context(), s, maintenance.EtcdRestore{Artifact: filepath.Base(file), SHA256: digest.SHA256, Over: over}, args[1:])
 			})
 		},
@@ -62,9 +63,9 @@ func etcdRestoreCommand(a *workspace.Workspace) *cobra.Command {
 	careFlags(&o, cmd)
 	lockFlag(&o, cmd.Flags())
 	o.OverrideFlag(cmd.Flags())
-	cmd.Flags().StringArrayVar(&o.Forget, topology.ForgetUnreachableFlag, nil, "proceed without the control plane with this `address`, whose block is gone and whose host is gone for good (repeatable)")
+	cmd.Flags().StringArrayVar(&o.Forget, commandline.ForgetUnreachable, nil, "proceed without the control plane with this `address`, whose block is gone and whose host is gone for good (repeatable)")
 	cmd.Flags().Var((*flagvalue.FileName)(&fromBackup), "from-backup", "bring the cluster back on blank hosts from this backup, a `file` that a backup block has made")
-	cmd.Flags().BoolVar(&over, maintenance.OverFlag, false, "restore also where etcd works, after a snapshot of now")
+	cmd.Flags().BoolVar(&over, commandline.Force, false, "restore also where etcd works, after a snapshot of now")
 	approvalFlags(&by, cmd)
 	return cmd
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/commandline"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/logged"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/jsonlines"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/progress"
@@ -97,7 +98,10 @@ func (c *Console) Finish(ctx context.Context, err error) int {
 type FindingsError struct{ List diag.Diagnostics }
 
 // Failure returns an error that carries diagnostics.
-func Failure(list diag.Diagnostics) error { return &FindingsError{list} }
+func Failure(list diag.Diagnostics) error {
+	list.Spell(commandline.Line)
+	return &FindingsError{list}
+}
 
 func (e *FindingsError) Error() string { return "diagnostics" }
 
@@ -115,6 +119,7 @@ func (c *Console) Report(diags diag.Diagnostics) error {
 
 // Print shows findings.
 func (c *Console) Print(diags diag.Diagnostics) {
+	diags.Spell(commandline.Line)
 	for _, d := range diags {
 		d.Detail = state.WithoutPasswords(c.secrets.Text(d.Detail))
 	}

@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/commandline"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/pipeline"
-	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -112,7 +112,7 @@ func (s *Session) NodesNamed(args []string) (targets []state.Target, names []str
 
 // rotated says which parts of a cluster that -replace names can be replaced.
 func rotated(flag string, t state.Target) string {
-	if flag != topology.ReplaceFlag || t.Type != state.TypeCluster {
+	if flag != commandline.Replace || t.Type != state.TypeCluster {
 		return ""
 	}
 	return fmt.Sprintf(" Of a cluster a CA can be replaced, as in -%s=%s/ca.", flag, t)
@@ -120,7 +120,7 @@ func rotated(flag string, t state.Target) string {
 
 // departed says why a node may be unknown, for a flag that removes nodes.
 func departed(flag string) string {
-	if flag != topology.ForgetUnreachableFlag {
+	if flag != commandline.ForgetUnreachable {
 		return ""
 	}
 	return " One that has left already needs the flag no more."

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/commandline"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/pipeline"
 	"github.com/kubewright/kubewright/planner/rotation"
@@ -31,9 +32,9 @@ func (o *ChangeOptions) Given() bool {
 // ChangeFlags adds the flags of ChangeOptions that refer to targets.
 func (o *ChangeOptions) ChangeFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.Excludes, "exclude", nil, "leave out this `address`, a node, a phase, or a phase of a node, and what needs it (repeatable)")
-	f.StringArrayVar(&o.Replace, topology.ReplaceFlag, nil, "take out and join again the node with this `address`, or rotate cluster.NAME/CA, where CA is ca, front-proxy-ca, etcd-ca or service-account (repeatable)")
-	f.StringArrayVar(&o.Accept, topology.AcceptNewHostFlag, nil, "with -replace: the host of the node with this `address` is expected to be another machine, or a reinstalled one (repeatable)")
-	f.StringArrayVar(&o.Forget, topology.ForgetUnreachableFlag, nil, "take the node with this `address`, whose block is gone and whose host is gone for good, out of its cluster through the others (repeatable)")
+	f.StringArrayVar(&o.Replace, commandline.Replace, nil, "take out and join again the node with this `address`, or rotate cluster.NAME/CA, where CA is ca, front-proxy-ca, etcd-ca or service-account (repeatable)")
+	f.StringArrayVar(&o.Accept, commandline.AcceptNewHost, nil, "with -replace: the host of the node with this `address` is expected to be another machine, or a reinstalled one (repeatable)")
+	f.StringArrayVar(&o.Forget, commandline.ForgetUnreachable, nil, "take the node with this `address`, whose block is gone and whose host is gone for good, out of its cluster through the others (repeatable)")
 }
 
 // replaced splits the addresses to replace into nodes and CAs.
@@ -69,7 +70,7 @@ func (s *Session) passOver() diag.Diagnostics {
 	}
 	s.Opts.Forget = slices.DeleteFunc(slices.Clone(s.Opts.Forget), func(a string) bool {
 		t, err := state.ParseTarget(a)
-		return err == nil && left(topology.ForgetUnreachableFlag, a, t)
+		return err == nil && left(commandline.ForgetUnreachable, a, t)
 	})
 	for flag, addresses := range map[string][]string{"target": s.Opts.Targets, "exclude": s.Opts.Excludes} { // only one of them is given
 		for _, a := range addresses {
@@ -90,9 +91,9 @@ func (s *Session) request() (topology.Request, error) {
 	nodes, cas := s.Opts.replaced()
 	r := topology.Request{
 		Destroy: s.Opts.Destroy, AllowUnreachable: s.Opts.AllowUnreachable, AllowOlderState: s.Opts.AllowOlderState, RefreshOnly: s.Opts.RefreshOnly,
-		Replace: s.addresses().nodes(topology.ReplaceFlag, nodes, &diags), Rotate: cas,
-		AcceptNewHost:     s.addresses().nodes(topology.AcceptNewHostFlag, s.Opts.Accept, &diags),
-		ForgetUnreachable: s.addresses().nodes(topology.ForgetUnreachableFlag, s.Opts.Forget, &diags),
+		Replace: s.addresses().nodes(commandline.Replace, nodes, &diags), Rotate: cas,
+		AcceptNewHost:     s.addresses().nodes(commandline.AcceptNewHost, s.Opts.Accept, &diags),
+		ForgetUnreachable: s.addresses().nodes(commandline.ForgetUnreachable, s.Opts.Forget, &diags),
 		Moved:             s.Moved, ObservedAt: s.Hosts.World.Clock().Now(), Key: s.Key(),
 	}
 	return r, s.Report(diags)
@@ -104,11 +105,11 @@ func (o Options) fits() error {
 	case o.RefreshOnly && o.Destroy:
 		return fmt.Errorf("-refresh-only changes no host, and -destroy takes all of them apart: give one of them")
 	case o.RefreshOnly && len(o.Replace)+len(o.Forget)+len(o.Accept) > 0:
-		return fmt.Errorf("-refresh-only changes no host: give it without -%s, -%s and -%s", topology.ReplaceFlag, topology.AcceptNewHostFlag, topology.ForgetUnreachableFlag)
+		return fmt.Errorf("-refresh-only changes no host: give it without -%s, -%s and -%s", commandline.Replace, commandline.AcceptNewHost, commandline.ForgetUnreachable)
 	case o.Destroy && len(o.Replace)+len(o.Forget)+len(o.Accept) > 0:
 		return fmt.Errorf("-%s, -%s and -%s are about single nodes and CAs of clusters that live on, and a destroy takes all of them apart. "+
 			"To take out one node, remove its block or its key; to leave out hosts that do not answer, give -%s",
-			topology.ReplaceFlag, topology.AcceptNewHostFlag, topology.ForgetUnreachableFlag, topology.AllowUnreachableFlag)
+			commandline.Replace, commandline.AcceptNewHost, commandline.ForgetUnreachable, commandline.AllowUnreachable)
 	case o.Destroy && o.BeforeLoad != nil:
 		return fmt.Errorf("-destroy takes everything apart, and -%s describes what is to stay: give one of them", GenerateFlag)
 	case len(o.Targets) > 0 && len(o.Excludes) > 0:

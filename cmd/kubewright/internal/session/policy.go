@@ -7,9 +7,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/commandline"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/planfile"
 	"github.com/kubewright/kubewright/planner/policy"
@@ -93,6 +95,9 @@ func (j Judge) evaluate(p *planner.Plan) (*planner.Plan, error) {
 	}
 	judged := *p
 	judged.Policies = policy.Evaluate(in)
+	for i, f := range judged.Policies {
+		judged.Policies[i].Message = commandline.Text(remedy.Text(f.Message))
+	}
 	return &judged, nil
 }
 

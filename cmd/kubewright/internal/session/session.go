@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/commandline"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/jsonlines"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/progress"
@@ -211,7 +212,7 @@ func (s *Session) recall(ctx context.Context) error {
 	}
 	var diags diag.Diagnostics // reported when planning
 	nodes, rotate := s.Opts.replaced()
-	s.Hosts.Replace, s.Hosts.Rotate = s.addresses().nodes(topology.ReplaceFlag, nodes, &diags), rotate
+	s.Hosts.Replace, s.Hosts.Rotate = s.addresses().nodes(commandline.Replace, nodes, &diags), rotate
 	return err
 }
 

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/commandline"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -24,7 +24,7 @@ func flagsToRepeat(a *workspace.Workspace, o Options) []string {
 		out = append(out, "state="+a.StatePath)
 	}
 	if o.AllowOlderState {
-		out = append(out, ownership.AllowOlderStateFlag+"=true")
+		out = append(out, commandline.AllowOlderState+"=true")
 	}
 	for _, v := range o.Vars {
 		if v.File != "" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/commandline"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/state"
@@ -74,7 +75,7 @@ func EtcdStatus(w io.Writer, cluster, id string, members []state.EtcdMember, o u
 		})
 	}
 	p.Table(rows, "")
-	if text := quorum.Alarmed(members); text != "" {
+	if text := commandline.Text(quorum.Alarmed(members)); text != "" {
 		p.Line()
 		p.Prose(p.Bold(p.Yellow("Warning: ")) + strings.ToUpper(text[:1]) + ui.Clean(text[1:]))
 	}
