@@ -179,11 +179,21 @@ type ResourceChange struct {
 	// Partly reports that a part of a destroyed cluster remains: the cluster is deleted, and
 	// counted, with the last of its nodes.
 	Partly bool `json:"partly,omitempty"`
+	// Loses is what ends with a destroyed cluster. It is for display, and not part of the digest.
+	Loses *Loss `json:"loses,omitempty"`
 	// Unchanged counts phases of the target without a change.
 	Unchanged int `json:"unchanged,omitempty"`
 	// There are the items of install and images that the host of a joining node already has as
 	// desired.
 	There []state.Address `json:"there,omitempty"`
+}
+
+// Loss is what ends with a cluster.
+type Loss struct {
+	// Unobserved reports that the API of a cluster that once ran does not answer: what runs there
+	// is not known.
+	Unobserved bool `json:"unobserved,omitempty"`
+	state.Losses
 }
 
 // PolicyFinding is one objection of a policy to a plan.

@@ -40,6 +40,8 @@ type ClusterQuery struct {
 	Evicting map[string][]Taint
 	// TokenSecrets asks for the Secrets that hold tokens of service accounts.
 	TokenSecrets bool
+	// Losses asks for what ends with the whole cluster.
+	Losses bool
 }
 
 // Drained returns the nodes for which the query reads what a drain or a taint would evict,
@@ -97,6 +99,8 @@ type ClusterReport struct {
 	// Claims are bound claims whose volume only one of the requested nodes has and that none of
 	// Pods uses now, sorted by namespace and name.
 	Claims []ClaimReport
+	// Losses is what ends with the cluster, if asked for; nil otherwise.
+	Losses *Losses
 	// TokenSecrets are the token Secrets, if requested, sorted by namespace and name; TokensSeen
 	// reports whether they were read completely.
 	TokenSecrets []TokenSecret

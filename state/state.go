@@ -52,12 +52,15 @@ type RecordedCluster struct {
 	// PreventDestroy reports whether the cluster is protected, even if its block no longer says
 	// so.
 	PreventDestroy bool `json:"prevent_destroy,omitempty"`
+	// Resetting reports whether a destroy has begun to reset a control plane since the API was
+	// observed last: nothing is left to save of its etcd.
+	Resetting bool `json:"resetting,omitempty"`
 }
 
 // Equal reports whether both record the same.
 func (c RecordedCluster) Equal(o RecordedCluster) bool {
 	return c.CA == o.CA && c.CACertificate == o.CACertificate && c.EtcdClusterID == o.EtcdClusterID && c.Version == o.Version &&
-		c.PreventDestroy == o.PreventDestroy && maps.Equal(c.Fixed, o.Fixed)
+		c.PreventDestroy == o.PreventDestroy && c.Resetting == o.Resetting && maps.Equal(c.Fixed, o.Fixed)
 }
 
 // RecordedNode is the record of a node, enough to reach it and to remove it from its cluster when

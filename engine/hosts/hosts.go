@@ -48,6 +48,8 @@ type Hosts struct {
 	Rotate []topology.Rotation
 	// PodsOn are the names of nodes whose pods are observed besides those that a plan may drain.
 	PodsOn []string
+	// Destroys reports whether all clusters are to be destroyed: what ends with each is observed.
+	Destroys bool
 	// Answered is called for each host that was observed, or could not be.
 	Answered func(state.Target)
 }

@@ -262,6 +262,7 @@ func (o *observer) askThrough(ctx context.Context, m *Member, r *state.Report) (
 	primary := m.Seat(o.config, r)
 	q := observe.ClusterQuery(o.config, o.recorded, m.Cluster, o.Replace...)
 	q.PodsOn = append(q.PodsOn, o.PodsOn...)
+	q.Losses = q.Losses || o.Destroys
 	q.TokenSecrets = rotation.AsksForTokens(o.config, m.Cluster, o.Rotate, r)
 	var report *state.ClusterReport
 	var apiErr error

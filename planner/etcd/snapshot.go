@@ -14,7 +14,7 @@ import (
 )
 
 // Snapshots before risk: a step that removes a member from etcd, installs another etcd version, or
-// begins to rotate a CA or key waits for a snapshot, and so does a defragmentation.
+// begins to rotate a CA or key waits for a snapshot, and so do a defragmentation and a destroy.
 const (
 	// SnapshotsKept is how many snapshots of a cluster stay with the operator.
 	SnapshotsKept = 10

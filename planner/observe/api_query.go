@@ -45,6 +45,8 @@ func ClusterQuery(cfg *config.Config, recorded *state.State, label string, repla
 		}
 	}
 	q.PodsOn, q.Evicting = slices.Concat(topology.LeavingNodeNames(cfg, recorded, label, replace), kubelet.NodesWithCommitments(cfg, recorded, label)), kubelet.NoExecuteTaints(cfg, recorded, label)
+	// Without a control plane in the configuration the whole cluster is destroyed.
+	q.Losses = len(cfg.NodesOf(label, config.ControlPlane)) == 0
 	if recorded != nil {
 		for i := range recorded.Items {
 			it := &recorded.Items[i]

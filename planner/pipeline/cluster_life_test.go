@@ -72,7 +72,7 @@ func (o *operator) hosts() *hosts.Hosts {
 // observe observes every host, and the API and etcd of the cluster, with the engine.
 func (o *operator) observe() *topology.Fleet {
 	all := o.hosts()
-	all.Replace, all.Rotate = o.replace, o.rotate
+	all.Replace, all.Rotate, all.Destroys = o.replace, o.rotate, o.destroy
 	v := all.Observe(context.Background(), o.config, o.recorded)
 	v.Destroy, v.AllowUnreachable, v.AllowOlderState, v.ObservedAt = o.destroy, o.allowUnreachable, o.allowOlder, o.world.Now()
 	v.Replace, v.AcceptNewHost, v.ForgetUnreachable, v.Rotate = o.replace, o.accept, o.forget, o.rotate

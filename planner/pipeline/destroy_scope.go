@@ -93,8 +93,26 @@ func countWhole(v *topology.Fleet, p *planner.Plan) *planner.Plan {
 			slices.Sort(left)
 			r.Partly, r.Note = true, "all but "+strings.Join(left, ", ")
 		}
+		if r.Action == planner.Delete {
+			r.Loses = loss(v, r.Target.Name)
+		}
 		return r
 	})
+}
+
+// loss returns what ends with a cluster; nil for nothing, as of a cluster that no apply has seen
+// running.
+func loss(v *topology.Fleet, label string) *planner.Loss {
+	if r := v.ClusterReports[label]; r != nil && r.Losses != nil {
+		if r.Losses.IsZero() {
+			return nil
+		}
+		return &planner.Loss{Losses: *r.Losses}
+	}
+	if rec := v.Recorded.Clusters[label]; rec == nil || rec.Version == "" {
+		return nil
+	}
+	return &planner.Loss{Unobserved: true}
 }
 
 // namesAlone reports whether a destroy is restricted to this cluster and others, and excludes nothing:

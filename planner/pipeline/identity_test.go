@@ -10,6 +10,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/pipeline"
 	"github.com/kubewright/kubewright/planner/record"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -602,7 +603,8 @@ func TestDestroyRecognizesHostsOfInterruptedRotation(t *testing.T) {
 // wantFree checks that no host counts as one of another cluster.
 func (o *operator) wantFree(n int) {
 	o.t.Helper()
-	if d := o.diagnose(); d.HasErrors() {
+	o.fleet = o.observe()
+	if _, d := pipeline.Plan(o.fleet, planner.Plan{}, withoutSnapshot); d.HasErrors() { // etcd may be without a leader just then
 		o.t.Errorf("after a crash at effect %d:\n%s", n, printedFindings(d))
 	}
 }

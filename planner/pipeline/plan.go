@@ -141,7 +141,7 @@ func warnings(v *topology.Fleet, p *planner.Plan, own map[state.Address]objects.
 
 // refusals returns why a complete plan must not be applied.
 func refusals(v *topology.Fleet, d planner.Draft, p *planner.Plan, options planner.Options) diag.Diagnostics {
-	return slices.Concat(refusePartial(v, d, p), refuseUnasked(v, p), staticpod.StoppedKubelets(v, p), etcd.JoinsWithoutAPI(v, p), refusePartialPlan(v, d, p, options), protected(v, p), preflight.Unwritable(v, p))
+	return slices.Concat(refusePartial(v, d, p), refuseUnasked(v, p), etcd.RefuseUnsaved(v, p), staticpod.StoppedKubelets(v, p), etcd.JoinsWithoutAPI(v, p), refusePartialPlan(v, d, p, options), protected(v, p), preflight.Unwritable(v, p))
 }
 
 // UnsoundPlan returns the diagnostic for a plan that kubewright itself made wrongly and that must not
@@ -189,6 +189,7 @@ func draft(v *topology.Fleet, desired *state.Snapshot, changes []planner.Change)
 		}
 		d.Resources = append(d.Resources, planner.ResourceChange{Target: l.Target, Action: planner.Delete, Note: l.Address + ", " + l.Role, Reason: planner.ReasonUnconfigured})
 	}
+	etcd.SnapshotBeforeDestroying(&b, v)
 	for _, c := range v.Clusters {
 		if !v.Destroy {
 			etcd.RestoreBackup(&b, c)

@@ -27,6 +27,7 @@ func Digest(p *planner.Plan) string {
 	same.Resources = slices.Clone(p.Resources)
 	for i := range same.Resources {
 		same.Resources[i].Before, same.Resources[i].After, same.Resources[i].There = nil, nil, nil
+		same.Resources[i].Loses = nil
 	}
 	same.Unpermitted = nil
 	same.WithheldSteps = slices.Clone(p.WithheldSteps)

@@ -3,6 +3,7 @@ package record
 import (
 	"slices"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/drift"
 	"github.com/kubewright/kubewright/planner/immutable"
@@ -18,7 +19,10 @@ import (
 // block is removed later can still be reached and reset.
 func Identify(v *topology.Fleet, s *planner.Step) state.Learned {
 	c := v.ClusterOf(s.Target)
-	if s.Target.Type != state.TypeNode || c == nil || s.Phase == topology.DrainPhase || s.Phase == topology.ResetPhase {
+	if s.Phase == topology.ResetPhase && c != nil {
+		return state.Learned{Clusters: resetting(c, s.Target)}
+	}
+	if s.Target.Type != state.TypeNode || c == nil || s.Phase == topology.DrainPhase {
 		return state.Learned{}
 	}
 	n := c.Node(s.Target)
@@ -30,6 +34,18 @@ func Identify(v *topology.Fleet, s *planner.Step) state.Learned {
 		l.Clusters = withoutEtcdID(c)
 	}
 	return l
+}
+
+// resetting returns the record of a cluster that is destroyed as a whole, from before the reset of one of
+// its control planes: etcd may not answer from then on. Of another cluster or node it returns nil.
+func resetting(c *topology.Cluster, t state.Target) map[string]*state.RecordedCluster {
+	old := c.Fleet.Recorded
+	if old == nil || old.Clusters[c.Label] == nil || old.Nodes[t] == nil || old.Nodes[t].Role != string(config.ControlPlane) || !c.Fleet.DepartureOf(t).Whole {
+		return nil
+	}
+	rec := *old.Clusters[c.Label]
+	rec.Resetting = true
+	return map[string]*state.RecordedCluster{c.Label: &rec}
 }
 
 // withoutEtcdID returns the record of the cluster without the ID of its etcd, which was recreated:
@@ -191,7 +207,7 @@ func clusterRecord(c *topology.Cluster) *state.RecordedCluster {
 	}
 	rec.PreventDestroy = pipeline.RemembersProtection(c.Fleet, c.Target)
 	if c.Report != nil {
-		rec.Version = c.Report.Version
+		rec.Version, rec.Resetting = c.Report.Version, false
 		rec.Fixed = immutable.Recorded(c, rec.Fixed)
 		if c.Report.EtcdClusterID != "" {
 			rec.EtcdClusterID = c.Report.EtcdClusterID

@@ -26,7 +26,7 @@ type Fleet struct {
 	// not answer are missing.
 	Etcds map[state.Target]state.EtcdIdentity
 	// EtcdAlone has the etcds that answered although the API of their cluster did not, by the
-	// cluster's label. No plan rests on them.
+	// cluster's label. No plan rests on them, but a destroy saves what they hold.
 	EtcdAlone map[string]EtcdAlone
 	// ExternalEtcds has the external etcds that were observed, by the cluster's label.
 	ExternalEtcds map[string]*ExternalEtcd

@@ -77,3 +77,38 @@ func TestObserveLocalVolumes(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
+
+// TestObserveLosses checks that what ends with a cluster is counted: no static pod, no finished pod and
+// no volume that several nodes have.
+func TestObserveLosses(t *testing.T) {
+	t.Parallel()
+	cache := object{"name": "v", "emptyDir": object{}}
+	s := &shop{
+		pods: []any{
+			pod("web", "ReplicaSet", nil, cache), pod("agent", "DaemonSet", nil, cache), pod("lone", "", nil),
+			with(pod("done", "Job", nil, cache), "status", object{"phase": "Succeeded"}),
+			with(pod("static", "", nil), "metadata", object{"annotations": object{"kubernetes.io/config.mirror": "x"}}),
+		},
+		volumes: []any{
+			csi("disk", term(requirement("kubernetes.io/hostname", "In", "w1"))),
+			with(csi("folder"), "spec", object{"csi": nil, "hostPath": object{"path": "/data"}}),
+			csi("zone", term(requirement("topology.kubernetes.io/zone", "In", "a"))),
+			with(csi("deleted", term(requirement("kubernetes.io/hostname", "In", "w1"))), "status", object{"phase": "Released"}),
+		},
+	}
+	_, h := start(t, s.answer)
+	report, err := open(t, h).Observe(t.Context(), state.ClusterQuery{Losses: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := report.Losses
+	if l == nil || len(l.Pods) != 1 || l.Pods["shop"] != 2 || l.EmptyDirs != 2 || !slices.Equal(l.Alone.First, []string{"shop/lone"}) {
+		t.Errorf("got %+v", l)
+	}
+	if want := []string{"pv-disk (shop/disk, w1)", "pv-folder (shop/folder)"}; l != nil && !slices.Equal(l.Volumes.First, want) {
+		t.Errorf("got  %q\nwant %q", l.Volumes.First, want)
+	}
+	if report, err = open(t, h).Observe(t.Context(), state.ClusterQuery{}); err != nil || report.Losses != nil {
+		t.Errorf("without being asked for it is %+v: %v", report.Losses, err)
+	}
+}

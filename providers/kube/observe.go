@@ -77,7 +77,7 @@ func (a *API) observe(ctx context.Context, s *session, q state.ClusterQuery) (*s
 			case <-ctx.Done():
 				return nil, context.Cause(ctx)
 			}
-		})
+		}, q.Losses)
 		return err
 	})
 	eg.Go(func() error {
@@ -110,6 +110,9 @@ func (a *API) observe(ctx context.Context, s *session, q state.ClusterQuery) (*s
 		report.Nodes[name] = n
 	}
 	report.StaleProxies = staleProxies(pods.proxies, written[state.KubeProxyConfig])
+	if err := observeLosses(whole, s, report, pods.lost); err != nil {
+		return nil, err
+	}
 	return report, observePods(whole, s, report, pods.evicted, drained)
 }
 

@@ -24,16 +24,22 @@ type podsSeen struct {
 	counts  map[string]int
 	evicted []corev1.Pod
 	proxies []proxyPod
-	room    kept
+	// lost counts the pods that end with the cluster; nil when that was not asked for.
+	lost *state.Losses
+	room kept
 }
 
-// allPods reads the pods of the cluster. drained waits for the nodes that are to be drained.
-func allPods(ctx context.Context, s *session, drained func() ([]string, error)) (*podsSeen, error) {
+// allPods reads the pods of the cluster. drained waits for the nodes that are to be drained; losses
+// also counts what ends with the cluster.
+func allPods(ctx context.Context, s *session, drained func() ([]string, error), losses bool) (*podsSeen, error) {
 	var out *podsSeen
 	err := pages[*corev1.PodList]{
 		what: "pods", most: mostPods, list: s.typed.CoreV1().Pods("").List,
 		begin: func() {
 			out = &podsSeen{static: map[string]state.StaticPodReport{}, counts: map[string]int{}, room: kept{what: "pods"}}
+			if losses {
+				out.lost = &state.Losses{}
+			}
 		},
 		take: func(page *corev1.PodList) error {
 			nodes, err := drained()
@@ -59,6 +65,11 @@ func (s *podsSeen) see(p *corev1.Pod, drained []string) error {
 			return err
 		}
 		s.static[p.Name] = staticPodReport(p)
+	}
+	if s.lost != nil {
+		if err := s.lose(p); err != nil {
+			return err
+		}
 	}
 	if proxy, ok := proxyPodOf(p); ok {
 		s.proxies = append(s.proxies, proxy)

@@ -93,6 +93,9 @@ func (a *api) Observe(ctx context.Context, q state.ClusterQuery) (*state.Cluster
 		}
 		r.Pods, r.Budgets = workload.Of(w.servers.API(c)).PodReports(q.Drained(r.Nodes))
 		r.Claims = c.ClaimReports(q.Drained(r.Nodes))
+		if q.Losses {
+			r.Losses = c.Losses()
+		}
 		return nil
 	})
 	if err != nil {

@@ -168,5 +168,20 @@ func (d *Data) ClaimReports(nodes []string) []state.ClaimReport {
 	return out
 }
 
+// Losses returns what ends with the cluster.
+func (d *Data) Losses() *state.Losses {
+	out := &state.Losses{}
+	for _, p := range d.Pods {
+		out.Add(state.LostPod{Namespace: p.Namespace, Name: p.Name, Controlled: p.Controller != "", EmptyDir: p.EmptyDir})
+		for _, claim := range p.LocalClaims {
+			out.AddVolume(state.ClaimReport{Namespace: p.Namespace, Name: claim, Volume: "pv-" + claim, Node: p.Node})
+		}
+	}
+	for _, k := range d.Claims {
+		out.AddVolume(state.ClaimReport{Namespace: k.Namespace, Name: k.Name, Volume: "pv-" + k.Name, Node: k.Node})
+	}
+	return out
+}
+
 // Key returns NAMESPACE/NAME.
 func (b *PDB) Key() string { return b.Namespace + "/" + b.Name }

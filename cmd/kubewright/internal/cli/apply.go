@@ -35,10 +35,14 @@ func destroyCommand(a *workspace.Workspace) *cobra.Command {
 	return changing(a, &session.Options{Destroy: true}, cobra.Command{
 		Use: "destroy", Short: "Remove the clusters and give clean hosts back",
 		Long: "destroy stops everything, removes what kubewright and Kubernetes made, and puts settings back\n" +
-			"to what they were. The data of the clusters is lost.\n\n" +
-			"It shows what it would do and asks for the names of the clusters. A node is taken out by removing\n" +
-			"it from the configuration instead: then it is drained, and the cluster lives on.",
-		Example: "  kubewright destroy\n  kubewright plan -destroy\n  kubewright destroy -auto-approve -allow-unreachable",
+			"to what they were. The data of the clusters is lost, but for a last snapshot of their etcd, which is\n" +
+			"fetched to this machine first. With -skip-phase=etcd-snapshot none is taken, as of a cluster whose\n" +
+			"etcd does not answer.\n\n" +
+			"It shows what it would do, with the pods and volumes that end, and asks for the names of the clusters.\n" +
+			"A node is taken out by removing it from the configuration instead: then it is drained, and the cluster\n" +
+			"lives on.",
+		Example: "  kubewright destroy\n  kubewright plan -destroy\n  kubewright destroy -auto-approve -allow-unreachable\n" +
+			"  kubewright destroy -skip-phase=etcd-snapshot",
 	})
 }
 

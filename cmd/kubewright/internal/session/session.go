@@ -212,6 +212,7 @@ func (s *Session) recall(ctx context.Context) error {
 	}
 	var diags diag.Diagnostics // reported when planning
 	nodes, rotate := s.Opts.replaced()
+	s.Hosts.Destroys = s.Opts.Destroy
 	s.Hosts.Replace, s.Hosts.Rotate = s.addresses().nodes(commandline.Replace, nodes, &diags), rotate
 	return err
 }

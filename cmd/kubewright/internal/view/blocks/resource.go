@@ -42,7 +42,11 @@ func (p Printer) Resources(plan *planner.Plan) []Resource {
 func (p Printer) resource(plan *outline.Index, c planner.ResourceChange) Resource {
 	r := Resource{ResourceChange: c, names: nodeNamesOf(plan, c)}
 	phases, reason := plan.PhasesOf(c.Target), outline.ReasonBesideVerdict(c, plan.ReasonOf(c))
-	r.Entry = diffview.Entry{Sym: ui.SymbolOf(c.Action), Head: ui.BlockHead(c.Target), Kids: p.phases(phases, c, r.names, reason)}
+	r.Entry = diffview.Entry{Sym: ui.SymbolOf(c.Action), Head: ui.BlockHead(c.Target)}
+	for _, text := range outline.Losses(c.Loses) {
+		r.Entry.Kids = append(r.Entry.Kids, diffview.Entry{Comment: true, Indented: true, Text: "# " + text})
+	}
+	r.Entry.Kids = append(r.Entry.Kids, p.phases(phases, c, r.names, reason)...)
 	if c.Unchanged > 0 && (c.Action == planner.Update && len(r.Entry.Kids) > 0 || c.Action == planner.NoOp) {
 		r.Entry.Kids = append(r.Entry.Kids, diffview.Entry{
 			Comment: true, Indented: true, Text: "# (" + ui.Plural(c.Unchanged, "unchanged phase") + " hidden)",

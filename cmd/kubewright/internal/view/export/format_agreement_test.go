@@ -186,6 +186,8 @@ var (
 	pageItems     = regexp.MustCompile(`(?s)<details class="item" data-address="([^"]*)"[^>]*>\n<summary>(.*?)</summary>\n<pre>(.*?)</pre>`)
 	pageWhy       = regexp.MustCompile(`<span class="why">(.*?)</span>`)
 	pageSays      = regexp.MustCompile(`<details class="phase" id="[^"]*" data-address="([^"]*)".*\n<summary>.*<span class="says">(.*?)</span>`)
+	pageLoses     = regexp.MustCompile(`(?s)<details class="resource [^"]*" data-address="([^"]*)"[^>]*>\n<summary>[^\n]*</summary>\n<ul class="loses">(.*?)</ul>`)
+	pageLoss      = regexp.MustCompile(`<li>(.*?)</li>`)
 	pageNotes     = regexp.MustCompile(`<dt>(.*?)</dt><dd>(.*?)</dd>`)
 	tags          = regexp.MustCompile(`<[^>]*>`)
 )
@@ -213,6 +215,11 @@ func (p jsonPlan) asHTML(t *testing.T, text string) {
 			t.Fatal(err)
 		}
 		says[step.Target.String()] = append(says[step.Target.String()], html.UnescapeString(m[2]))
+	}
+	for _, m := range pageLoses.FindAllStringSubmatch(changes, -1) {
+		for _, loss := range pageLoss.FindAllStringSubmatch(m[2], -1) {
+			says[html.UnescapeString(m[1])] = append(says[html.UnescapeString(m[1])], html.UnescapeString(loss[1]))
+		}
 	}
 	for _, r := range p.Resources {
 		if _, shown := heads[r.Address]; !shown {

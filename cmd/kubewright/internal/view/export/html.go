@@ -97,8 +97,10 @@ type pageWithheld struct{ Target, Reason, Remedy string }
 type pageResource struct {
 	Address, Action, Symbol, Verdict, Note, Reason string
 	Phases                                         []pagePhase
-	Open                                           bool
-	Items                                          int
+	// Loses is what ends with a destroyed cluster.
+	Loses []string
+	Open  bool
+	Items int
 	// Alike are the other nodes that change in the same way.
 	Alike []pageAlike
 }
@@ -230,7 +232,7 @@ func anchorsOf(plan *planner.Plan, shared map[state.Target]state.Target) map[sta
 func (d *pageData) resource(x outline.ReviewedResource, anchors map[state.Address]string) pageResource {
 	out := pageResource{
 		Address: ui.Clean(x.Target.String()), Action: string(x.Action), Symbol: strings.TrimSpace(string(ui.SymbolOf(x.Action))), Verdict: x.Verdict,
-		Note: outline.NoteOf(x.ResourceChange), Reason: x.Reason, Open: x.Rank() <= 2,
+		Note: outline.NoteOf(x.ResourceChange), Reason: x.Reason, Loses: outline.Losses(x.Loses), Open: x.Rank() <= 2,
 	}
 	for _, p := range x.Phases {
 		out.Phases = append(out.Phases, d.phase(p, anchors))

@@ -139,6 +139,7 @@ func (j *Stream) Complete(plan *planner.Plan, outcome *executor.Outcome) error {
 	if text := runreport.UnfinishedNote(plan); text != "" {
 		j.Diagnostics(diag.Diagnostics{diag.Warningf("Some changes are pending", "%s", text)}, nil)
 	}
+	j.lastSnapshots(plan, outcome)
 	if outcome != nil {
 		j.timing(plan, outcome)
 	}
@@ -146,6 +147,13 @@ func (j *Stream) Complete(plan *planner.Plan, outcome *executor.Outcome) error {
 		j.emit(j.now(), "info", "outputs", "Outputs: "+strconv.Itoa(len(plan.Outputs)), record{"outputs": planjson.Outputs(plan.Outputs)})
 	}
 	return j.Close()
+}
+
+// lastSnapshots prints where the snapshots of destroyed clusters are.
+func (j *Stream) lastSnapshots(plan *planner.Plan, outcome *executor.Outcome) {
+	for _, l := range runreport.LastSnapshots(plan, outcome) {
+		j.emit(j.now(), "info", "last_snapshot", l.String(), record{"last_snapshot": record{"cluster": l.Cluster.String(), "path": l.Path}})
+	}
 }
 
 // timing prints how long each step took, and the longest chain.
@@ -171,6 +179,7 @@ func (j *Stream) Incomplete(plan *planner.Plan, outcome *executor.Outcome, o ui.
 			j.Diagnostics(diag.Diagnostics{diag.Errorf("Step "+progress.EndWord(s.Err), "%s", text).For(s.Step)}, nil)
 		}
 	}
+	j.lastSnapshots(plan, outcome)
 	head, steps := runreport.RunStatus(plan, outcome)
 	j.emit(j.now(), "error", "log", head+": "+steps+". To continue: "+outline.Command(plan, o), nil)
 	return j.Close()

@@ -39,8 +39,9 @@ func everyLine(t *testing.T) string {
 	j.TestRun("prod.kwtest.hcl", "upgrade", "fail", 1.5)
 	j.TestFile("prod.kwtest.hcl", "fail")
 	j.TestSummary("fail", 2, 1, 0, "Failure! 2 passed, 1 failed.")
+	destroyed := viewtest.DestroyPlan()
 	for _, err := range []error{
-		j.Complete(plan, viewtest.FinishedRun(plan)), j.NotConverged(viewtest.UpdatePlan()), j.Incomplete(viewtest.CreatePlan(), viewtest.FailedRun(viewtest.CreatePlan()), ui.Options{}), j.Close(),
+		j.Complete(plan, viewtest.FinishedRun(plan)), j.Complete(destroyed, viewtest.FinishedRun(destroyed)), j.NotConverged(viewtest.UpdatePlan()), j.Incomplete(viewtest.CreatePlan(), viewtest.FailedRun(viewtest.CreatePlan()), ui.Options{}), j.Close(),
 	} {
 		if err != nil {
 			t.Fatal(err)

@@ -112,9 +112,14 @@ func (x *Index) commonReason(t state.Target) (string, bool) {
 	return reasons[0], true
 }
 
-// ImpactsOf returns the impacts of the steps of a target, each once.
+// ImpactsOf returns what ends with a target, and the impacts of its steps, each once.
 func (x *Index) ImpactsOf(t state.Target) []string {
 	var out []string
+	for i := range x.Resources {
+		if x.Resources[i].Loses != nil && x.Resources[i].Target == t {
+			out = append(out, Losses(x.Resources[i].Loses)...)
+		}
+	}
 	for _, i := range x.StepsOf[t] {
 		if text := ui.Clean(x.Steps[i].Impact); text != "" && !slices.Contains(out, text) {
 			out = append(out, text)

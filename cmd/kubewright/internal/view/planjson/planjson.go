@@ -139,6 +139,8 @@ type resourceJSON struct {
 	Items  []Item     `json:"items,omitempty"`
 	// There are the items that the host of a new node already has.
 	There []string `json:"there,omitempty"`
+	// Loses is what ends with a destroyed cluster.
+	Loses *planner.Loss `json:"loses,omitempty"`
 }
 
 // driftJSON is an item that changed outside, in the shape of a resource as well: before is what
@@ -277,7 +279,7 @@ func newEstimate(t executor.Timeline) *estimateJSON {
 func newResource(plan *outline.Index, r planner.ResourceChange) resourceJSON {
 	out := resourceJSON{
 		identityJSON: identityOf(r.Target), Note: r.Note, Reason: plan.ReasonOf(r), ActionReason: actionReason(plan.Plan, r),
-		Impact: plan.ImpactsOf(r.Target), Change: newChange(r.Action),
+		Impact: plan.ImpactsOf(r.Target), Change: newChange(r.Action), Loses: r.Loses,
 	}
 	if r.ImportedFrom != "" {
 		out.Change.Importing = &importingJSON{r.ImportedFrom}

@@ -38,6 +38,7 @@ func Complete(w io.Writer, plan *planner.Plan, outcome *executor.Outcome, o ui.O
 		p.Line()
 		p.Prose("Some changes are pending: " + text)
 	}
+	p.lastSnapshots()
 	if outcome != nil {
 		p.timing()
 	}
@@ -89,6 +90,7 @@ func Incomplete(w io.Writer, plan *planner.Plan, outcome *executor.Outcome, o ui
 		}
 	}
 	p.nextSteps(o)
+	p.lastSnapshots()
 	return p.Flush(w)
 }
 

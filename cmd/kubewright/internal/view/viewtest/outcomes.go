@@ -12,8 +12,11 @@ import (
 
 // FinishedRun returns an outcome in which all steps ran one after another, each a second longer.
 func FinishedRun(plan *planner.Plan) *executor.Outcome {
-	out := &executor.Outcome{Done: len(plan.Steps)}
+	out := &executor.Outcome{Done: len(plan.Steps), Outputs: executor.Outputs{}}
 	for i, s := range plan.Steps {
+		if s.Phase == "etcd-snapshot" {
+			out.Outputs[s.ID.String()] = map[string]executor.Output{providers.SnapshotPath: {Value: state.String("/prod/kubewright.snapshots/prod-20260302T090000Z-r4711-cdf818194e3a8c32.db")}}
+		}
 		out.Steps = append(out.Steps, executor.StepOutcome{Step: s.ID, Status: executor.StatusDone, Start: out.Seconds, Seconds: float64(i + 1)})
 		out.Seconds += float64(i + 1)
 	}

@@ -256,11 +256,17 @@ func EmptyPlan() *planner.Plan {
 func DestroyPlan() *planner.Plan {
 	var m Maker
 	m.Destroy = true
-	m.Resources = append(m.Resources, planner.ResourceChange{Target: Prod, Action: planner.Delete})
+	m.Resources = append(m.Resources, planner.ResourceChange{Target: Prod, Action: planner.Delete, Loses: &planner.Loss{Losses: state.Losses{
+		Pods: map[string]int{"kube-system": 4, "shop": 11, "a": 1, "b": 2, "c": 1, "d": 1, "e": 1, "f": 1}, EmptyDirs: 3,
+		Alone:   state.Named{Count: 9, First: []string{"default/a", "default/b", "default/c", "default/d", "default/e", "default/f", "default/g", "default/h"}},
+		Volumes: state.Named{Count: 1, First: []string{"pv-data (shop/data, w1)"}},
+	}}})
+	saved := m.AddStep(Prod, "etcd-snapshot", planner.NoOp, "fetches a snapshot of etcd and verifies it; changes nothing", nil, planner.SnapshotEtcd{})
+	m.Quorum = []string{"a snapshot is fetched to this machine and verified before the hosts of cluster.prod are reset."}
 	for _, t := range append(append([]state.Target{}, Planes...), Workers...) {
 		m.Resources = append(m.Resources, ResourceChange(t, planner.Delete, 0))
 		m.Resources[len(m.Resources)-1].Reason = planner.ReasonUnconfigured
-		m.AddStep(t, "reset", planner.Delete, "stops the kubelet, removes all containers and every file that kubewright and Kubernetes created", nil, planner.RemovePods{})
+		m.AddStep(t, "reset", planner.Delete, "stops the kubelet, removes all containers and every file that kubewright and Kubernetes created", []state.Address{saved}, planner.RemovePods{})
 	}
 	return &m.Plan
 }
