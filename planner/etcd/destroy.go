@@ -6,6 +6,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -117,7 +118,7 @@ func SnapshotBeforeDestroying(b *topology.Builder, v *topology.Fleet) {
 		case s == outside:
 			text = "the external etcd of " + t.String() + " keeps its data: no snapshot is taken."
 		case s == unread:
-			text = "no snapshot is taken of " + t.String() + ", whose block is gone. To have one, restore its block and run kubewright destroy."
+			text = "no snapshot is taken of " + t.String() + ", whose block is gone. To have one, restore its block, and destroy it then."
 		case s == resetting:
 			text = "no further snapshot is taken of " + t.String() + ": an earlier destroy has begun to reset its control planes, and its etcd does not answer any more."
 		default:
@@ -142,8 +143,8 @@ func RefuseUnsaved(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 		}
 		diags = append(diags, diag.Errorf("Last snapshot cannot be taken",
 			"Cluster %q: its etcd does not answer (%s), so that no snapshot of it can be taken before its hosts are reset. What it holds would be lost. "+
-				"Bring back enough of its control planes. Or save the data of a single member:\n\n  kubewright etcd snapshot %s\n\n"+
-				"To destroy the cluster without a snapshot, add -skip-phase=%s.", e.label, e.reason(), state.ShellWord(e.label), topology.SnapshotPhase).At(e.cluster.Source).For(e.cluster.Target))
+				"Bring back enough of its control planes. Or save the data of a single member:\n\n  %s\n\n"+
+				"To destroy the cluster without a snapshot, add %s.", e.label, e.reason(), remedy.Snapshot.On(e.label), remedy.Option{Kind: remedy.SkipPhase, Value: topology.SnapshotPhase}).At(e.cluster.Source).For(e.cluster.Target))
 	}
 	return diags
 }
