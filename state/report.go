@@ -40,6 +40,10 @@ type Query struct {
 	Preflight bool
 	// Endpoint is a host name that Preflight resolves as well; empty for none.
 	Endpoint string
+	// Peers are addresses with ports on other hosts, which Preflight tries to reach, and PathTo is an
+	// address to which it sends a packet as large as the interface allows; empty for none.
+	Peers  []string
+	PathTo string
 	// Programs are the host's programs at the last observation: unchanged ones need not be
 	// started again to get their versions.
 	Programs Programs

@@ -97,6 +97,7 @@ func query(n *topology.Node, founded []state.Item) state.Query {
 	}
 	if q.Preflight {
 		q.Endpoint = preflight.EndpointName(c)
+		q.Peers, q.PathTo = preflight.Peers(n), preflight.PathTo(n)
 	}
 	if q.Preflight || preflight.BecomesControlPlane(n) {
 		preflightQuery(n, &q)

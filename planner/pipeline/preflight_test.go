@@ -189,6 +189,9 @@ var spoiltHosts = []spoilt{
 	{edits: "preflight endpoint_addresses=", check: "ControlPlaneEndpoint", text: `does not resolve "api.example.com", the name of control_plane_endpoint`, config: func(c *config.Config) {
 		c.Clusters[0].ControlPlaneEndpoint = "api.example.com:6443"
 	}},
+	{edits: "preflight unreachable=10.0.0.21:2380", check: "PeerPorts", text: "nothing answers on 10.0.0.21:2380, not even that the port is closed", config: twoControlPlanes},
+	{edits: "preflight unreachable=10.0.0.21:10250", check: "PeerPorts", text: "nothing answers on 10.0.0.21:10250, not even that the port is closed: the API server reaches kubelets there", warning: true},
+	{edits: "preflight path_mtu=eth0/9000", check: "PathMTU", text: "interface eth0 has an MTU of 9000, and a packet of that size does not arrive at 10.0.0.21", warning: true, config: twoControlPlanes},
 	{edits: "preflight hostname_resolves=false", check: "Hostname", text: "does not resolve its own name", warning: true},
 	{edits: "file /usr/lib/systemd/system/firewalld.service content x\nunit firewalld start", check: "Firewalld", text: "2379, 2380, 6443, 10248, 10250, 10257, 10259", warning: true},
 	{check: "HTTPProxy", text: "at 10.0.0.11 through the proxy proxy.example.com:3128", warning: true, config: proxy("10.96.0.0/12,10.244.0.0/16")},
@@ -198,6 +201,9 @@ var spoiltHosts = []spoilt{
 func kubelet(name string, value any) func(*config.Config) {
 	return func(c *config.Config) { c.Clusters[0].Kubelet.Config = state.FromGo(map[string]any{name: value}) }
 }
+
+// twoControlPlanes makes the worker a control plane.
+func twoControlPlanes(c *config.Config) { c.Nodes[1].Role = config.ControlPlane }
 
 // externalEtcd configures an external etcd whose client files are on the control planes.
 func externalEtcd(c *config.Config) {

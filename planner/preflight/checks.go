@@ -107,6 +107,10 @@ var preflightChecks = []preflightCheck{
 	{name: "Hostname", on: onAll, by: byKubeadm, treatment: checked, note: "a name that Kubernetes does not accept is an error, " +
 		"as in kubeadm's validation of its configuration; one that does not resolve is a warning. Only the host's own name is resolved", find: hostName},
 	{name: "ControlPlaneEndpoint", on: onAll, by: ours, treatment: checked, note: "the host resolves the name of control_plane_endpoint, unless a file block brings /etc/hosts", find: endpointName},
+	{name: "PeerPorts", on: onAll, by: ours, treatment: checked, find: peerPorts, note: "from each joining host: the API server's port on the control planes, unless the endpoint is another address; " +
+		"from control planes also etcd's port 2380 on the others, and port 10250 of kubelets (a warning). A port on which nothing listens yet counts as reachable, as does one that a firewall refuses; " +
+		"only silence and missing routes are found, within two seconds. At most sixteen ports from a host, with bash there"},
+	{name: "PathMTU", on: onAll, by: ours, treatment: checked, find: pathMTU, note: "a warning. One packet of the size that the interface allows arrives at a control plane unfragmented; not known without the ping of iputils"},
 	{name: "ImagePull", on: onAll, by: byKubeadm, treatment: checked, always: true, note: "with image_pull_policy Never, all images are present or in an archive " +
 		"of the artifacts, on control planes also those of intermediate versions of an upgrade. " +
 		"Otherwise the images phase pulls or loads what is missing before anything is disrupted; a pull is a change, and preflight makes none", find: imagesAtHand},

@@ -30,6 +30,8 @@ const (
 	answerResolves    = "hostname_resolves"
 	answerEndpoint    = "endpoint_addresses"
 	answerCRI         = "cri"
+	answerUnreachable = "unreachable"
+	answerPathMTU     = "path_mtu"
 )
 
 // denied reports whether the host answered false to a question.

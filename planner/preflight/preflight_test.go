@@ -217,6 +217,10 @@ func TestPreflightChecksSoftware(t *testing.T) {
 		{"a name that no node may have", []tt.Change{facts(tt.W(1), func(f *state.Facts) { f.Hostname = "node_1" })}, [][]string{refused("Hostname", `the host's name "node_1" cannot be the name of a node`)}},
 		{"an endpoint that does not resolve", []tt.Change{answers(tt.W(1), "endpoint_addresses", ""), tt.Cluster(func(c *config.Cluster) { c.ControlPlaneEndpoint = "api.example.com" })}, [][]string{refused("ControlPlaneEndpoint", `the host does not resolve "api.example.com", the name of control_plane_endpoint, by which it would reach the API`)}},
 		{"an endpoint that is an address", []tt.Change{answers(tt.W(1), "endpoint_addresses", ""), tt.Cluster(func(c *config.Cluster) { c.ControlPlaneEndpoint = "[fd00::1]:6443" })}, nil},
+		{"a port that a firewall drops", []tt.Change{answers(tt.W(1), "unreachable", "10.0.0.11:6443")}, [][]string{refused("PeerPorts", w1+"nothing answers on 10.0.0.11:6443, not even that the port is closed")}},
+		{"a port of a kubelet", []tt.Change{answers(tt.CP(1), "unreachable", "10.0.1.11:10250")}, [][]string{warned("PeerPorts", cp1+"nothing answers on 10.0.1.11:10250")}},
+		{"a port on a host that does not answer", []tt.Change{answers(tt.CP(1), "unreachable", "10.0.1.11:10250"), tt.Down(tt.W(1))}, nil},
+		{"an MTU that the network does not carry", []tt.Change{answers(tt.W(1), "path_mtu", "eth0/9000")}, [][]string{warned("PathMTU", w1+"interface eth0 has an MTU of 9000, and a packet of that size does not arrive at 10.0.0.11")}},
 		{"a name that does not resolve", []tt.Change{answers(tt.W(1), "hostname_resolves", "false")}, [][]string{warned("Hostname", `the host does not resolve its own name "w1"`)}},
 		{"firewalld", []tt.Change{tt.Host(tt.W(1), func(r *state.Report) { r.Units[preflight.FirewalldUnit] = state.UnitReport{Active: "active"} })}, [][]string{warned("Firewalld", "firewalld is active", "10248, 10250")}},
 		{"a proxy", []tt.Change{tt.Cluster(func(c *config.Cluster) {

@@ -437,7 +437,7 @@ var (
 // endpoint; cgroup_controllers and kernel_missing are names
 // separated by blanks, the latter only if kernel_config is known; cri is the state of
 // containerd's CRI plugin, or disabled, or empty if unknown; etc_free_kib and
-// var_lib_free_kib are numbers.
+// var_lib_free_kib are numbers; for unreachable and path_mtu see between.
 func (r *reading) preflight() error {
 	r.report.Preflight = map[string]string{}
 	if err := r.answers("room", roomKeys); err != nil || !r.query.Preflight {
@@ -462,7 +462,37 @@ func (r *reading) preflight() error {
 	if !isWord(r.report.Preflight["cri"]) {
 		return unexpected("cri", r.report.Preflight["cri"])
 	}
+	if err := between(r); err != nil {
+		return err
+	}
 	return r.answers("preflight", preflightKeys)
+}
+
+// between parses what lies between this host and others: unreachable are those of the peers that do
+// not answer, separated by blanks, and path_mtu is INTERFACE/MTU if packets of that size get lost on
+// the way.
+func between(r *reading) error {
+	lines, err := r.lines("between")
+	if err != nil {
+		return err
+	}
+	var unreachable []string
+	for _, line := range lines {
+		kind, value, _ := strings.Cut(line, " ")
+		device, mtu, _ := strings.Cut(value, "/")
+		_, number := strconv.Atoi(mtu)
+		switch {
+		case kind == "port" && slices.Contains(r.query.Peers, value):
+			unreachable = append(unreachable, value)
+		case kind == "mtu" && isWord(device) && number == nil && r.query.PathTo != "":
+			r.report.Preflight["path_mtu"] = value
+		default:
+			return unexpected("between", line)
+		}
+	}
+	slices.Sort(unreachable)
+	r.report.Preflight["unreachable"] = strings.Join(unreachable, " ")
+	return nil
 }
 
 // answers parses a section of names with a value each.

@@ -173,6 +173,8 @@ true
 kubewright NONCE cri
 ok
 
+kubewright NONCE between
+
 kubewright NONCE images
 registry.k8s.io/pause:3.10
 sha256:1234
@@ -372,7 +374,7 @@ func TestObservationOfDesiredRuntimeOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if file := strings.TrimPrefix(socket, "unix://"); !strings.Contains(compiled.script(), call("kw_slow", "yes", "yes", "", file, "")) {
+		if file := strings.TrimPrefix(socket, "unix://"); !strings.Contains(compiled.script(), call("kw_slow", "yes", "yes", "", file, "", "", "")) {
 			t.Errorf("%q is not asked", socket)
 		}
 		_, err = parseReport(compiled, parseAnswer([]byte(raw), testNonce), time.Now())

@@ -202,7 +202,7 @@ func (q *query) script() string {
 		b.WriteString("{\n" + q.fileCalls() + "} </dev/null\n")
 		return b.String()
 	}
-	b.WriteString("{\n" + call("kw_slow", yesNo(q.Images), yesNo(q.Preflight), q.Programs.Files, q.socket, q.Endpoint) + "} </dev/null 2>/dev/null | {\n")
+	b.WriteString("{\n" + call("kw_slow", yesNo(q.Images), yesNo(q.Preflight), q.Programs.Files, q.socket, q.Endpoint, q.PathTo, strings.Join(q.Peers, " ")) + "} </dev/null 2>/dev/null | {\n")
 	b.WriteString("{\nkw_facts\nkw_room\n" + q.fileCalls())
 	b.WriteString(call("kw_units", q.units()...))
 	sysctls := make([]string, len(q.Sysctls))

@@ -302,12 +302,12 @@ kw_commands() {
 	done
 }
 
-# kw_slow IMAGES PREFLIGHT PROGRAMS SOCKET ENDPOINT: the slow parts, because large programs have to
+# kw_slow IMAGES PREFLIGHT PROGRAMS SOCKET ENDPOINT PATH-TO PEERS: the slow parts, because large programs have to
 # start. It runs concurrently with everything else, into a pipe that is read last.
 kw_slow() {
 	export GOGC=off GOMAXPROCS=1 # a third less work for kubelet --version
 	kw_versions "$3"
-	if [ "$2" = yes ]; then kw_resolves "$5"; kw_cri_served; fi
+	if [ "$2" = yes ]; then kw_resolves "$5"; kw_cri_served; kw_between "$6" "$7"; fi
 	if [ "$1" = yes ]; then kw_images "$4"; fi
 }
 

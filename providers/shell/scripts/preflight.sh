@@ -76,3 +76,44 @@ kw_resolves() {
 	if timeout 3 getent hosts "$kw_v" >/dev/null; then echo true; else echo false; fi
 	[ -z "$1" ] || timeout 3 getent ahosts "$1" | awk '!a[$1]++ { print $1 }'
 }
+
+# kw_between PATH-TO PEERS: which peers, written ADDRESS:PORT, do not answer at all, and the interface and
+# its MTU if a packet of that size does not arrive at PATH-TO and a small one does. A port on which
+# nothing listens answers. All are tried at once. Without bash or ping nothing is known.
+kw_between() {
+	kw_say between
+	if command -v bash >/dev/null; then
+		for kw_f in $2; do kw_reaches "$kw_f" & done
+	fi
+	[ -z "$1" ] || kw_path "$1" &
+	wait
+}
+
+# kw_reaches ADDRESS:PORT: a firewall drops what it does not let through, or says that there is no route.
+kw_reaches() {
+	kw_h=${1%:*}
+	kw_h=${kw_h#[}
+	# shellcheck disable=SC2016 # bash expands them
+	kw_o=$(timeout 2 bash -c 'exec 3<>"/dev/tcp/$1/$2"' bash "${kw_h%]}" "${1##*:}" 2>&1)
+	case $?,$kw_o in
+	124,* | *'No route to host'* | *'Network is unreachable'*) echo "port $1" ;;
+	esac
+}
+
+# kw_path ADDRESS: only the ping of iputils can forbid fragments.
+kw_path() {
+	case $(ping -V 2>&1) in
+	*iputils*) ;;
+	*) return 0 ;;
+	esac
+	kw_h=28 # of IP and ICMP
+	case $1 in
+	*:*) kw_h=48 ;;
+	esac
+	kw_o=$(ip -o route get "$1") || return 0
+	kw_o=${kw_o#* dev }
+	kw_o=${kw_o%% *}
+	IFS= read -r kw_v <"$kw_r/sys/class/net/$kw_o/mtu" || return 0
+	! ping -n -q -c 1 -W 1 -M do -s "$((kw_v - kw_h))" "$1" >/dev/null 2>&1 || return 0
+	! ping -n -q -c 1 -W 1 "$1" >/dev/null 2>&1 || echo "mtu $kw_o/$kw_v"
+}
