@@ -184,6 +184,8 @@ func addItems(q *state.Query, items []state.Item) {
 			q.Sysctls = append(q.Sysctls, id)
 		case state.KindModule:
 			q.Modules = append(q.Modules, id)
+		case state.KindUser:
+			q.Users = append(q.Users, id)
 		case state.KindImage:
 			q.Images = true
 		case state.KindPackage:
@@ -224,7 +226,7 @@ func NormalQuery(q state.Query) state.Query {
 		return 1
 	})
 	slices.SortFunc(q.Processes, func(a, b state.Process) int { return strings.Compare(a.Name, b.Name) })
-	for _, list := range []*[]string{&q.Units, &q.Sysctls, &q.Modules, &q.Secrets, &q.Packages.Names} {
+	for _, list := range []*[]string{&q.Units, &q.Sysctls, &q.Modules, &q.Users, &q.Secrets, &q.Packages.Names} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
