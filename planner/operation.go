@@ -134,6 +134,15 @@ type (
 		Unload bool   `json:"unload,omitempty"`
 	}
 
+	// SystemUser creates a system user without login and the group of the same name, as far as they
+	// do not exist, or removes them.
+	SystemUser struct {
+		Name   string `json:"name"`
+		Remove bool   `json:"remove,omitempty"`
+		// Keep is KeepUser or KeepGroup where that one was there before, and is not removed.
+		Keep string `json:"keep,omitempty"`
+	}
+
 	// Swap turns all swap off, or on again as configured in fstab.
 	Swap struct {
 		On bool `json:"on"`
@@ -516,6 +525,7 @@ var operations = []Operation{
 	RestartProcess{},
 	SetSysctl{},
 	LoadModule{},
+	SystemUser{},
 	Swap{},
 	RemovePods{},
 	Unmount{},

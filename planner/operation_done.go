@@ -72,6 +72,14 @@ func (o LoadModule) DoneWhen() string {
 }
 
 // DoneWhen returns the condition under which the operation is already done.
+func (o SystemUser) DoneWhen() string {
+	if o.Remove {
+		return "the user and its group do not exist, or something else uses them"
+	}
+	return "the user and its group exist"
+}
+
+// DoneWhen returns the condition under which the operation is already done.
 func (o Swap) DoneWhen() string { return swapDone(o) }
 
 // DoneWhen returns the condition under which the operation is already done.

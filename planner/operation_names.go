@@ -86,6 +86,12 @@ func (LoadModule) Op() string { return "load_module" }
 func (o LoadModule) Summary() string { return loadModuleSummary(o) }
 
 // Op returns the name in JSON.
+func (SystemUser) Op() string { return "system_user" }
+
+// Summary returns one line for the progress display.
+func (o SystemUser) Summary() string { return systemUserSummary(o) }
+
+// Op returns the name in JSON.
 func (Swap) Op() string { return "swap" }
 
 // Summary returns one line for the progress display.
@@ -262,6 +268,22 @@ func loadModuleSummary(o LoadModule) string {
 		return "unload module " + o.Module
 	}
 	return "load module " + o.Module
+}
+
+// What SystemUser does not remove.
+const (
+	KeepUser  = "user"
+	KeepGroup = "group"
+)
+
+func systemUserSummary(o SystemUser) string {
+	switch {
+	case !o.Remove:
+		return "create the system user " + o.Name
+	case o.Keep == KeepUser:
+		return "remove the group " + o.Name
+	}
+	return "remove the user " + o.Name
 }
 
 // The behaviour of swap at boot after an operation: it stays off, or is on again.

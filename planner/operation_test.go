@@ -220,6 +220,9 @@ func TestOperationSummariesOfVariants(t *testing.T) {
 	for want, op := range map[string]Operation{
 		"load module br_netfilter":                                  LoadModule{Module: "br_netfilter"},
 		"unload module br_netfilter":                                LoadModule{Module: "br_netfilter", Unload: true},
+		"create the system user etcd":                               SystemUser{Name: "etcd"},
+		"remove the user etcd":                                      SystemUser{Name: "etcd", Remove: true},
+		"remove the group etcd":                                     SystemUser{Name: "etcd", Remove: true, Keep: KeepUser},
 		"turn swap off":                                             Swap{},
 		"transfer etcd leadership from cp1":                         MoveEtcdLeader{Name: "cp1"},
 		"turn swap on again":                                        Swap{On: true, Boot: SwapReturns},
@@ -360,6 +363,8 @@ var doneWhen = map[string][]Operation{
 	"the kernel parameter has this value, or the kernel does not have it":                {SetSysctl{Restore: true}},
 	"the kernel has the module":                                                          {LoadModule{}},
 	"the kernel does not have the module, or something uses it":                          {LoadModule{Unload: true}},
+	"the user and its group exist":                                                       {SystemUser{}},
+	"the user and its group do not exist, or something else uses them":                   {SystemUser{Remove: true}, SystemUser{Remove: true, Keep: KeepUser}},
 	"no swap is in use":                                         {Swap{}},
 	"no swap is in use, and swap.target is masked":              {Swap{Boot: SwapStaysOff}},
 	"no swap is in use, and swap.target is not masked":          {Swap{Boot: SwapReturns}},

@@ -74,14 +74,14 @@ func settingsOfHost(ops []planner.Operation) bool {
 	settings := false
 	for _, op := range ops {
 		switch op := op.(type) {
-		case planner.SetSysctl, planner.LoadModule, planner.Swap:
+		case planner.SetSysctl, planner.LoadModule, planner.SystemUser, planner.Swap:
 			settings = true
 		case planner.Unit:
 			if slices.Contains(diagnosis.Units(), op.Unit) {
 				return false
 			}
 			settings = true
-		case planner.Mark, planner.WriteFile, planner.RemovePath, planner.Preserve, planner.Restore:
+		case planner.Mark, planner.WriteFile, planner.EnsureDirectory, planner.RemovePath, planner.Preserve, planner.Restore:
 		default:
 			return false
 		}

@@ -24,6 +24,8 @@ type Query struct {
 	Sysctls []string
 	// Modules are kernel modules.
 	Modules []string
+	// Users are names of users; groups of the same names are searched as well.
+	Users []string
 	// Ports are TCP ports to check for a listener.
 	Ports []int
 	// Processes are searched among the running ones.
@@ -106,6 +108,8 @@ type Report struct {
 	// NoModules reports for each requested module that is not loaded whether it cannot be: the
 	// running kernel has no such module.
 	NoModules map[string]bool
+	// Users reports for each requested name which of the two exist.
+	Users map[string]UserReport
 	// Ports reports for each requested port whether a process listens on it.
 	Ports map[int]bool
 	// Started holds the start time of each requested process, by its name, on the host's clock. A
@@ -182,6 +186,9 @@ type FileReport struct {
 	// Entries counts the entries of a directory.
 	Entries int
 }
+
+// UserReport is the observation of a user and the group of the same name.
+type UserReport struct{ User, Group bool }
 
 // UnitReport is the observation of one systemd unit. The zero value is a unit that does not
 // exist.

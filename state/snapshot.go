@@ -27,6 +27,7 @@ const (
 	KindSysctl      Kind = "sysctl"      // value
 	KindModule      Kind = "module"      // loaded
 	KindSwap        Kind = "swap"        // on, at_boot
+	KindUser        Kind = "user"        // group
 	KindEtcdMember  Kind = "etcd_member" // name, peer_url, learner
 	KindMark        Kind = "mark"        // kubewright's own mark on a host: cluster, node
 	KindNodeObject  Kind = "node_object" // labels, taints, annotations that are ours

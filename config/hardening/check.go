@@ -12,8 +12,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Check refuses settings that contradict an enforced control, and warns of controls that kubewright does
-// not fulfil.
+// Check refuses settings that contradict an enforced control.
 func Check(c *config.Config) diag.Diagnostics {
 	var out diag.Diagnostics
 	for _, cl := range c.Clusters {
@@ -40,24 +39,26 @@ type checker struct {
 	origins config.Origins
 }
 
-const summary = "Setting contradicts a control"
+// Contradicts is the title of errors about settings that contradict a control.
+const Contradicts = "Setting contradicts a control"
 
 // refuse reports a setting that contradicts a control.
 func (k checker) refuse(c *Control, at state.Source, format string, args ...any) {
 	if at.IsZero() {
 		at = k.block
 	}
-	k.out.Append(diag.Errorf(summary, "%s (%s) is a control of the hardening block, and %s. Change that, or leave the control out: except %q { reason = \"…\" } in the hardening block.",
-		c.Name(), c.Title, fmt.Sprintf(format, args...), c.Number).At(at).In(k.block).For(k.about))
+	k.out.Append(diag.Errorf(Contradicts, "%s", refusal(c, fmt.Sprintf(format, args...))).At(at).In(k.block).For(k.about))
+}
+
+// refusal says which control is contradicted, by what, and what to do.
+func refusal(c *Control, what string) string {
+	return fmt.Sprintf("%s (%s) is a control of the hardening block, and %s. Change that, or leave the control out: except %q { reason = \"…\" } in the hardening block.",
+		c.Name(), c.Title, what, c.Number)
 }
 
 func (k checker) cluster() {
 	for _, number := range k.Hardening.Enforced {
 		c := Find(number)
-		if c.Open != "" {
-			k.out.Append(diag.Warningf("Control does not hold", "%s (%s) is not fulfilled: %s. Scanners report it. To accept that, write except %q { reason = \"…\" } in the hardening block.",
-				c.Name(), c.Title, c.Open, number).At(k.Hardening.Source).In(k.block).For(k.about))
-		}
 		for _, s := range c.Settings {
 			switch s.In {
 			case Blocks:

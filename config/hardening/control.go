@@ -22,8 +22,6 @@ type Control struct {
 	Title string
 	// Optional reports whether no profile contains the control: it is on only where it is named.
 	Optional bool
-	// Open says why kubewright does not fulfil the control; empty if it does.
-	Open     string
 	Settings []Setting
 }
 

@@ -10,6 +10,9 @@ import (
 // Text returns the value as an argument has it.
 func (s Setting) Text() string { return flat(s.Value) }
 
+// Text returns a value of the kubelet's configuration as an argument has it.
+func Text(v state.Value) string { return flat(v) }
+
 // flat returns a value of a field as an argument has it.
 func flat(v state.Value) string {
 	switch v.Kind() {
@@ -35,7 +38,7 @@ var blocks = map[string]string{
 	ServingSetting:      "`certificates { kubelet_serving = true }`",
 	UnitFiles:           "mode 0600 of kubelet.service and 10-kubeadm.conf",
 	KubeletConfigFile:   "mode 0600 of `/var/lib/kubelet/config.yaml`",
-	EtcdData:            "not yet: see the warning of a plan",
+	EtcdData:            "owner `etcd:etcd`, a system user, of the folder of a stacked etcd",
 }
 
 // Reference returns the page that lists the controls.

@@ -64,7 +64,7 @@ const plugins, off = "enable-admission-plugins", "disable-admission-plugins"
 // Kubernetes Benchmark that a setting of a cluster decides, Pod Security of section 5, and the kernel
 // parameters of DISA's STIG. Those that hold by what kubeadm does are there for what contradicts them.
 var Controls = []Control{
-	{Number: "1.1.12", Title: "the data of etcd belongs to a user of its own", Open: "etcd runs as root, as with kubeadm, and so its data belongs to root, with mode 0700", Settings: []Setting{ofFile(EtcdData)}},
+	{Number: "1.1.12", Title: "the data of etcd belongs to a user of its own", Settings: []Setting{ofFile(EtcdData)}},
 	{Number: "1.2.1", Title: "requests without credentials are answered on health paths alone", Settings: []Setting{whole(AuthenticationBlock)}},
 	{Number: "1.2.2", Title: "no file of static tokens", Settings: []Setting{arg(APIServer, "token-auth-file", "", unset)}},
 	{Number: "1.2.3", Title: "users set no external IPs of services", Settings: []Setting{arg(APIServer, plugins, "DenyServiceExternalIPs", has("DenyServiceExternalIPs"))}},

@@ -264,10 +264,10 @@ func (b *restore) stop() {
 	}
 	b.add(first, restoreData, planner.Step{
 		Impact: "creates etcd's data from " + b.from.Artifact,
-		Operations: planner.Operations{planner.RestoreEtcd{
+		Operations: host.WithinEtcdFolder(first, planner.RestoreEtcd{
 			Artifact: b.from.Artifact, SHA256: b.from.SHA256, DataDir: c.Etcd.DataDir, As: b.from.aside(),
 			Name: first.NodeName, PeerURL: first.PeerURL(), Image: kubeadm.EtcdImage(first.Input()), Socket: first.RuntimeSocket(),
-		}},
+		}),
 	}, stopped...)
 }
 

@@ -185,6 +185,8 @@ func addItems(q *state.Query, items []state.Item) {
 			q.Sysctls = append(q.Sysctls, id)
 		case state.KindModule:
 			q.Modules = append(q.Modules, id)
+		case state.KindUser:
+			q.Users = append(q.Users, id)
 		case state.KindImage:
 			q.Images = true
 		case state.KindPackage:
@@ -225,7 +227,7 @@ func NormalQuery(q state.Query) state.Query {
 		return 1
 	})
 	slices.SortFunc(q.Processes, func(a, b state.Process) int { return strings.Compare(a.Name, b.Name) })
-	for _, list := range []*[]string{&q.Units, &q.Sysctls, &q.Modules, &q.Secrets, &q.Packages.Names} {
+	for _, list := range []*[]string{&q.Units, &q.Sysctls, &q.Modules, &q.Users, &q.Secrets, &q.Packages.Names} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}

@@ -174,15 +174,21 @@ func observeOnHost(v *topology.Fleet, it *state.Item, r *state.Report) (state.Va
 		return topology.Attributes("value", value), ok
 	case state.KindModule:
 		return topology.Attributes("loaded", true), r.Modules[id]
+	case state.KindUser:
+		return host.ObserveUser(id, r.Users[id])
 	case state.KindSwap:
 		return topology.Attributes("on", r.Facts.Swap, "at_boot", r.Facts.SwapAtBoot), true
 	case state.KindMark:
-		if r.Marks == nil {
-			return state.Value{}, false
-		}
-		return topology.Attributes("cluster", r.Marks.Cluster, "node", r.Marks.Node.String()), true
+		return observeMark(r.Marks)
 	}
 	panic(fmt.Sprintf("internal error: items of kind %s are not observed", it.Kind))
+}
+
+func observeMark(m *state.Marks) (state.Value, bool) {
+	if m == nil {
+		return state.Value{}, false
+	}
+	return topology.Attributes("cluster", m.Cluster, "node", m.Node.String()), true
 }
 
 func observeUnit(v *topology.Fleet, it *state.Item, u state.UnitReport) (state.Value, bool) {

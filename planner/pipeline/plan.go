@@ -128,7 +128,7 @@ func changeRules(v *topology.Fleet, desired *state.Snapshot, own map[state.Addre
 // findings returns what prevents the desired changes on hosts and clusters, and warnings about them.
 func findings(v *topology.Fleet) diag.Diagnostics {
 	return slices.Concat(
-		unchangeable(v), etcd.EtcdVersion(v), checkPods(v), host.CheckHostFiles(v), encryption.Check(v), corefile.Check(v), pki.CheckAuthorities(v), rotation.CheckRotations(v), preflight.Preflight(v),
+		unchangeable(v), etcd.EtcdVersion(v), checkPods(v), checkPatches(v), host.CheckHostFiles(v), host.CheckEtcdFolders(v), encryption.Check(v), corefile.Check(v), pki.CheckAuthorities(v), rotation.CheckRotations(v), preflight.Preflight(v),
 		endpointLeaves(v), ownership.TakenNames(v), staticpod.AbsentNames(v), etcd.CheckMembership(v),
 	)
 }

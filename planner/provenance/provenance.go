@@ -247,11 +247,11 @@ func patchedPaths(it *state.Item, target string, in kubeadm.Input, render func(k
 		return nil
 	}
 	var out []topology.PatchedPath
-	before, err := render(withPatches(in, target, 0))
+	before, err := render(WithPatches(in, target, 0))
 	for i := 0; i < len(patches) && err == nil; i++ {
 		after := *it
 		if i+1 < len(patches) {
-			if after, err = render(withPatches(in, target, i+1)); err != nil {
+			if after, err = render(WithPatches(in, target, i+1)); err != nil {
 				break // a later patch corrects the result of this one
 			}
 		}
@@ -273,8 +273,8 @@ func override(it *state.Item, patched []topology.PatchedPath) {
 	}
 }
 
-// withPatches returns an input with only the first count patches of a target.
-func withPatches(in kubeadm.Input, target string, count int) kubeadm.Input {
+// WithPatches returns an input with only the first count patches of a target.
+func WithPatches(in kubeadm.Input, target string, count int) kubeadm.Input {
 	keep := func(patches []config.Patch) []config.Patch {
 		var out []config.Patch
 		for _, p := range patches {

@@ -15,6 +15,7 @@ var notAgain = map[string]string{
 	"packages": "providers/shell/packages_internal_test.go", "load_image": "providers/shell/pull_internal_test.go",
 	"unit": "providers/shell/host_test.go", "restart_process": "providers/shell/process_test.go",
 	"set_sysctl": "providers/shell/host_test.go", "load_module": "providers/shell/host_test.go", "swap": "providers/shell/swap_internal_test.go",
+	"system_user": "providers/shell/users_internal_test.go",
 	"remove_pods": "providers/shell/host_test.go", "unmount": "providers/shell/mounts_test.go",
 	"remove_network": "providers/shell/network_internal_test.go", "remove_proxy_rules": "providers/shell/network_internal_test.go",
 }

@@ -71,6 +71,7 @@ func (q *query) sectionCaps() map[string]int64 {
 		"commands":     room(q.Commands, lineRoom),
 		"modules":      room(q.Modules, lineRoom),
 		"no_modules":   room(q.Modules, lineRoom),
+		"users":        2 * room(q.Users, lineRoom),
 		"unseen":       room(q.stats, lineRoom),
 	}
 	if !q.facts {

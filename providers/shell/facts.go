@@ -281,8 +281,28 @@ func (r *reading) simple() error {
 	if r.report.NoModules, err = r.present("no_modules", r.query.Modules); err != nil {
 		return err
 	}
-	r.report.Commands, err = r.present("commands", r.query.Commands)
+	if r.report.Commands, err = r.present("commands", r.query.Commands); err != nil {
+		return err
+	}
+	r.report.Users, err = users(r)
 	return err
+}
+
+// users returns which users and groups exist.
+func users(r *reading) (map[string]state.UserReport, error) {
+	if len(r.query.Users) == 0 {
+		return nil, nil
+	}
+	var asked []string
+	for _, name := range r.query.Users {
+		asked = append(asked, "user "+name, "group "+name)
+	}
+	present, err := r.present("users", asked)
+	out := map[string]state.UserReport{}
+	for _, name := range r.query.Users {
+		out[name] = state.UserReport{User: present["user "+name], Group: present["group "+name]}
+	}
+	return out, err
 }
 
 // present parses a list of the requested names that exist.

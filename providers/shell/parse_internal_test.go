@@ -63,7 +63,7 @@ func testQuery(t testing.TB) *query {
 	t.Helper()
 	q, err := newQuery(state.Query{
 		Files: []state.FileQuery{{Path: "/a", Read: state.ReadContent}, {Path: "/b", Read: state.ReadCertificate}, {Path: "/c", Read: state.ReadKubeconfig}, {Path: "/d"}},
-		Units: []string{"kubelet.service"}, Sysctls: []string{"net.ipv4.ip_forward"}, Modules: []string{"overlay", "ip_vs"}, Ports: []int{22},
+		Units: []string{"kubelet.service"}, Sysctls: []string{"net.ipv4.ip_forward"}, Modules: []string{"overlay", "ip_vs"}, Ports: []int{22}, Users: []string{"etcd"},
 		Commands: []string{"cp"}, Secrets: []string{"/s"}, Images: true, Preflight: true,
 	}, "", true)
 	if err != nil {
@@ -150,6 +150,9 @@ overlay
 kubewright NONCE no_modules
 ip_vs
 
+kubewright NONCE users
+user etcd
+
 kubewright NONCE ports
    0: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1 0 100 0 0 10 0
 
@@ -211,7 +214,7 @@ func TestParseReport(t *testing.T) {
 	if u := r.Units["kubelet.service"]; len(r.Units) != 1 || u.Active != "activating" || u.Enabled != "enabled" {
 		t.Errorf("units: %+v", r.Units)
 	}
-	if r.Sysctls["net.ipv4.ip_forward"] != "1" || !r.Modules["overlay"] || r.NoModules["overlay"] || !r.NoModules["ip_vs"] || !r.Ports[22] || !r.Commands["cp"] || string(r.Secrets["/s"].Reveal()) != "hello\n" {
+	if r.Sysctls["net.ipv4.ip_forward"] != "1" || !r.Modules["overlay"] || r.NoModules["overlay"] || !r.NoModules["ip_vs"] || !r.Ports[22] || !r.Commands["cp"] || r.Users["etcd"] != (state.UserReport{User: true}) || string(r.Secrets["/s"].Reveal()) != "hello\n" {
 		t.Errorf("got %+v", r)
 	}
 	if len(r.Images) != 1 || r.Preflight["hostname_resolves"] != "true" || r.Preflight["root"] != "true" || r.Preflight["var_lib_free_kib"] != "2000" || r.Preflight["cri"] != "ok" {

@@ -300,11 +300,9 @@ func (c *compiler) operation(op planner.Operation) (string, error) {
 		err := errors.Join(checkSysctl(op.Name), state.CheckText("value", op.Value))
 		return call("kw_sysctl", op.Name, sysctlPath(op.Name), op.Value, yesNo(op.Restore)), err
 	case planner.LoadModule:
-		function := "kw_module"
-		if op.Unload {
-			function = "kw_module_off"
-		}
-		return call(function, op.Module), checkWord("module", op.Module)
+		return kernelModule(op)
+	case planner.SystemUser:
+		return systemUser(op)
 	case planner.Swap:
 		return c.swap(op)
 	case planner.RemovePods:
@@ -547,4 +545,24 @@ func (c *compiler) swap(op planner.Swap) (string, error) {
 		now = "on"
 	}
 	return call("kw_swap", now, op.Boot), nil
+}
+
+// kernelModule loads or unloads a module.
+func kernelModule(op planner.LoadModule) (string, error) {
+	function := "kw_module"
+	if op.Unload {
+		function = "kw_module_off"
+	}
+	return call(function, op.Module), checkWord("module", op.Module)
+}
+
+// systemUser creates or removes a user.
+func systemUser(op planner.SystemUser) (string, error) {
+	if err := checkWord("user", op.Name); err != nil || !op.Remove {
+		return call("kw_user", op.Name), err
+	}
+	if op.Keep != "" && op.Keep != planner.KeepUser && op.Keep != planner.KeepGroup {
+		return "", fmt.Errorf("%q is neither user nor group", op.Keep)
+	}
+	return call("kw_user_gone", op.Name, op.Keep), nil
 }

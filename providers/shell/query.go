@@ -148,7 +148,7 @@ func (q *query) checkNames() error {
 		return err
 	}
 	for what, names := range map[string][]string{
-		"unit": q.Units, "module": q.Modules, "command": q.Commands,
+		"unit": q.Units, "module": q.Modules, "command": q.Commands, "user": q.Users,
 	} {
 		for _, n := range names {
 			if err := checkWord(what, n); err != nil {
@@ -211,6 +211,9 @@ func (q *query) script() string {
 	}
 	b.WriteString(call("kw_sysctls", sysctls...))
 	b.WriteString(call("kw_modules", q.Modules...))
+	if len(q.Users) > 0 {
+		b.WriteString(call("kw_users", q.Users...))
+	}
 	if len(q.Ports) > 0 {
 		b.WriteString("kw_ports\n")
 	}

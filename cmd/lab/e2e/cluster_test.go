@@ -567,11 +567,18 @@ func same(a, b map[string]string) bool {
 	return true
 }
 
+// accounts is why the copies of the files of users and groups may have changed.
+const accounts = "useradd and userdel keep a copy of the file from before their last change; the file itself is compared"
+
 // kept lists what a destroy leaves alone, and why.
 var kept = []struct{ part, reason string }{
 	{" /var/lib/containerd", "the container runtime was there before and keeps its own store; what it runs is checked separately"},
 	{" /run/containerd", "the container runtime was there before and keeps its own state; its mounts are checked separately"},
 	{" /run/netns ", "the container runtime makes the folder for the networks of its first pod"},
+	{" /etc/passwd- ", accounts},
+	{" /etc/shadow- ", accounts},
+	{" /etc/group- ", accounts},
+	{" /etc/gshadow- ", accounts},
 	{" kernel.panic", "one kernel serves all hosts here; tested with simulated hosts"},
 	{" vm.overcommit_memory", "one kernel serves all hosts here; tested with simulated hosts"},
 	{" /root/.kube", "kubectl's cache, of this test"},

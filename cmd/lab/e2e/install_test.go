@@ -108,6 +108,10 @@ type leftover struct{ part, reason string }
 
 // left is what destroy leaves on a bare host, and why.
 var left = []leftover{
+	{" /etc/passwd- ", accounts},
+	{" /etc/shadow- ", accounts},
+	{" /etc/group- ", accounts},
+	{" /etc/gshadow- ", accounts},
 	{" /run/netns ", "the container runtime makes the folder for the networks of its first pod"},
 	{" kernel.panic", "one kernel serves all hosts here; tested with simulated hosts"},
 	{" vm.overcommit_memory", "one kernel serves all hosts here; tested with simulated hosts"},

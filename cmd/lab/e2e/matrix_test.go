@@ -78,6 +78,8 @@ var tests = map[string]test{
 	"TestKubeadmJoinsAControlPlane": {usual: 3 * time.Minute, long: true},
 	"TestKubeadmKnowsTheCluster":    {usual: time.Minute},
 	"TestKubeBench":                 {usual: 8 * time.Minute},
+	"TestKubeBenchAdopted":          {usual: 6 * time.Minute, long: true},
+	"TestKubeBenchUpgraded":         {usual: 20 * time.Minute, long: true},
 	"TestKubeletServing":            {usual: 6 * time.Minute, long: true},
 	"TestMembership":                {usual: 4 * time.Minute},
 	"TestOracle":                    {usual: 3 * time.Minute, reads: []string{"planner/kubeadm/testdata"}},

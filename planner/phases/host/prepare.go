@@ -26,6 +26,7 @@ var Prepare = topology.Phase{
 		items = append(items, sysctlItems(n)...)
 		items = append(items, moduleItems(n)...)
 		items = append(items, unitItems(n)...)
+		items = append(items, etcdFolderItems(n)...)
 		if !swapAllowed(n) {
 			items = append(items, state.Item{Address: topology.ItemAddress(n.Target, topology.PreparePhase, "swap", "all"), Kind: state.KindSwap, Attributes: topology.Attributes("on", false, "at_boot", false)})
 		}
@@ -47,6 +48,7 @@ var Prepare = topology.Phase{
 				ops = append(ops, swapOff(n))
 			}
 		}
+		ops = append(ops, etcdFolderOperations(marker.Marks, w)...)
 		own := w
 		own.Changes = slices.DeleteFunc(slices.Clone(w.Changes), func(c planner.Change) bool { return unitOfPath(c.Address.ID()) != "" })
 		ops = append(ops, FileOperations(own)...)
@@ -124,6 +126,7 @@ func markFoldersOfRole(n *topology.Node, m *state.Marks) {
 	if dir := n.EtcdFolder(); dir != "" && missing(dir) && n.Report.Files[dir].Exists && !n.Report.Files[n.EtcdData()].Exists {
 		m.Before[BeforeFolder+dir] = folderBefore(n, dir)
 	}
+	markEtcdFolder(n, m)
 	for _, p := range pki.PKIFoldersAround(n) {
 		if missing(p) {
 			m.Before[BeforeFolder+p] = folderBefore(n, p)
@@ -246,6 +249,7 @@ func marks(n *topology.Node) state.Marks {
 			m.Before["folder:"+p] = f.Mode + " " + f.Owner
 		}
 	}
+	markEtcdFolder(n, &m)
 	for _, p := range pki.PKIFoldersAround(n) {
 		m.Before[BeforeFolder+p] = folderBefore(n, p)
 	}

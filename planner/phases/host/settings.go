@@ -106,6 +106,7 @@ func markSettings(n *topology.Node, m *state.Marks) {
 		}
 	}
 	markUnits(n, record)
+	markUser(n, record)
 }
 
 // sysctlOperation sets a kernel parameter, or puts back the value that it had before; nil where
@@ -141,6 +142,8 @@ func settingOf(kind state.Kind, id string) string {
 		return settingSysctl + id
 	case kind == state.KindUnit:
 		return settingUnit + id
+	case kind == state.KindUser:
+		return settingUser + id
 	case kind == state.KindFile && unitOfPath(id) != "":
 		return settingPath + id
 	}
@@ -151,6 +154,9 @@ func settingOf(kind state.Kind, id string) string {
 // again, or none that is known: the host has no record of it.
 func IsPutBack(r *state.Report, it *state.Item) bool {
 	key := settingOf(it.Kind, it.Address.ID())
+	if r != nil && it.Address.Phase == topology.PreparePhase && it.Kind == state.KindDirectory {
+		return r.Files[it.Address.ID()].Owner != etcdOwner
+	}
 	if r == nil || it.Address.Phase != topology.PreparePhase || key == "" {
 		return false
 	}
@@ -233,6 +239,9 @@ func SettingOperations(l topology.Departure) []planner.Operation {
 		name, ok := strings.CutPrefix(key, settingSysctl)
 		if _, first := m.Before[key]; ok && !first {
 			ops = append(ops, planner.SetSysctl{Name: name, Value: m.Settings[key], Restore: true})
+		}
+		if strings.HasPrefix(key, settingUser) {
+			ops = append(ops, removeUser(m.Settings, key)...)
 		}
 	}
 	return ops

@@ -60,7 +60,7 @@ func etcdStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 		return podStep(n, w, topology.EtcdPhase)
 	}
 	if n.IsFounder() {
-		return planner.Step{Operations: append([]planner.Operation{topology.EnsureFolder("/etc/kubernetes/manifests", "0700"), topology.EnsureFolder(c.Etcd.DataDir, "0700")}, host.FileOperations(w)...)}
+		return planner.Step{Operations: append([]planner.Operation{topology.EnsureFolder("/etc/kubernetes/manifests", "0700"), host.EtcdFolder(n)}, host.FileOperations(w)...)}
 	}
 	return planner.Step{
 		Via: c.Primary, Limits: memberLimits(c), Gates: []string{planner.QuorumGate},
@@ -95,7 +95,7 @@ func enters(n *topology.Node) bool {
 func JoinEtcd(n *topology.Node, pod planner.Content) planner.Operations {
 	c := n.Cluster
 	return planner.Operations{
-		topology.EnsureFolder("/etc/kubernetes/manifests", "0700"), topology.EnsureFolder(c.Etcd.DataDir, "0700"),
+		topology.EnsureFolder("/etc/kubernetes/manifests", "0700"), host.EtcdFolder(n),
 		planner.AddEtcdMember{Name: n.NodeName, PeerURL: n.PeerURL()},
 		planner.RenderEtcdManifest{Path: topology.Manifest("etcd"), Manifest: pod, Mode: "0600", Owner: topology.Root},
 		planner.Wait{For: planner.WaitEtcdStarted, Name: n.NodeName, Timeout: c.Timeouts.EtcdAPICall},

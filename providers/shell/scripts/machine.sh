@@ -182,6 +182,45 @@ kw_module_off() {
 	kw_done changed
 }
 
+# kw_user NAME: makes a system user without login and the group of the same name. Their
+# tools are those of shadow, or of BusyBox.
+kw_user() {
+	kw_made=same
+	if [ -z "$(kw_group "$1")" ]; then
+		if command -v groupadd >/dev/null; then groupadd -r "$1"; else addgroup -S "$1"; fi </dev/null || kw_fail
+		kw_made=changed
+	fi
+	if ! id -u "$1" >/dev/null 2>&1; then
+		for kw_f in /usr/sbin/nologin /sbin/nologin /bin/false; do
+			if [ -x "$kw_f" ]; then break; fi
+		done
+		if command -v useradd >/dev/null; then
+			useradd -r -M -g "$1" -d /nonexistent -s "$kw_f" "$1"
+		else
+			adduser -S -D -H -G "$1" -h /nonexistent -s "$kw_f" "$1"
+		fi </dev/null || kw_fail
+		kw_made=changed
+	fi
+	kw_done "$kw_made"
+}
+
+# kw_user_gone NAME KEEP: removes a user and its group, unless a process runs as the user or
+# the group has other members. KEEP is user or group, for the one that was there before.
+kw_user_gone() {
+	kw_made=same
+	if [ "$2" != user ] && id -u "$1" >/dev/null 2>&1; then
+		if [ -n "$(find /proc -maxdepth 1 -name '[0-9]*' -user "$1" 2>/dev/null)" ]; then kw_done same; return; fi
+		if command -v userdel >/dev/null; then userdel "$1"; else deluser "$1"; fi </dev/null || kw_fail
+		kw_made=changed
+	fi
+	kw_o=$(kw_group "$1")
+	if [ "$2" != group ] && [ -n "$kw_o" ] && [ -z "${kw_o##*:}" ]; then
+		if command -v groupdel >/dev/null; then groupdel "$1"; else delgroup "$1"; fi </dev/null || kw_fail
+		kw_made=changed
+	fi
+	kw_done "$kw_made"
+}
+
 # kw_swap on|off BOOT: sets the current state of swap. BOOT is off to keep it off after a
 # boot, by a mask on the unit that pulls in all swap of fstab and generators, on to remove
 # the mask, or empty.

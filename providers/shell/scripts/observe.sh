@@ -288,6 +288,15 @@ kw_modules() {
 	done
 }
 
+# kw_users NAME...: the users and groups with these names that exist.
+kw_users() {
+	kw_say users
+	for kw_f do
+		if id -u "$kw_f" >/dev/null 2>&1; then printf 'user %s\n' "$kw_f"; fi
+		if [ -n "$(kw_group "$kw_f")" ]; then printf 'group %s\n' "$kw_f"; fi
+	done
+}
+
 # kw_ports: listening TCP sockets.
 kw_ports() {
 	kw_say ports

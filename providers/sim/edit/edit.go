@@ -27,7 +27,7 @@ func (e *edit) run() error {
 	verbs := map[string]func() error{
 		"file": e.file, "yaml": e.yaml, "label": e.label, "annotate": e.annotate, "taint": e.taint, "object": e.object,
 		"node": e.deleteNode, "cordon": func() error { return e.cordon(true) }, "uncordon": func() error { return e.cordon(false) },
-		"unit": e.unit, "sysctl": e.sysctl, "module": e.module, "swap": e.swap, "image": e.image,
+		"unit": e.unit, "sysctl": e.sysctl, "module": e.module, "swap": e.swap, "user": func() error { return changeUser(e) }, "image": e.image,
 		"install": e.install, "package": e.pkg, "foreign": e.foreign, "mark": e.mark, "power": e.power, "reinstall": e.reinstall, "profile": e.profile, "condition": e.condition, "pod": e.pod,
 		"link": e.link, "hardware": e.hardware, "port": e.port, "preflight": e.preflight, "time": e.time, "etcd": e.etcd, "budget": e.budget, "claim": e.claim, "deprecated": e.deprecated,
 	}

@@ -25,6 +25,7 @@ sysctl NAME=VALUE
 module NAME load|unload
 link NAME@BRIDGE                   another container engine's
 swap on|off
+user add|remove NAME
 image add|remove REF
 install PROGRAM=VERSION            another kubelet, kubeadm, kubectl or containerd
 package NAME hold|unhold|STATUS    in the package manager's data base, as in half-configured

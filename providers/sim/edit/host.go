@@ -74,6 +74,18 @@ func (e *edit) swap() error {
 	return err
 }
 
+func changeUser(e *edit) error {
+	w, err := e.words("add or remove", "a user")
+	if err != nil {
+		return err
+	}
+	add, err := either(w[0], "add", "remove")
+	if err == nil {
+		machine.AccountsOf(e.m).Set(w[1], add)
+	}
+	return err
+}
+
 func either(word, yes, no string) (bool, error) {
 	if word != yes && word != no {
 		return false, fmt.Errorf("%q is neither %s nor %s", word, yes, no)

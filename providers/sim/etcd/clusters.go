@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/kubewright/kubewright/providers/sim/file"
 	"github.com/kubewright/kubewright/providers/sim/machine"
 	"github.com/kubewright/kubewright/providers/sim/staticpod"
 )
@@ -137,17 +137,25 @@ func (e *Clusters) ForgetDead() {
 	for _, c := range e.List() {
 		dead := len(c.Members) > 0
 		for _, mb := range c.Members {
-			m := e.Hosts[mb.Host]
-			f := (*file.File)(nil)
-			if m != nil {
-				f = m.File("/var/lib/etcd/member")
-			}
-			dead = dead && mb.Host != ExternalHost && (f == nil || f.Member == nil || f.Member.Cluster != c.ID)
+			dead = dead && mb.Host != ExternalHost && !holdsMember(e.Hosts[mb.Host], c.ID)
 		}
 		if dead {
 			delete(e.ByID, c.ID)
 		}
 	}
+}
+
+// holdsMember reports whether a host has a member's data of a cluster, in whatever folder.
+func holdsMember(m *machine.Machine, cluster string) bool {
+	if m == nil {
+		return false
+	}
+	for p, f := range m.Files {
+		if f != nil && f.Member != nil && f.Member.Cluster == cluster && path.Base(p) == "member" {
+			return true
+		}
+	}
+	return false
 }
 
 // version returns the version in a member's image.

@@ -52,6 +52,8 @@ type Machine struct {
 	Packages       map[string]*Package  `json:"packages,omitempty"`
 	Sysctls        map[string]string    `json:"sysctls,omitempty"`
 	Modules        map[string]bool      `json:"modules,omitempty"`
+	// Users are the users that exist besides those of the baseline, each with its group.
+	Users []string `json:"users,omitempty"`
 	// SwapOff reports whether swap was turned off; SwapOn that it is on although the
 	// profile has none.
 	SwapOff bool     `json:"swap_off,omitempty"`

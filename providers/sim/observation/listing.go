@@ -30,6 +30,9 @@ func (ob Observation) Listing() string {
 			add("package %s %s %s held=%t", name, p.Version, p.State(), p.Held)
 		}
 	}
+	for _, name := range ob.m.Users {
+		add("user %s", name)
+	}
 	ob.listUnits(add)
 	ob.listKernel(add)
 	if ob.m.Marks != nil {

@@ -51,6 +51,13 @@ func (ob Observation) Report(q state.Query) *state.Report {
 	for _, name := range q.Modules {
 		r.Modules[name], r.NoModules[name] = ob.m.Kernel().Module(name), slices.Contains(ob.m.Conditions.NoModules, name)
 	}
+	for _, name := range q.Users {
+		there := machine.AccountsOf(ob.m).Has(name)
+		if r.Users == nil {
+			r.Users = map[string]state.UserReport{}
+		}
+		r.Users[name] = state.UserReport{User: there, Group: there}
+	}
 	for _, port := range q.Ports {
 		r.Ports[port] = ob.m.Processes().Listens(port)
 	}

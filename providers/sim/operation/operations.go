@@ -57,6 +57,9 @@ func (do Operations) Perform(op planner.Operation, batch providers.Batch) (bool,
 		return do.m.Kernel().SetSysctl(op.Name, op.Value)
 	case planner.LoadModule:
 		return do.m.Kernel().LoadModule(op.Module, !op.Unload)
+	case planner.SystemUser:
+		stays := op.Remove && op.Keep == planner.KeepUser
+		return !stays && machine.AccountsOf(do.m).Set(op.Name, !op.Remove), nil
 	case planner.Swap:
 		return do.m.Kernel().ChangeSwap(op), nil
 	case planner.RemovePods:

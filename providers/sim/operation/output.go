@@ -37,6 +37,8 @@ func Subject(op planner.Operation) string {
 		return op.Name
 	case planner.LoadModule:
 		return op.Module
+	case planner.SystemUser:
+		return op.Name
 	case planner.Unmount:
 		return op.Below
 	}

@@ -33,9 +33,6 @@ cluster "contradicted" {
   kubernetes_version = "1.36.3"
   hardening {
     profile = "cis"
-    except "1.1.12" {
-      reason = "etcd runs as root"
-    }
     except "V-242434" {
       reason = "the kernel is tuned by others"
     }

@@ -36,6 +36,9 @@ func hasSettings(c planner.Change) bool {
 	switch c.Kind {
 	case state.KindStaticPod, state.KindYAMLFile, state.KindEnvFile, state.KindCertificate:
 		return true
+	case state.KindUser, state.KindDirectory:
+		// What a control sets is in no block of its own.
+		return slices.ContainsFunc(c.Attributes, func(a planner.AttributeChange) bool { return a.Origin.Control != "" })
 	case state.KindObject:
 		return strings.HasSuffix(c.Address.ID(), "ConfigMap/kube-system/kube-proxy")
 	}

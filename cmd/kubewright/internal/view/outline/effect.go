@@ -100,6 +100,11 @@ func operationInShort(op planner.Operation) string {
 		return "lets no more pods in"
 	case planner.Drain:
 		return "evicts its pods"
+	case planner.SystemUser:
+		if o.Remove {
+			return "removes the user " + ui.Clean(o.Name)
+		}
+		return ""
 	case planner.Swap, planner.SetSysctl, planner.LoadModule:
 		return "puts kernel settings back"
 	case planner.Unmount, planner.Wait, planner.EnsureDirectory, planner.Mark:
