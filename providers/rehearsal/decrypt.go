@@ -21,7 +21,7 @@ import (
 var ErrPlugin = errors.New("a KMS plugin holds the key")
 
 // ErrKey: the key that an object is encrypted with is not in the file, or is another one.
-var ErrKey = errors.New("the key is not there")
+var ErrKey = errors.New("no key fits")
 
 // Decrypt decrypts a Secret as the API server does that has stored it under this key
 // (k8s.io/apiserver/pkg/storage/value/encrypt), and decodes it. Its data are dropped.
@@ -39,11 +39,11 @@ func Decrypt(file atrest.File, key string, stored []byte) (Opened, error) {
 		}
 		secret := file.Keys[id]
 		if len(secret) == 0 {
-			return Opened{By: id}, fmt.Errorf("%w: it is encrypted with %s", ErrKey, id)
+			return Opened{By: id}, fmt.Errorf("%w, it is stored under %s", ErrKey, id)
 		}
 		var err error
 		if plain, err = open(kind, version, secret, key, sealed[len(kind)+len(version)+len(name)+3:]); err != nil {
-			return Opened{By: id}, fmt.Errorf("%w: it is encrypted with %s, and the key of that name does not fit (%w)", ErrKey, id, err)
+			return Opened{By: id}, fmt.Errorf("%w, it is stored under another key with the name %s (%w)", ErrKey, id, err)
 		}
 	}
 	meta, err := decode(plain)

@@ -181,3 +181,20 @@ func TestRehearseEndsWithItsCaller(t *testing.T) {
 	}
 	wantNothingLeft(t, root)
 }
+
+// TestRehearseRefusesWhatCommandsMisread checks that no invalid word gets into the script.
+func TestRehearseRefusesWhatCommandsMisread(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*rehearsal.Request){
+		"image": func(q *rehearsal.Request) { q.Image = "-x" }, "socket": func(q *rehearsal.Request) { q.Socket = "run/x.sock" },
+		"digest": func(q *rehearsal.Request) { q.SHA256 = "x" }, "prefix": func(q *rehearsal.Request) { q.Prefix = "registry" },
+	} {
+		h, root := rehearsalOn(t)
+		q := request("x")
+		change(&q)
+		if _, err := h.Rehearse(t.Context(), q); err == nil || !strings.Contains(err.Error(), "cannot bring the snapshot back on this machine: ") {
+			t.Errorf("%s: %v", name, err)
+		}
+		wantNothingLeft(t, root)
+	}
+}

@@ -40,6 +40,9 @@ func (h *Host) Rehearse(ctx context.Context, q rehearsal.Request) (*rehearsal.Re
 		if err != nil {
 			return fail(fmt.Errorf("etcd's data cannot be made from the snapshot: %w", err))
 		}
+		if q.Hear != nil {
+			q.Hear("starting etcd")
+		}
 		r = apiserver.Rehearsed(c)
 		return nil
 	})

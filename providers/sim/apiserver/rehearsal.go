@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -47,9 +46,9 @@ func opened(stored string, f atrest.File, namespace, name string) (rehearsal.Ope
 	case strings.HasPrefix(id, atrest.KMS+":"):
 		return out, fmt.Errorf("%w: %s", rehearsal.ErrPlugin, strings.TrimPrefix(id, atrest.KMS+":"))
 	case len(f.Keys[id]) == 0:
-		return out, fmt.Errorf("%w: it is encrypted with %s", rehearsal.ErrKey, id)
+		return out, fmt.Errorf("%w, it is stored under %s", rehearsal.ErrKey, id)
 	case keyed(id, f) != stored:
-		return out, fmt.Errorf("%w: it is encrypted with %s, and the key of that name does not fit (%w)", rehearsal.ErrKey, id, errors.New("it cannot be authenticated"))
+		return out, fmt.Errorf("%w, it is stored under another key with the name %s", rehearsal.ErrKey, id)
 	}
 	return out, nil
 }
