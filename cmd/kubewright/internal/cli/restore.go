@@ -56,8 +56,8 @@ func etcdRestoreCommand(a *workspace.Workspace) *cobra.Command {
 			if len(args) == 0 {
 				return console.Misuse("kubewright etcd restore", errors.New("name the file of a snapshot, or a backup with -from-backup=FILE"))
 			}
-			file := a.Named(args[0])
-			digest, err := snapshots.Verify(file)
+			file, digest, end, err := backups.OpenSnapshot(a, a.Named(args[0]))
+			defer end()
 			if err != nil {
 				return fmt.Errorf("cannot restore from %s: %w", args[0], err)
 			}
