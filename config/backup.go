@@ -17,5 +17,7 @@ type Backup struct {
 	// Folder is the folder on hosts, Bucket the address in a bucket; one of them may be empty.
 	Folder, Bucket string
 	Keep           int
-	Source         state.Source
+	// Recipients are the public keys that a backup is encrypted to.
+	Recipients []string
+	Source     state.Source
 }

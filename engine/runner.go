@@ -93,6 +93,8 @@ type Run struct {
 	// snapshots are kept in.
 	Artifacts func(state.Target) (string, error)
 	Snapshots string
+	// Sealing encrypts snapshots; nil for none.
+	Sealing providers.Sealing
 	// Made is called with each secret that the run makes, before it is used.
 	Made func(*state.Redactor)
 }
@@ -114,7 +116,7 @@ func (p *Run) NewPerformer() *providers.Performer {
 	}
 	return &providers.Performer{
 		Host: p.Hosts.Host, Seat: p.seat, Others: p.Others, Access: w.Access(), Issuer: w.Issuer(), Clock: w.Clock(),
-		Artifacts: p.Artifacts, SnapshotFolder: p.Restores.Folder, Snapshots: p.Snapshots, Interrupted: before.Interrupted, Secrets: p.Config.Secrets, Made: p.Made,
+		Artifacts: p.Artifacts, SnapshotFolder: p.Restores.Folder, Snapshots: p.Snapshots, Sealing: p.Sealing, Interrupted: before.Interrupted, Secrets: p.Config.Secrets, Made: p.Made,
 		Content: func(_ context.Context, x state.Sensitive) (state.Secret, error) {
 			return pipeline.Reveal(p.Observed, p.Result.Desired, x)
 		},

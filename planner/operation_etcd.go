@@ -16,6 +16,8 @@ type SnapshotEtcd struct {
 	// Quota is the configured maximum size of the etcd database, in bytes; 0 for etcd's own
 	// default. A snapshot of more than twice this size is refused.
 	Quota int64 `json:"quota,omitempty"`
+	// Recipients are those that the file is encrypted to, unless it is encrypted as the state is.
+	Recipients []string `json:"recipients,omitempty"`
 }
 
 // EtcdQuota is etcd's default for the maximum size of the database, in bytes (quota-backend-bytes

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers/diagnosis"
+	"github.com/kubewright/kubewright/providers/rehearsal"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -38,6 +39,10 @@ type Host interface {
 	// Diagnose returns what the host's units and system containers say of themselves, in one
 	// round trip, and changes nothing. Its text is escaped, with secrets unmasked.
 	Diagnose(ctx context.Context) (*diagnosis.Report, error)
+	// Rehearse brings a snapshot of etcd back for a moment, beside everything that runs on the
+	// host, returns what is in it, and removes all that it has made, also when it fails or ctx
+	// ends.
+	Rehearse(ctx context.Context, r rehearsal.Request) (*rehearsal.Report, error)
 	Close() error
 }
 

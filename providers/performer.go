@@ -53,6 +53,8 @@ type Performer struct {
 	SnapshotFolder string
 	// Snapshots is the operator's folder for snapshots of etcd.
 	Snapshots string
+	// Sealing encrypts these snapshots; nil for none.
+	Sealing Sealing
 	// Interrupted returns since when the interrupted plan that this run continues has been
 	// under way, if that plan has begun the step; zero otherwise, or when nil.
 	Interrupted func(step state.Address) time.Time

@@ -13,6 +13,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/diagnosis"
+	"github.com/kubewright/kubewright/providers/rehearsal"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -176,6 +177,10 @@ func (h *fakeHost) Observe(_ context.Context, q state.Query) (*state.Report, err
 func (h *fakeHost) ServedCertificate(_ context.Context, address string) (state.CertificateInfo, error) {
 	h.say("%s looks at %s", h.name, address)
 	return state.CertificateInfo{Serial: h.served, KeyDigest: h.served}, nil
+}
+
+func (h *fakeHost) Rehearse(context.Context, rehearsal.Request) (*rehearsal.Report, error) {
+	return nil, errors.ErrUnsupported
 }
 
 func (h *fakeHost) Diagnose(context.Context) (*diagnosis.Report, error) {

@@ -95,7 +95,7 @@ func (w etcdWork) snapshotOnce(ctx context.Context, e Etcd, op planner.SnapshotE
 		return Snapshot{}, err
 	}
 	now := w.Clock.Now()
-	if f, ok := snapshots.Between(w.Snapshots, op.Cluster, id, later(since, now.Add(-op.MaxAge)), now); ok {
+	if f, ok := snapshots.Between(w.Snapshots, op.Cluster, id, later(since, now.Add(-op.MaxAge)), now, w.unseal()); ok {
 		return Snapshot{File: f}, nil
 	}
 	return w.writeSnapshot(ctx, e.Snapshot, op, "", hear)
@@ -118,13 +118,17 @@ func (p *Performer) writeSnapshot(ctx context.Context, take snapshotSource, op p
 	}
 	defer stream.Close()
 	name := snapshots.Name{Cluster: op.Cluster, Taken: p.Clock.Now(), Revision: stream.Revision, EtcdID: stream.EtcdID}
+	var seal func(io.Writer) (io.WriteCloser, error)
+	if name.Sealed = p.Sealing != nil && p.Sealing.Seals(op.Recipients); name.Sealed {
+		seal = func(to io.Writer) (io.WriteCloser, error) { return p.Sealing.Encrypt(to, op.Recipients) }
+	}
 	if path == "" {
 		path = filepath.Join(p.Snapshots, name.String())
 		err = snapshots.MakeFolder(p.Snapshots)
 	}
 	var digest snapshots.Digest
 	if err == nil {
-		digest, err = snapshots.Write(path, &counted{Reader: stream, most: op.Most(), hear: hear})
+		digest, err = snapshots.WriteSealed(path, &counted{Reader: stream, most: op.Most(), hear: hear}, seal)
 	}
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("cannot keep a snapshot of etcd as %s: %w", path, err)
@@ -133,6 +137,23 @@ func (p *Performer) writeSnapshot(ctx context.Context, take snapshotSource, op p
 		return Snapshot{}, fmt.Errorf("a snapshot of etcd was kept as %s, but older ones beside it cannot be removed: %w", path, err)
 	}
 	return Snapshot{File: snapshots.File{Name: name, Path: path}, Digest: digest, Member: stream.Member}, nil
+}
+
+// Sealing encrypts snapshots in the operator's folder.
+type Sealing interface {
+	// Seals reports whether a snapshot is encrypted: because the state is, or to these recipients.
+	Seals(recipients []string) bool
+	// Encrypt encrypts what is written, and ends it when the result is closed.
+	Encrypt(to io.Writer, recipients []string) (io.WriteCloser, error)
+	Decrypt(from io.Reader) (io.Reader, error)
+}
+
+// unseal returns how encrypted snapshots are decrypted; nil if they cannot be.
+func (p *Performer) unseal() func(io.Reader) (io.Reader, error) {
+	if p.Sealing == nil {
+		return nil
+	}
+	return p.Sealing.Decrypt
 }
 
 // counted reports how much of a stream has been read, unless hear is nil. It aborts a

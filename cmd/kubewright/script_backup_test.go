@@ -3,6 +3,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/kubewright/kubewright/config/atrest"
 	"github.com/kubewright/kubewright/config/backup"
+	"github.com/kubewright/kubewright/providers/sim"
 )
 
 // pkiFolder is the folder of certificates in a backup.
@@ -49,7 +51,7 @@ func makeBackup(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	files[pkiFolder+"sa.key"], files[pkiFolder+"sa.pub"] = pemKey(ts, sa), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})
 	if len(args) > 4 {
-		files[strings.TrimPrefix(atrest.Path, "/")] = []byte(ts.ReadFile(args[4]))
+		files[strings.TrimPrefix(atrest.Path, "/")] = encryptionKeysIn(ts, args[4])
 	}
 	m := backup.Manifest{Format: 1, Cluster: label, Node: "cp1", Time: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC), Kubernetes: "1.36.3", Files: map[string]string{}}
 	for f, content := range files {
@@ -78,6 +80,20 @@ func makeBackup(ts *testscript.TestScript, _ bool, args []string) {
 	add(backup.SnapshotFile, []byte(snapshot))
 	ts.Check(archive.Close())
 	ts.Check(w.Close())
+}
+
+// encryptionKeysIn returns the keys for encryption at rest: a file of the script, or of the simulated host
+// HOST for host:HOST.
+func encryptionKeysIn(ts *testscript.TestScript, from string) []byte {
+	address, onHost := strings.CutPrefix(from, "host:")
+	if !onHost {
+		return []byte(ts.ReadFile(from))
+	}
+	w, err := sim.Open(ts.MkAbs("kubewright.sim.json"))
+	ts.Check(err)
+	secrets, err := w.Host(address).ReadSecrets(context.Background(), []string{atrest.Path})
+	ts.Check(err)
+	return secrets[atrest.Path].Reveal()
 }
 
 func pemKey(ts *testscript.TestScript, key *ecdsa.PrivateKey) []byte {

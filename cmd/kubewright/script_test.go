@@ -78,7 +78,8 @@ const (
 //	feed FILE             the next kubewright reads this file on stdin
 //	clock TEXT TIME       the operator's clock shows TIME once the next kubewright has printed TEXT
 //	replace TEXT FILE NEW FILE becomes a copy of NEW once the next kubewright has printed TEXT
-//	backupof LABEL SNAPSHOT RECIPIENT FILE [KEYS]   make a backup of a cluster with a snapshot, with CAs and keys of its own
+//	backupof LABEL SNAPSHOT RECIPIENT FILE [KEYS]   make a backup of a cluster with a snapshot, with CAs and keys of its own,
+//	                      and with the file KEYS, or that of a host for host:HOST
 //	agekey NAME           generate an age key: the private key in NAME.key, the public key in $NAME
 //	interrupt TEXT        the next kubewright is interrupted once it has printed TEXT
 //	meanwhile TEXT HOST EDIT…

@@ -47,7 +47,7 @@ func addBackup(e *evaluator, b *block, c *config.Cluster) {
 		p.S3 = bucket(e, s3)
 	}
 	checkBackupFolder(e, p, at(a, "folder"))
-	c.Backup = &config.Backup{Period: p.Period, Folder: p.Folder, Bucket: p.S3.URL(), Keep: p.Keep, Source: source(a.at)}
+	c.Backup = &config.Backup{Period: p.Period, Folder: p.Folder, Bucket: p.S3.URL(), Keep: p.Keep, Recipients: p.Recipients, Source: source(a.at)}
 	if d := (&config.Encryption{Recipients: p.Recipients, Source: source(at(a, "recipients"))}).Check(); a.attrs["recipients"].set() {
 		e.add(d...)
 	}

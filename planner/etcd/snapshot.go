@@ -59,14 +59,18 @@ func AddSnapshot(b *topology.Builder, c *topology.Cluster, waypoint, what string
 	id := topology.StepAddress(c.Target, topology.SnapshotPhase)
 	id.Waypoint = waypoint
 	if !slices.ContainsFunc(b.Draft.Steps, func(s planner.Step) bool { return s.ID == id }) {
-		b.Draft.Remarks = append(b.Draft.Remarks, planner.Remark{Step: id, Text: "a snapshot is fetched to this machine and verified before " + what + "."})
+		kept, recipients := "and verified ", []string(nil)
+		if c.Backup != nil {
+			kept, recipients = "verified, and kept encrypted to the recipients of the backup block ", c.Backup.Recipients
+		}
+		b.Draft.Remarks = append(b.Draft.Remarks, planner.Remark{Step: id, Text: "a snapshot is fetched to this machine " + kept + "before " + what + "."})
 		if b.Draft.Serves == nil {
 			b.Draft.Serves = map[state.Address]bool{}
 		}
 		b.Draft.Serves[id] = true
 		b.Draft.Steps = append(b.Draft.Steps, planner.Step{
 			ID: id, Phase: topology.SnapshotPhase, Target: c.Target, Action: planner.NoOp, Via: c.Primary, Impact: snapshotImpact,
-			Operations: planner.Operations{planner.SnapshotEtcd{Cluster: c.Label, MaxAge: snapshotAge, Keep: keep, Quota: EtcdQuota(c.Etcd.Args)}},
+			Operations: planner.Operations{planner.SnapshotEtcd{Cluster: c.Label, MaxAge: snapshotAge, Keep: keep, Quota: EtcdQuota(c.Etcd.Args), Recipients: recipients}},
 		})
 	}
 	for _, r := range risky {

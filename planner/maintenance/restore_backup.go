@@ -22,7 +22,7 @@ func RestoreBackup(v *topology.Fleet, header planner.Plan, options planner.Optio
 	if d := refuseOccupied(v, c); d != nil {
 		return topology.Result{}, diag.Diagnostics{d}
 	}
-	if d := refuseOtherCA(v, c); d != nil {
+	if d := RefuseOtherCA(v, c); d != nil {
 		return topology.Result{}, diag.Diagnostics{d}
 	}
 	v = v.WithState(withoutControlPlanes(v.Recorded, c.Label), v.Imported)
@@ -57,9 +57,9 @@ func refuseOccupied(v *topology.Fleet, c *config.Cluster) *diag.Diagnostic {
 		"If nothing there is needed any more, clean the hosts (kubeadm reset), and run the same command again.", strings.Join(lines, "\n"), remedy.Restore.On("FILE")).At(c.Source)
 }
 
-// refuseOtherCA refuses a backup of another cluster, judged by its CA: that of the state, and those of
+// RefuseOtherCA refuses a backup of another cluster, judged by its CA: that of the state, and those of
 // the hosts that are left.
-func refuseOtherCA(v *topology.Fleet, c *config.Cluster) *diag.Diagnostic {
+func RefuseOtherCA(v *topology.Fleet, c *config.Cluster) *diag.Diagnostic {
 	if v.Recorded != nil && v.Recorded.Clusters[c.Label] != nil {
 		if ca := v.Recorded.Clusters[c.Label].CA; ca != "" && ca != c.Restored.CA {
 			return diag.Errorf("Backup is of another cluster", "%s has the CA %s, and the state knows that of cluster %q as %s. "+

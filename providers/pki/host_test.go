@@ -9,6 +9,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/diagnosis"
+	"github.com/kubewright/kubewright/providers/rehearsal"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -77,6 +78,10 @@ func (m *memory) HTTPStatus(context.Context, string, string) (int, error) {
 }
 
 func (m *memory) Diagnose(context.Context) (*diagnosis.Report, error) {
+	return nil, errors.ErrUnsupported
+}
+
+func (m *memory) Rehearse(context.Context, rehearsal.Request) (*rehearsal.Report, error) {
 	return nil, errors.ErrUnsupported
 }
 

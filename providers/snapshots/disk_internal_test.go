@@ -27,7 +27,7 @@ func (f *full) CloseAtomicallyReplace() error { f.named = true; return nil }
 func TestFullDiskNamesRemedy(t *testing.T) {
 	t.Parallel()
 	f := &full{room: 1000}
-	_, err := fill(f, bytes.NewReader(make([]byte, 100_000)))
+	_, err := fill(f, bytes.NewReader(make([]byte, 100_000)), nil)
 	if !errors.Is(err, ErrDisk) || !errors.Is(err, syscall.ENOSPC) || f.named {
 		t.Fatalf("error %v, named %v", err, f.named)
 	}

@@ -36,7 +36,11 @@ type Digest struct {
 // Write stores a stream in a file, and gives the file its name once it is complete. A
 // stream that ends early, or a full disk, leaves nothing; an existing file of that name
 // stays as it was.
-func Write(path string, stream io.Reader) (Digest, error) {
+func Write(path string, stream io.Reader) (Digest, error) { return WriteSealed(path, stream, nil) }
+
+// WriteSealed does what Write does, with a file that is encrypted by seal; nil for none. Nothing
+// else reaches the disk. The digest is that of the snapshot.
+func WriteSealed(path string, stream io.Reader, seal func(io.Writer) (io.WriteCloser, error)) (Digest, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return Digest{}, diskError(err)
 	}
@@ -45,7 +49,7 @@ func Write(path string, stream io.Reader) (Digest, error) {
 		return Digest{}, diskError(err)
 	}
 	defer f.Cleanup() //nolint:errcheck // nothing can be done about a failure
-	return fill(f, stream)
+	return fill(f, stream, seal)
 }
 
 // pending is a file that has no name yet.
@@ -55,9 +59,16 @@ type pending interface {
 	CloseAtomicallyReplace() error
 }
 
-func fill(f pending, stream io.Reader) (Digest, error) {
+func fill(f pending, stream io.Reader, seal func(io.Writer) (io.WriteCloser, error)) (Digest, error) {
 	v := newVerifier()
-	if _, err := io.Copy(io.MultiWriter(diskWriter{f}, v), stream); err != nil {
+	to := io.WriteCloser(plain{diskWriter{f}})
+	if seal != nil {
+		var err error
+		if to, err = seal(diskWriter{f}); err != nil {
+			return Digest{}, err
+		}
+	}
+	if _, err := io.Copy(io.MultiWriter(to, v), stream); err != nil {
 		if errors.Is(err, ErrDisk) {
 			return Digest{}, err
 		}
@@ -67,14 +78,25 @@ func fill(f pending, stream io.Reader) (Digest, error) {
 	if err != nil {
 		return Digest{}, err
 	}
+	if err := to.Close(); err != nil {
+		return Digest{}, err
+	}
 	if err := f.CloseAtomicallyReplace(); err != nil {
 		return Digest{}, diskError(err)
 	}
 	return d, nil
 }
 
+// plain is a writer without an end of its own.
+type plain struct{ io.Writer }
+
+func (plain) Close() error { return nil }
+
 // Verify checks that a file is a complete snapshot, and fails with ErrInvalid otherwise.
-func Verify(path string) (Digest, error) {
+func Verify(path string) (Digest, error) { return verify(path, nil) }
+
+// verify does what Verify does, with a file that open decrypts, unless that is nil.
+func verify(path string, open func(io.Reader) (io.Reader, error)) (Digest, error) {
 	f, err := safefile.Open(path)
 	if kind, isNone := errors.AsType[*safefile.NotRegular](err); isNone {
 		err = fmt.Errorf("%s: %w: %w", path, kind, ErrInvalid)
@@ -83,8 +105,13 @@ func Verify(path string) (Digest, error) {
 		return Digest{}, err
 	}
 	defer f.Close()
-	v := newVerifier()
-	if _, err := io.Copy(v, f); err != nil {
+	v, from := newVerifier(), io.Reader(f)
+	if open != nil {
+		if from, err = open(f); err != nil {
+			return Digest{}, err
+		}
+	}
+	if _, err := io.Copy(v, from); err != nil {
 		return Digest{}, err
 	}
 	d, err := v.digest()

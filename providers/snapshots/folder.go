@@ -2,6 +2,7 @@ package snapshots
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -52,8 +53,9 @@ func List(folder, cluster string) ([]File, error) {
 }
 
 // Between returns a snapshot of the etcd with the ID that was taken between two times and
-// is still intact; false if there is none. Names have a precision of seconds.
-func Between(folder, cluster, etcdID string, from, to time.Time) (File, bool) {
+// is still intact; false if there is none. Names have a precision of seconds. open decrypts
+// those that are encrypted; without it they do not count.
+func Between(folder, cluster, etcdID string, from, to time.Time, open func(io.Reader) (io.Reader, error)) (File, bool) {
 	files, err := List(folder, cluster)
 	if err != nil {
 		return File{}, false
@@ -62,7 +64,14 @@ func Between(folder, cluster, etcdID string, from, to time.Time) (File, bool) {
 		if f.EtcdID != etcdID || f.Taken.Before(from.Truncate(time.Second)) || f.Taken.After(to) {
 			continue
 		}
-		if _, err := Verify(f.Path); err == nil {
+		if f.Sealed && open == nil {
+			continue
+		}
+		how := open
+		if !f.Sealed {
+			how = nil
+		}
+		if _, err := verify(f.Path, how); err == nil {
 			return f, true
 		}
 	}

@@ -167,26 +167,26 @@ func TestPruneKeepsNewestSnapshots(t *testing.T) {
 func TestSnapshotBetweenTimes(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "prod", 10, 20)
-	if f, ok := snapshots.Between(dir, "prod", "ab", at(5), at(30)); !ok || f.Taken != at(20) {
+	if f, ok := snapshots.Between(dir, "prod", "ab", at(5), at(30), nil); !ok || f.Taken != at(20) {
 		t.Errorf("got %+v, %v", f, ok)
 	}
-	if f, ok := snapshots.Between(dir, "prod", "ab", at(20).Add(time.Second/2), at(30)); !ok || f.Taken != at(20) {
+	if f, ok := snapshots.Between(dir, "prod", "ab", at(20).Add(time.Second/2), at(30), nil); !ok || f.Taken != at(20) {
 		t.Errorf("one of the same second: %+v, %v", f, ok)
 	}
-	if _, ok := snapshots.Between(dir, "prod", "ab", at(20).Add(time.Second), at(30)); ok {
+	if _, ok := snapshots.Between(dir, "prod", "ab", at(20).Add(time.Second), at(30), nil); ok {
 		t.Error("an older one counts")
 	}
-	if f, ok := snapshots.Between(dir, "prod", "ab", at(5), at(15)); !ok || f.Taken != at(10) {
+	if f, ok := snapshots.Between(dir, "prod", "ab", at(5), at(15), nil); !ok || f.Taken != at(10) {
 		t.Errorf("one from the future counts: %+v, %v", f, ok)
 	}
-	if _, ok := snapshots.Between(dir, "prod", "cd", at(5), at(30)); ok {
+	if _, ok := snapshots.Between(dir, "prod", "cd", at(5), at(30), nil); ok {
 		t.Error("one of another etcd counts")
 	}
 	// A damaged one does not count; an older one may.
 	if err := os.Truncate(filepath.Join(dir, nameAt("prod", 20)), 100); err != nil {
 		t.Fatal(err)
 	}
-	if f, ok := snapshots.Between(dir, "prod", "ab", at(5), at(30)); !ok || f.Taken != at(10) {
+	if f, ok := snapshots.Between(dir, "prod", "ab", at(5), at(30), nil); !ok || f.Taken != at(10) {
 		t.Errorf("got %+v, %v", f, ok)
 	}
 }

@@ -121,6 +121,9 @@ func (c *Codec) Open(kept []byte) ([]byte, error) {
 	return plain, nil
 }
 
+// Writer encrypts a file as it is written, in binary form, and ends it when it is closed.
+func (c *Codec) Writer(to io.Writer) (io.WriteCloser, error) { return age.Encrypt(to, c.recipients...) }
+
 // Decrypt decrypts a file of the user that was encrypted with age, as text or in binary form.
 func (c *Codec) Decrypt(b []byte) ([]byte, error) {
 	r, err := c.Reader(bytes.NewReader(b))

@@ -151,13 +151,13 @@ func (p *Progress) rewrites(c *topology.Cluster) []planner.Operation {
 	}
 	var ops []planner.Operation
 	for _, id := range slices.Sorted(maps.Keys(of)) {
-		ops = append(ops, planner.RewriteObjects{Resources: of[id], Key: id, Root: registry(c), Etcd: reader(c)})
+		ops = append(ops, planner.RewriteObjects{Resources: of[id], Key: id, Root: Registry(c.Cluster), Etcd: reader(c)})
 	}
 	return ops
 }
 
-// registry returns the prefix of the API servers' keys in etcd.
-func registry(c *topology.Cluster) string {
+// Registry returns the prefix of the API servers' keys in etcd.
+func Registry(c *config.Cluster) string {
 	for _, a := range c.APIServer.Args {
 		if a.Name == "etcd-prefix" {
 			return a.Value

@@ -316,7 +316,7 @@ func PlanRun(s *session.Session) *engine.Run {
 	return &engine.Run{
 		Hosts: s.Hosts, Config: s.Config, Recorded: s.Recorded, Observed: s.Observed, Result: s.Result,
 		Lineage: lineage, ID: s.RunID, Who: s.Who, Dead: s.Ended.ID, Leaseless: s.Leaseless, Restores: s.Restores,
-		Artifacts: s.ArtifactsOf, Snapshots: s.Store.Snapshots, Made: s.Log.Hide,
+		Artifacts: s.ArtifactsOf, Snapshots: s.Store.Snapshots, Sealing: workspace.SnapshotSealing{Workspace: s.Workspace}, Made: s.Log.Hide,
 	}
 }
 

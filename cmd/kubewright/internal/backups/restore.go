@@ -45,7 +45,7 @@ func Restore(ctx context.Context, a *workspace.Workspace, o session.Options, by 
 		s.Planner = func(v *topology.Fleet, header planner.Plan, options planner.Options) (topology.Result, diag.Diagnostics) {
 			c, which := session.ArgumentCluster(v.Config, args)
 			if which == nil {
-				which = attachBackup(c, b, filepath.Base(file))
+				which = firstOf(checkBackup(c, b, filepath.Base(file)), checkEncryption(c, b, filepath.Base(file)), attachBackup(c, b, filepath.Base(file)))
 			}
 			if which != nil {
 				return topology.Result{}, diag.Diagnostics{which}
@@ -85,17 +85,29 @@ func openBackup(a *workspace.Workspace, file, snapshot string) (backup.Archive, 
 	return b, nil
 }
 
-// attachBackup gives a cluster what the backup holds of it.
-func attachBackup(c *config.Cluster, b backup.Archive, name string) *diag.Diagnostic {
+// firstOf returns the first finding there is.
+func firstOf(findings ...*diag.Diagnostic) *diag.Diagnostic {
+	for _, d := range findings {
+		if d != nil {
+			return d
+		}
+	}
+	return nil
+}
+
+// checkBackup refuses a backup that is not of the cluster.
+func checkBackup(c *config.Cluster, b backup.Archive, name string) *diag.Diagnostic {
 	if c.Etcd.External != nil {
 		return diag.Errorf("Etcd is external", "The etcd of cluster %q is not on its control planes, and is restored where it runs.", c.Label).At(c.Source)
 	}
 	if b.Cluster != c.Label {
 		return diag.Errorf("Backup is of another cluster", "%s is of cluster %q, and this is cluster %q. Use a backup of this cluster; if the cluster had that label before, give it back.", name, b.Cluster, c.Label).At(c.Source)
 	}
-	if d := checkEncryption(c, b, name); d != nil {
-		return d
-	}
+	return nil
+}
+
+// attachBackup gives a cluster what the backup holds of it.
+func attachBackup(c *config.Cluster, b backup.Archive, name string) *diag.Diagnostic {
 	given, dir := c.Certificates.Given(), c.Certificates.Dir
 	needed := []string{dir + "/sa.key", dir + "/sa.pub"}
 	for block, base := range map[string]string{"ca": "/ca", "front_proxy_ca": "/front-proxy-ca", "etcd_ca": "/etcd/ca"} {

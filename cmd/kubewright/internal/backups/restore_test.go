@@ -23,7 +23,7 @@ func TestAttachRefuses(t *testing.T) {
 		},
 	} {
 		c := &config.Cluster{Label: "prod", Certificates: config.Certificates{Dir: "/etc/kubernetes/pki"}}
-		d := attachBackup(c, b, "b.age")
+		d := firstOf(checkBackup(c, b, "b.age"), checkEncryption(c, b, "b.age"), attachBackup(c, b, "b.age"))
 		if d == nil || d.Summary+": "+d.Detail != want {
 			t.Errorf("%+v\nwant %s", d, want)
 		}

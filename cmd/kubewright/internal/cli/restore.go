@@ -25,8 +25,8 @@ import (
 func etcdRestoreCommand(a *workspace.Workspace) *cobra.Command {
 	var o session.Options
 	var by apply.Approval
-	var fromBackup string
-	var over bool
+	var fromBackup, on string
+	var over, rehearse bool
 	cmd := &cobra.Command{
 		Use: "restore [FILE]" + clusterArg, Short: "Rebuild the etcd of a cluster from a snapshot, or the cluster from a backup", Args: takes(0, 2),
 		Long: "restore shows a plan, asks for the cluster's name, and rebuilds etcd from a snapshot: API servers and\n" +
@@ -35,12 +35,21 @@ func etcdRestoreCommand(a *workspace.Workspace) *cobra.Command {
 			"-force is given: then a snapshot of now is saved first, and its path is printed.\n" +
 			"With -from-backup in place of FILE, a cluster whose control planes are all lost is brought back on blank\n" +
 			"hosts from a backup, which is decrypted with -age-identity: its CAs and keys, and etcd.\n" +
+			"With -rehearse as well nothing is restored: a host brings the backup back in an etcd of its own, which nothing\n" +
+			"reaches, counts its keys by resource, has one Secret decrypted with the keys of the backup, and removes it.\n" +
 			"After any failure the remedy is the same command again; when it is done, run kubewright apply.",
 		Example: "  kubewright etcd restore kubewright.snapshots/prod-20260302T090000Z-r4711-cdf818194e3a8c32.db\n" +
-			"  kubewright etcd restore -from-backup=prod-20260302T000000Z-cp1.tar.age -age-identity=backup.key",
+			"  kubewright etcd restore -from-backup=prod-20260302T000000Z-cp1.tar.age -age-identity=backup.key\n" +
+			"  kubewright etcd restore -rehearse -from-backup=prod-20260302T000000Z-cp1.tar.age -age-identity=backup.key",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if rehearse && fromBackup == "" || on != "" && !rehearse {
+				return console.Misuse("kubewright etcd restore", errors.New("-rehearse is for a backup, which -from-backup=FILE names, and -on=NODE is for -rehearse"))
+			}
 			if fromBackup != "" && over {
 				return console.Misuse("kubewright etcd restore", errors.New("-"+commandline.Force+" is for a snapshot: a backup is brought back on blank hosts only"))
+			}
+			if rehearse {
+				return backups.Rehearse(cmd.Context(), a, o, fromBackup, on, args)
 			}
 			if fromBackup != "" {
 				return backups.Restore(cmd.Context(), a, o, by, fromBackup, args)
@@ -48,8 +57,8 @@ func etcdRestoreCommand(a *workspace.Workspace) *cobra.Command {
 			if len(args) == 0 {
 				return console.Misuse("kubewright etcd restore", errors.New("name the file of a snapshot, or a backup with -from-backup=FILE"))
 			}
-			file := a.Named(args[0])
-			digest, err := snapshots.Verify(file)
+			file, digest, end, err := backups.OpenSnapshot(a, a.Named(args[0]))
+			defer end()
 			if err != nil {
 				return fmt.Errorf("cannot restore from %s: %w", args[0], err)
 			}
@@ -65,6 +74,8 @@ func etcdRestoreCommand(a *workspace.Workspace) *cobra.Command {
 	o.OverrideFlag(cmd.Flags())
 	cmd.Flags().StringArrayVar(&o.Forget, commandline.ForgetUnreachable, nil, "proceed without the control plane with this `address`, whose block is gone and whose host is gone for good (repeatable)")
 	cmd.Flags().Var((*flagvalue.FileName)(&fromBackup), "from-backup", "bring the cluster back on blank hosts from this backup, a `file` that a backup block has made")
+	cmd.Flags().BoolVar(&rehearse, "rehearse", false, "bring the backup back for a moment beside everything that runs, and say what it holds")
+	cmd.Flags().StringVar(&on, "on", "", "rehearse on this `node`, by address or name (default a control plane of the cluster, one whose etcd does not lead)")
 	cmd.Flags().BoolVar(&over, commandline.Force, false, "restore also where etcd works, after a snapshot of now")
 	approvalFlags(&by, cmd)
 	return cmd

@@ -7,6 +7,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/diagnosis"
+	"github.com/kubewright/kubewright/providers/rehearsal"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -101,6 +102,14 @@ func (h *host) ServedCertificate(ctx context.Context, address string) (state.Cer
 func (h *host) Diagnose(ctx context.Context) (*diagnosis.Report, error) {
 	done := h.asking("diagnosis")
 	r, err := h.Host.Diagnose(ctx)
+	done(err)
+	return r, err
+}
+
+// Rehearse implements providers.Host.
+func (h *host) Rehearse(ctx context.Context, q rehearsal.Request) (*rehearsal.Report, error) {
+	done := h.asking("rehearsal", "size", q.Size, "sha256", q.SHA256)
+	r, err := h.Host.Rehearse(ctx, q)
 	done(err)
 	return r, err
 }

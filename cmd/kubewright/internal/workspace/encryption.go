@@ -44,6 +44,34 @@ func (a *Workspace) Codec() state.Codec {
 	return a.Sealer
 }
 
+// SnapshotSealing encrypts snapshots of etcd as the state is encrypted, or else to recipients that come
+// with them.
+type SnapshotSealing struct{ *Workspace }
+
+// Seals reports whether a snapshot is encrypted.
+func (a SnapshotSealing) Seals(recipients []string) bool { return a.block(recipients) != nil }
+
+// Encrypt encrypts what is written.
+func (a SnapshotSealing) Encrypt(to io.Writer, recipients []string) (io.WriteCloser, error) {
+	return a.NewCodec(a.block(recipients), false).Writer(to)
+}
+
+// Decrypt decrypts a snapshot with the keys that also decrypt the state.
+func (a SnapshotSealing) Decrypt(from io.Reader) (io.Reader, error) { return a.DecryptStream(from) }
+
+// block returns the recipients: those of the state come first.
+func (a SnapshotSealing) block(recipients []string) *config.Encryption {
+	switch settings := a.Settings(); {
+	case a.Simulated:
+		return nil
+	case settings.Encryption != nil && !settings.Wrong.HasErrors():
+		return settings.Encryption
+	case len(recipients) > 0:
+		return &config.Encryption{Recipients: recipients}
+	}
+	return nil
+}
+
 // DecryptStream decrypts a file as it is read, with the same keys as DecryptFile.
 func (a *Workspace) DecryptStream(file io.Reader) (io.Reader, error) {
 	return a.NewCodec(nil, false).Reader(file)
