@@ -82,7 +82,7 @@ func (v *Fleet) NameOf(t state.Target, configured string) string {
 
 // Observed reports whether hosts were observed, of which any number answered. Before that the paths
 // of files are known, which is all that queries need; their content depends on the hosts.
-func (v *Fleet) Observed() bool { return v.Reports != nil }
+func Observed(v *Fleet) bool { return v.Reports != nil }
 
 // Report returns the report of a node's host; nil if it did not answer, or was refused.
 func (v *Fleet) Report(t state.Target) *state.Report {

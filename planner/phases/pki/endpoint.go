@@ -64,7 +64,7 @@ func FormerHosts(c *topology.Cluster) []string {
 // to the new name when they are observed again.
 func AbsentCallers(c *topology.Cluster) map[string][]string {
 	v := c.Fleet
-	if c.Founding || !v.Observed() || v.Recorded == nil {
+	if c.Founding || !topology.Observed(v) || v.Recorded == nil {
 		return nil
 	}
 	out := map[string][]string{}
