@@ -23,7 +23,7 @@ import (
 // desired or recorded there, traces of other clusters, and the needs of the preflight checks for a
 // host that is not known to be kubewright's yet or becomes a control plane.
 func Queries(cfg *config.Config, recorded *state.State) map[state.Target]state.Query {
-	v := resolve.NewFleet(&topology.Fleet{Config: cfg, Recorded: recorded, PathsOnly: true})
+	v := resolve.NewFleet(&topology.Fleet{Config: cfg, Recorded: recorded})
 	out := map[state.Target]state.Query{}
 	for _, c := range v.Clusters {
 		for _, n := range joined(c).Nodes {

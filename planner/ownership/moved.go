@@ -160,7 +160,7 @@ func renamedCluster(n *topology.Node, m *state.Marks) bool {
 
 // Forgotten returns the recorded targets of removed blocks: their hosts are not observed.
 func Forgotten(cfg *config.Config, recorded *state.State) []state.Target {
-	v := resolve.NewFleet(&topology.Fleet{Config: cfg, Recorded: recorded, PathsOnly: true})
+	v := resolve.NewFleet(&topology.Fleet{Config: cfg, Recorded: recorded})
 	return v.Forgotten()
 }
 

@@ -112,7 +112,7 @@ func ownSettings(n *topology.Node) map[string][]topology.Written {
 // cluster's.
 func FileOrigins(n *topology.Node, it *state.Item, p *topology.Placings) {
 	it.Origin = map[string]state.Source{}
-	if n.Cluster.Fleet.PathsOnly {
+	if !topology.Observed(n.Cluster.Fleet) {
 		return
 	}
 	fill(it.Origin, p.Before, ownSettings(n))
@@ -135,7 +135,7 @@ func PodOrigins(n *topology.Node, it *state.Item, component string, render func(
 // on all nodes without settings of their own.
 func KubeletOrigins(n *topology.Node, it *state.Item) {
 	FileOrigins(n, it, kubeletPlacings)
-	if n.Cluster.Fleet.PathsOnly {
+	if !topology.Observed(n.Cluster.Fleet) {
 		return
 	}
 	m, key := n.Cluster.Fleet.Cache, KubeletKey(n)
@@ -151,7 +151,7 @@ func KubeletOrigins(n *topology.Node, it *state.Item) {
 
 // patchedFile returns the paths of a file that its patches have changed.
 func patchedFile(n *topology.Node, it *state.Item, target string, render func(kubeadm.Input) ([]byte, error)) []topology.PatchedPath {
-	if n.Cluster.Fleet.PathsOnly {
+	if !topology.Observed(n.Cluster.Fleet) {
 		return nil
 	}
 	return patchedPaths(it, target, n.Input(), func(in kubeadm.Input) (state.Item, error) {
@@ -166,7 +166,7 @@ func patchedFile(n *topology.Node, it *state.Item, target string, render func(ku
 
 // ObjectOrigins sets the origins of an object that the cluster's primary renders.
 func ObjectOrigins(c *topology.Cluster, it *state.Item, ref state.ObjectRef) {
-	if c.Fleet.PathsOnly {
+	if !topology.Observed(c.Fleet) {
 		return
 	}
 	name := ref.Kind + "/" + ref.Name

@@ -115,7 +115,7 @@ func TestKubeletOrigins(t *testing.T) {
 		{"the last patch that changes it", []tt.Change{patch}, map[string]string{"maxPods": "main.hcl:32", "podPidsLimit": "main.hcl:31", "clusterDomain": "main.hcl:12"}},
 		{"a patch over the node's own", []tt.Change{own, patch}, map[string]string{"maxPods": "main.hcl:32", "podPidsLimit": "main.hcl:31"}},
 		{"a patch of the node", []tt.Change{patch, ownPatch}, map[string]string{"maxPods": "main.hcl:40", "podPidsLimit": "main.hcl:31"}},
-		{"queries need none", []tt.Change{func(v *topology.Fleet) { v.PathsOnly = true }}, map[string]string{"maxPods": "", "podPidsLimit": ""}},
+		{"queries need none", []tt.Change{func(v *topology.Fleet) { v.Reports = nil }}, map[string]string{"maxPods": "", "podPidsLimit": ""}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

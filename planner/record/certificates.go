@@ -15,7 +15,7 @@ import (
 // CertificateQueries returns the queries to list the certificates of all nodes of the
 // configuration.
 func CertificateQueries(cfg *config.Config, recorded *state.State) map[state.Target]state.Query {
-	v := resolve.NewFleet(&topology.Fleet{Config: cfg, Recorded: recorded, PathsOnly: true})
+	v := resolve.NewFleet(&topology.Fleet{Config: cfg, Recorded: recorded})
 	out := map[state.Target]state.Query{}
 	for _, c := range v.Clusters {
 		for _, n := range c.Nodes {

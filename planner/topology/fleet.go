@@ -15,7 +15,8 @@ import (
 type Fleet struct {
 	Config   *config.Config
 	Recorded *state.State
-	// Reports has the hosts that answered, Unobserved those that did not.
+	// Reports has the hosts that answered, Unobserved those that did not. Both are nil before hosts
+	// are observed.
 	Reports    map[state.Target]*state.Report
 	Unobserved map[state.Target]state.Unobserved
 	// ClusterReports has the clusters whose API answered, by label; ClusterErrors says why others
@@ -63,8 +64,6 @@ type Fleet struct {
 	// Restores reports whether an etcd is being restored from a snapshot, which changes its
 	// identity.
 	Restores bool
-	// PathsOnly leaves out the content of files: queries do not depend on it.
-	PathsOnly bool
 }
 
 // NameOf returns the name of a node's Node object: the configured, the recorded, or the host's
@@ -80,6 +79,10 @@ func (v *Fleet) NameOf(t state.Target, configured string) string {
 	}
 	return ""
 }
+
+// Observed reports whether hosts were observed, of which any number answered. Before that the paths
+// of files are known, which is all that queries need; their content depends on the hosts.
+func Observed(v *Fleet) bool { return v.Reports != nil }
 
 // Report returns the report of a node's host; nil if it did not answer, or was refused.
 func (v *Fleet) Report(t state.Target) *state.Report {

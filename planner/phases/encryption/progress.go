@@ -45,7 +45,7 @@ type Progress struct {
 
 // Of returns the progress of a cluster whose encryption has to change in stages; nil if it does not.
 func Of(c *topology.Cluster) *Progress {
-	if c.Founding || c.Fleet.Destroy || c.Fleet.PathsOnly {
+	if c.Founding || c.Fleet.Destroy {
 		return nil
 	}
 	p := &Progress{Nodes: running(c), Target: map[string]string{}, Have: map[state.Target]chains{}, union: chains{}}

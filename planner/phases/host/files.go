@@ -14,7 +14,7 @@ import (
 // those of an observed file. Nothing is rendered where only paths are wanted.
 func FileItem(n *topology.Node, phase string, kind state.Kind, path, mode string, render func(*topology.Node) []byte) state.Item {
 	it := state.Item{Address: topology.ItemAddress(n.Target, phase, "file", path), Kind: kind}
-	if n.Cluster.Fleet.PathsOnly {
+	if !topology.Observed(n.Cluster.Fleet) {
 		return it
 	}
 	it.Content = render(n)

@@ -46,7 +46,7 @@ var HostFiles = topology.Phase{
 // hostFile returns the desired item of a file of the user.
 func hostFile(n *topology.Node, f config.File) state.Item {
 	it := state.Item{Address: topology.ItemAddress(n.Target, topology.HostFilesPhase, "file", f.Path), Kind: state.KindFile, Classes: map[string]state.Class{topology.RestartsAttr: state.Shown}}
-	if n.Cluster.Fleet.PathsOnly {
+	if !topology.Observed(n.Cluster.Fleet) {
 		return it
 	}
 	it.Content = []byte(f.Content)

@@ -97,7 +97,7 @@ func authorityItem(n *topology.Node, phase string, a topology.CA) state.Item {
 // certificateItem returns a desired certificate. Its signer is known once the CA exists.
 func certificateItem(n *topology.Node, c kubeadm.Certificate) state.Item {
 	it := state.Item{Address: topology.ItemAddress(n.Target, topology.CertsPhase, "certificate", c.Base), Kind: state.KindCertificate}
-	if n.Cluster.Fleet.PathsOnly {
+	if !topology.Observed(n.Cluster.Fleet) {
 		return it
 	}
 	m := map[string]any{

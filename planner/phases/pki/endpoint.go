@@ -29,7 +29,7 @@ func SharedURL(c *topology.Cluster) string {
 // that the configuration no longer has. Supplied kubeconfigs are not considered: their server is the
 // operator's choice.
 func FormerHosts(c *topology.Cluster) []string {
-	if c.Founding || c.Fleet.PathsOnly {
+	if c.Founding {
 		return nil
 	}
 	wanted := SharedURL(c)
@@ -64,7 +64,7 @@ func FormerHosts(c *topology.Cluster) []string {
 // to the new name when they are observed again.
 func AbsentCallers(c *topology.Cluster) map[string][]string {
 	v := c.Fleet
-	if c.Founding || v.PathsOnly || v.Recorded == nil {
+	if c.Founding || !topology.Observed(v) || v.Recorded == nil {
 		return nil
 	}
 	out := map[string][]string{}

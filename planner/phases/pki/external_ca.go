@@ -289,7 +289,7 @@ func identity(n *topology.Node, s Supply) map[string]any {
 // suppliedItem returns the desired certificate of a supply.
 func suppliedItem(n *topology.Node, s Supply) state.Item {
 	it := state.Item{Address: topology.ItemAddress(n.Target, topology.CertsPhase, "certificate", s.Certificate.Base), Kind: state.KindCertificate}
-	if n.Cluster.Fleet.PathsOnly {
+	if !topology.Observed(n.Cluster.Fleet) {
 		return it
 	}
 	it.Partial, it.Attributes = true, state.FromGo(identity(n, s))
@@ -300,7 +300,7 @@ func suppliedItem(n *topology.Node, s Supply) state.Item {
 // suppliedConfItem returns the desired kubeconfig of a supply.
 func suppliedConfItem(n *topology.Node, s Supply) state.Item {
 	it := state.Item{Address: topology.ItemAddress(n.Target, topology.KubeconfigPhase, "file", s.Kubeconfig.Path), Kind: state.KindKubeconfig}
-	if n.Cluster.Fleet.PathsOnly {
+	if !topology.Observed(n.Cluster.Fleet) {
 		return it
 	}
 	m := identity(n, s)

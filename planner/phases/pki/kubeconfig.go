@@ -181,7 +181,7 @@ func readyWait(n *topology.Node, started state.Process) []planner.Operation {
 
 func kubeconfigItem(n *topology.Node, phase string, k kubeadm.Kubeconfig) state.Item {
 	it := state.Item{Address: topology.ItemAddress(n.Target, phase, "file", k.Path), Kind: state.KindKubeconfig}
-	if n.Cluster.Fleet.PathsOnly {
+	if !topology.Observed(n.Cluster.Fleet) {
 		return it
 	}
 	m := map[string]any{
