@@ -1,0 +1,94 @@
+// Command verdicts asks the real components of a version of Kubernetes which flags and which
+// configurations they start with, and writes their verdicts, with which package verdict compares
+// what kubewright's validation says.
+//
+//	go run ./cmd/lab/verdicts [-version v1.36.3] [-seed 1] [-each 6] [-only REGEXP] [-out FILE]
+//
+// It needs root on Linux. Programs that are missing are built. The machine is not touched:
+// components run in namespaces, on a root that is thrown away.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/build"
+	"github.com/kubewright/kubewright/cmd/lab/internal/verdict"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "verdicts:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	f := flag.NewFlagSet("verdicts", flag.ContinueOnError)
+	version := f.String("version", "v1.36.3", "the version of Kubernetes")
+	seed := f.Uint64("seed", 1, "the seed of the mutations")
+	each := f.Int("each", 6, "how many mutations a flag or a field gets")
+	only := f.String("only", "", "a regular expression for the mutations to run")
+	out := f.String("out", "", "the file to write; default the standard output")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	wanted, err := regexp.Compile(*only)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	cache, err := build.DefaultCache()
+	if err != nil {
+		return err
+	}
+	release, err := build.FindRelease(*version)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "verdicts")
+	if err != nil {
+		return err
+	}
+	lab, err := verdict.NewLab(ctx, cache, release, dir)
+	if err != nil {
+		return err
+	}
+	defer lab.Close()
+	mutations := slices.DeleteFunc(verdict.Generate(*seed, lab.Minor, *each), func(m verdict.Mutation) bool { return !wanted.MatchString(m.String()) })
+	var lock sync.Mutex
+	started, done := time.Now(), 0
+	verdicts, err := lab.Run(ctx, mutations, func(v verdict.Verdict) {
+		lock.Lock()
+		defer lock.Unlock()
+		done++
+		if v.Answer == verdict.Undecided || done%50 == 0 {
+			fmt.Fprintf(os.Stderr, "%4d of %d, %s: %s\n", done, len(mutations), time.Since(started).Round(time.Second), v)
+		}
+	})
+	var text strings.Builder
+	fmt.Fprintf(&text, "# What the components of Kubernetes %s did with mutations of their flags and configurations:\n# COMPONENT MUTATION ANSWER REASON, written by go run ./cmd/lab/verdicts -version %s -seed %s -each %s.\n", *version, *version, strconv.FormatUint(*seed, 10), strconv.Itoa(*each))
+	for _, v := range verdicts {
+		if v.Answer != "" {
+			fmt.Fprintln(&text, v)
+		}
+	}
+	if *out == "" {
+		fmt.Print(text.String())
+		return err
+	}
+	if err := os.WriteFile(*out, []byte(text.String()), 0o644); err != nil {
+		return err
+	}
+	return err
+}
