@@ -16,8 +16,6 @@ import (
 	"os/signal"
 	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -68,27 +66,22 @@ func run(args []string) error {
 	mutations := slices.DeleteFunc(verdict.Generate(*seed, lab.Minor, *each), func(m verdict.Mutation) bool { return !wanted.MatchString(m.String()) })
 	var lock sync.Mutex
 	started, done := time.Now(), 0
-	verdicts, err := lab.Run(ctx, mutations, func(v verdict.Verdict) {
+	file := os.Stdout
+	if *out != "" {
+		if file, err = os.Create(*out); err != nil {
+			return err
+		}
+		defer file.Close()
+	}
+	fmt.Fprintf(file, "# What components of Kubernetes %s did with mutations of their flags and configurations, written by\n# go run ./cmd/lab/verdicts -version %s -seed %d -each %d -only '%s'\n", *version, *version, *seed, *each, *only)
+	_, err = lab.Run(ctx, mutations, func(v verdict.Verdict) {
 		lock.Lock()
 		defer lock.Unlock()
 		done++
+		fmt.Fprintln(file, v)
 		if v.Answer == verdict.Undecided || done%50 == 0 {
 			fmt.Fprintf(os.Stderr, "%4d of %d, %s: %s\n", done, len(mutations), time.Since(started).Round(time.Second), v)
 		}
 	})
-	var text strings.Builder
-	fmt.Fprintf(&text, "# What the components of Kubernetes %s did with mutations of their flags and configurations:\n# COMPONENT MUTATION ANSWER REASON, written by go run ./cmd/lab/verdicts -version %s -seed %s -each %s.\n", *version, *version, strconv.FormatUint(*seed, 10), strconv.Itoa(*each))
-	for _, v := range verdicts {
-		if v.Answer != "" {
-			fmt.Fprintln(&text, v)
-		}
-	}
-	if *out == "" {
-		fmt.Print(text.String())
-		return err
-	}
-	if err := os.WriteFile(*out, []byte(text.String()), 0o644); err != nil {
-		return err
-	}
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -37,15 +38,18 @@ type kind struct {
 	passed *regexp.Regexp
 	// health is where it answers once it serves.
 	health string
+	// serves is where it has to answer as well once its log passed the line, if that is written
+	// before it listens there.
+	serves string
 }
 
 var kinds = map[string]kind{
-	"kubelet":                 {0, regexp.MustCompile(`Starting Kubelet Plugin Manager`), "http://127.0.0.1:10248/healthz"},
-	"kube-apiserver":          {0, regexp.MustCompile(`Serving securely`), "https://10.0.0.2:6443/livez"},
-	"kube-controller-manager": {1, regexp.MustCompile(`Serving securely`), "https://127.0.0.1:10257/healthz"},
-	"kube-scheduler":          {1, regexp.MustCompile(`Serving securely`), "https://127.0.0.1:10259/healthz"},
-	"kube-proxy":              {1, regexp.MustCompile(`Starting service config controller`), "http://10.0.0.2:10256/healthz"},
-	"etcd":                    {0, regexp.MustCompile(`ready to serve client requests`), "http://127.0.0.1:2381/readyz"},
+	"kubelet":                 {0, regexp.MustCompile(`Starting Kubelet Plugin Manager`), "", "https://10.0.0.2:10250/healthz"},
+	"kube-apiserver":          {0, regexp.MustCompile(`Serving securely`), "https://10.0.0.2:6443/livez", ""},
+	"kube-controller-manager": {1, regexp.MustCompile(`Serving securely`), "https://127.0.0.1:10257/healthz", ""},
+	"kube-scheduler":          {1, regexp.MustCompile(`Serving securely`), "https://127.0.0.1:10259/healthz", ""},
+	"kube-proxy":              {1, regexp.MustCompile(`Starting service config controller`), "http://10.0.0.2:10256/healthz", ""},
+	"etcd":                    {0, regexp.MustCompile(`serving client traffic (in)?securely`), "http://127.0.0.1:2381/readyz", ""},
 }
 
 // ask runs a component with a mutation.
@@ -55,9 +59,40 @@ func (l *Lab) ask(ctx context.Context, c *cell, m Mutation) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
+	k.serves = served(k.serves, m)
 	cmd := l.command(c, k.network, []string{"BEFORE=" + before}, append([]string{"/programs/" + m.Component}, args...)...)
 	answer, reason, err := c.watch(ctx, cmd, k)
 	return Verdict{m, answer, reason}, err
+}
+
+// served returns where a component with a mutation listens; empty if it was told not to, or to listen
+// on an address that is not known here.
+func served(url string, m Mutation) string {
+	settings := maps.Clone(m.Config)
+	if settings == nil {
+		settings = map[string]any{}
+	}
+	for _, f := range m.Flags {
+		name, value, _ := strings.Cut(f, "=")
+		if name == "enable-server" {
+			name = "enableServer"
+		}
+		settings[name] = value
+	}
+	if off, given := settings["enableServer"]; given && fmt.Sprint(off) != "true" {
+		return ""
+	}
+	if _, given := settings["address"]; given {
+		return ""
+	}
+	if port, given := settings["port"]; given && fmt.Sprint(port) != "0" {
+		n, err := strconv.ParseInt(fmt.Sprint(port), 0, 32)
+		if err != nil {
+			return ""
+		}
+		return strings.Replace(url, "10250", strconv.FormatInt(n, 10), 1)
+	}
+	return url
 }
 
 // arguments returns the command line of a component, and what runs before it.
@@ -66,6 +101,9 @@ func (l *Lab) arguments(c *cell, m Mutation) (args []string, before string, err 
 	for _, f := range m.Flags {
 		name, _, _ := strings.Cut(f, "=")
 		given[componentflag.FlagName(m.Component, name)] = true
+	}
+	if given["authorization-config"] {
+		given["authorization-mode"] = true // kubeadm leaves it out then
 	}
 	for _, f := range l.base[m.Component] {
 		if name, _, _ := strings.Cut(f, "="); !given[name] {
@@ -127,7 +165,6 @@ func (t *tail) read(r io.Reader, passes *regexp.Regexp) {
 		if line != "" {
 			t.Lock()
 			t.lines = append(t.lines, strings.TrimSuffix(line, "\n"))
-			if os.Getenv("VERDICT_LOG") != "" { fmt.Fprint(os.Stderr, line) }
 			t.Unlock()
 		}
 		if !done && passes.MatchString(line) {
@@ -167,14 +204,27 @@ func (c *cell) watch(ctx context.Context, cmd *exec.Cmd, k kind) (Answer, string
 	defer limit.Stop()
 	health := time.NewTicker(2 * time.Second)
 	defer health.Stop()
+	soon := time.NewTicker(50 * time.Millisecond)
+	defer soon.Stop()
+	passed := out.passed
+	var ask <-chan time.Time // until it serves
 	for {
 		select {
 		case <-ctx.Done():
 			stop()
 			return Undecided, "", ctx.Err()
-		case <-out.passed:
+		case <-passed:
+			if k.serves != "" {
+				passed, ask = nil, soon.C
+				continue
+			}
 			stop()
 			return Took, "", nil
+		case <-ask:
+			if c.answers(k.network, k.serves) {
+				stop()
+				return Took, "", nil
+			}
 		case err := <-ended:
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it started
 			select {
@@ -186,7 +236,7 @@ func (c *cell) watch(ctx context.Context, cmd *exec.Cmd, k kind) (Answer, string
 			stop()
 			return Undecided, out.reason(errors.New("it still runs")), nil
 		case <-health.C:
-			if c.healthy(k) {
+			if k.health != "" && c.answers(k.network, k.health) {
 				stop()
 				return Took, "healthy", nil
 			}
@@ -194,36 +244,32 @@ func (c *cell) watch(ctx context.Context, cmd *exec.Cmd, k kind) (Answer, string
 	}
 }
 
-// healthy reports whether the component in the cell serves.
-func (c *cell) healthy(k kind) bool {
-	status := 0
-	_ = c.inNetwork(k.network, func() error { // no answer is no health
-		client := http.Client{Timeout: time.Second, Transport: &http.Transport{
-			DisableKeepAlives: true,
-			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
-			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-				var conn net.Conn
-				err := c.inNetwork(k.network, func() (err error) {
-					conn, err = (&net.Dialer{Timeout: time.Second}).DialContext(ctx, network, address)
-					return err
-				})
-				return conn, err
-			},
-		}}
-		answer, err := client.Get(k.health)
-		if err == nil {
-			answer.Body.Close()
-			status = answer.StatusCode
-		}
-		return err
-	})
-	return status == http.StatusOK || status == http.StatusUnauthorized || status == http.StatusForbidden
+// answers reports whether a component in the cell serves.
+func (c *cell) answers(number int, url string) bool {
+	client := http.Client{Timeout: time.Second, Transport: &http.Transport{
+		DisableKeepAlives: true,
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			var conn net.Conn
+			err := c.inNetwork(number, func() (err error) {
+				conn, err = (&net.Dialer{Timeout: time.Second}).DialContext(ctx, network, address)
+				return err
+			})
+			return conn, err
+		},
+	}}
+	answer, err := client.Get(url)
+	if err != nil {
+		return false // no answer is no health
+	}
+	answer.Body.Close()
+	return answer.StatusCode == http.StatusOK || answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden
 }
 
 var (
 	stamp  = regexp.MustCompile(`^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ `)
 	noise  = regexp.MustCompile(`^(I\d{4}|W\d{4}|\s|goroutine |Usage:|$)|"level":"(info|warn)"|Flag --.* has been deprecated`)
-	numbed = regexp.MustCompile(`0x[0-9a-f]{6,}|"ts":"[^"]*",?|\d{4}-\d\d-\d\dT[0-9:.Z]+`)
+	numbed = regexp.MustCompile(`0x[0-9a-f]{6,}|"ts":"[^"]*",?|,"stacktrace":.*|\d{4}-\d\d-\d\dT[0-9:.Z]+`)
 )
 
 // reason returns the component's own words for why it ended, in one line.
@@ -234,6 +280,9 @@ func (t *tail) reason(err error) string {
 	text := fmt.Sprint(err)
 	if err == nil {
 		text = "ended with exit code 0"
+	}
+	if len(lines) == 0 && err != nil && len(t.lines) > 0 {
+		lines = t.lines[len(t.lines)-1:]
 	}
 	if len(lines) > 0 {
 		text = lines[len(lines)-1]

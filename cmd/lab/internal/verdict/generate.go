@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"hash/fnv"
 	"maps"
 	"math/rand/v2"
 	"reflect"
@@ -20,7 +21,7 @@ var Components = []string{"kubelet", "kube-apiserver", "kube-controller-manager"
 // Generate returns mutations for a minor version: of each flag and field some by its type, chosen
 // by the seed, and all pairs. The same seed gives the same mutations.
 func Generate(seed uint64, minor, each int) []Mutation {
-	g := &generator{rand: rand.New(rand.NewPCG(seed, uint64(minor))), minor: minor, each: each, known: map[string]bool{}}
+	g := &generator{seed: seed, minor: minor, each: each, known: map[string]bool{}}
 	for _, component := range Components {
 		flags := componentflag.Flags[component]
 		for _, name := range slices.Sorted(maps.Keys(flags)) {
@@ -38,12 +39,21 @@ func Generate(seed uint64, minor, each int) []Mutation {
 }
 
 type generator struct {
+	seed uint64
+	// rand is of the flag or field alone, so that its mutations do not depend on the others.
 	rand  *rand.Rand
 	minor int
 	// each is how many mutations a flag or a field gets.
 	each  int
 	known map[string]bool
 	out   []Mutation
+}
+
+// begin begins with another flag or field.
+func (g *generator) begin(component, name string) {
+	h := fnv.New64a()
+	h.Write([]byte(component + " " + name))
+	g.rand = rand.New(rand.NewPCG(g.seed, h.Sum64()))
 }
 
 func (g *generator) add(m Mutation) {
@@ -62,6 +72,7 @@ func some[T any](g *generator, values []T) []T {
 
 // flag adds mutations of one flag.
 func (g *generator) flag(component, name, of string) {
+	g.begin(component, name)
 	kind, set, _ := strings.Cut(of, ":")
 	values := slices.Clone(valuesOf[kind])
 	if hints := valuesOfFlag[component+" "+name]; hints != nil {
@@ -139,6 +150,7 @@ func (g *generator) fields(component string, t reflect.Type, path []string) {
 			continue // inlined: apiVersion and kind
 		}
 		at := append(slices.Clone(path), name)
+		g.begin(component, strings.Join(at, "."))
 		kind := f.Type
 		if kind.Kind() == reflect.Pointer {
 			kind = kind.Elem()

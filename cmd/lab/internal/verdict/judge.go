@@ -139,13 +139,28 @@ func except(mutation, text, why string) exception {
 // hostAlone are mutations that components refused for what only a host can tell: the text is the
 // component's.
 var hostAlone = exceptions{
-	except(``, `no such file or directory|is a directory|not a directory|permission denied|file does not exist`, "A file that a flag names is not there: only the host knows."),
-	except(``, `connection refused|no such host|dial tcp|i/o timeout|network is unreachable`, "An address does not answer: only the network knows."),
-	except(``, `cannot assign requested address|address already in use`, "An address is not the host's, or in use: only the host knows."),
+	except(``, `no such file or directory|is a directory|not a directory|permission denied|file does not exist|did not exist|"failed to open |cannot open`, "A file or a folder that is named is not there: only the host knows."),
+	except(``, `couldn't get version/kind|unable to load|failed to load|no kind |token-auth-file|data does not contain|error loading|failed to parse.*file|cannot unmarshal string into Go value|PEM|token file`, "What is in a file that is named: only the host knows."),
+	except(``, `connection refused|no such host|dial tcp|i/o timeout|network is unreachable|for endpoint "[^"]*": rpc error: code = Unavailable|cannot fetch cluster info|validate CRI v1 (image|runtime) API|error creating storage factory: context deadline exceeded`, "An address does not answer: only the network knows."),
+	except(``, `cannot assign requested address|address already in use|unable to find suitable network address`, "An address is not the host's, or in use: only the host knows."),
+	except(`^kubelet\t`, `missing paths: |cgroup v1|is not a subset of online-cpus|NUMA|does not exist|swap feature|Failed to create listener for podResources`, "What CPUs, NUMA nodes, cgroups and open files a host has: only the host knows."),
+	except(`^kube-proxy\t`, `error getting ipset version`, "Programs that an image or a host has: only the host knows."),
+	except(`^etcd\t\["log-outputs=/`, `exit status 1`, "A file or a folder that is named is not there: only the host knows."),
 }
 
 // stricter are mutations that kubewright refuses though the component takes them: the text is
 // kubewright's.
 var stricter = exceptions{
 	except(`^kubelet\t`, `^(Folder of|Node name|Socket|Certificates are not renewed|Node is not registered|Health check|Configuration f|Kubeconfig|Field belongs elsewhere)`, "kubewright owns the setting: another value contradicts what it writes, or waits for."),
+	except(`^etcd\t\["(name|initial-cluster|initial-advertise-peer-urls)=`, `kubewright writes them`, "kubewright owns the setting: another value contradicts what it writes, or waits for."),
+	except(`^kube-proxy\t.*hostnameOverride`, `^Field belongs elsewhere`, "One configuration serves all nodes, and a node cannot have the name of all others."),
+	except(`^(kubelet|kube-proxy)\t\{`, `Unknown field`, "The component drops a field that it does not know, and starts without what was asked for."),
+	except(`^kubelet\t.*clusterDNS`, `is no IP address`, "The kubelet starts, and pods have no DNS."),
+	except(`^kubelet\t.*podLogsDir`, `^Path is not plain`, "The kubelet starts, and writes logs relative to where systemd starts it."),
+	except(`^kubelet\t\{"cgroupDriver"`, `is not one of`, "The container runtime names the driver; beside one that does not, the kubelet would not start."),
+	except(`^kube-apiserver\t\["anonymous-auth=`, `^Probes would be refused`, "The API server starts, and the kubelet kills it: its probes have no credentials."),
+	except(`^kube-apiserver\t\["(authentication-token|authorization)-webhook-version=`, `is no value of`, "Has no effect until the webhook is set, with which the API server would not start."),
+	except(`^kube-apiserver\t\["audit-log-(format|mode|version)=`, `is no value of`, "Has no effect until audit-log-path is set, with which the API server would not start."),
+	except(`^kube-apiserver\t\["audit-webhook-[a-z-]*=`, `is no value of|File of an argument is missing`, "Has no effect until an audit policy is set, with which the API server would not start."),
+	except(`^kubelet\t`, `systemd splits the kubelet's arguments into words`, "systemd changes the character on the way to the kubelet."),
 }
