@@ -1,6 +1,7 @@
 package componentflag
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"regexp"
@@ -150,11 +151,19 @@ func (f *fields) suites() {
 	switch {
 	case slices.Contains(names, ""):
 		f.refuse("tlsCipherSuites", "an element is empty")
+	case slices.ContainsFunc(names, isUnknownSuite): // reported by itself
 	case len(names) > 0 && f.v.Get("tlsMinVersion").AsString() != "VersionTLS13" && !slices.ContainsFunc(names, isHTTP2Suite):
 		f.refuse("tlsCipherSuites", "HTTP/2 needs %s or %s", http2Suites[0], http2Suites[1])
 	}
 }
 
 var http2Suites = []string{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"}
+
+// isUnknownSuite reports whether Go does not know a suite of that name.
+func isUnknownSuite(name string) bool {
+	return !slices.ContainsFunc(slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()), func(s *tls.CipherSuite) bool {
+		return s.Name == strings.TrimSpace(name)
+	})
+}
 
 func isHTTP2Suite(name string) bool { return slices.Contains(http2Suites, strings.TrimSpace(name)) }

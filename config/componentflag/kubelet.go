@@ -98,7 +98,7 @@ func asField(of, value string) (any, bool) {
 			}
 		}
 		return out, true
-	case "pairs":
+	case "pairs", "pair":
 		return readPairs(value, "=")
 	case "thresholds":
 		return readPairs(value, "<")

@@ -150,9 +150,8 @@ const unsigned = `[0-9]+`
 // rules are ordered by the components that they are about. Their source is named where it is one place.
 var rules = []rule{
 	// All of Kubernetes.
-	{"kubelet", "help", "nothing: with help it prints its flags and ends", words("\x00")},
-	{"kube", "help", "false: with help it prints its flags and ends", words(`false|False|FALSE|f|F|0`)},
-	{"kube", "version", "nothing: with version it prints its version and ends", words(`false|False|FALSE|f|F|0|v[0-9]+\.[0-9]+\.[0-9]+.*`)},
+	{"kube-apiserver kube-controller-manager kube-scheduler", "help", "false: with help it prints its flags and ends", words(`false|False|FALSE|f|F|0`)},
+	{"kube-apiserver kube-controller-manager kube-scheduler", "version", "nothing: with version it prints its version and ends", words(`false|False|FALSE|f|F|0|v[0-9]+\.[0-9]+\.[0-9]+.*`)},
 	{"kube", "log-flush-frequency", "a duration above 0", above(0)},
 	{"kube", "logging-format", "json or text", words(`.+`)},
 	{"kube", "vmodule", "PATTERN=N, several separated by commas", words(`|,*[^=,]+=` + unsigned + `(,+[^=,]+=` + unsigned + `)*,*`)},
@@ -179,7 +178,7 @@ var rules = []rule{
 	{"kube-apiserver", "livez-grace-period shutdown-delay-duration shutdown-watch-termination-grace-period min-request-timeout max-requests-inflight max-mutating-requests-inflight", "a value that is not negative", within(0, math.Inf(1))},
 	{"kube-apiserver", "emulation-forward-compatible runtime-config-emulation-forward-compatible", "false: true needs an emulated version below the server's own", plain(func(v string) bool { on, _ := strconv.ParseBool(v); return !on })},
 	{"kube-apiserver", "oidc-issuer-url service-account-jwks-uri", "a URL that begins with https://", words(`|https://.*`)},
-	{"kube-apiserver", "runtime-config", "VERSION=true or GROUP/VERSION=true, several separated by commas", elements(`|(api/(all|ga|beta|alpha|legacy)|v1|[a-z0-9.-]+/v[0-9][a-z0-9]*(/[a-z]+)?)(=.*)?`)},
+	{"kube-apiserver", "runtime-config", "VERSION=true or GROUP/VERSION=true, several separated by commas", elements(`|(api/(all|ga|beta|alpha|legacy)|v1|[a-z0-9.-]+/v[12]((alpha|beta)[0-9]+)?(/[a-z]+)?)(=.*)?`)},
 	{"kube-apiserver", "service-account-issuer service-account-signing-key-file", "a value that is not empty", words(`.+`)},
 	{"kube-apiserver", "service-account-max-token-expiration", "0 or a duration from 1h to 4294967296s", plain(func(v string) bool { return v == "0" || v == "0s" || within(3600, 1<<32)(v, 0) })},
 	{"kube-apiserver", "service-account-signing-endpoint", "nothing: service-account-signing-key-file is set, and the API server takes one of the two", words(``)},
@@ -200,6 +199,7 @@ var rules = []rule{
 		parts, _ := SplitList(v)
 		return !slices.ContainsFunc(parts, func(p string) bool { return !namespaced.MatchString(p) })
 	})},
+	{"kubelet", "version", "false", words(`(?i)true|false|t|f|0|1|raw|v[0-9].*`)},
 	{"kubelet", "port", "a port from 1 to 65535", within(1, 65535)},
 	{"kubelet", "container-log-max-size", "a quantity, as in 10Mi", plain(func(v string) bool { return Types["quantity"].Reads(v) })},
 	{"kubelet", "cpu-manager-policy memory-manager-policy", "the name of a policy", words(`.+`)},
@@ -217,7 +217,8 @@ var rules = []rule{
 	{"etcd", "config-file", "nothing: with a file etcd ignores all flags, and kubewright writes flags", words(``)},
 	{"etcd", "name initial-cluster initial-advertise-peer-urls", "nothing: kubewright writes them for each member, and they have to agree", words("\x00")},
 	{"etcd", "cors", "* or URLs, separated by commas", plain(origins)},
-	{"etcd", "discovery discovery-srv discovery-token discovery-endpoints", "nothing: the members are known, and etcd takes one of the two", words(``)},
+	{"etcd", "discovery discovery-srv discovery-token", "nothing: the members are known, and etcd takes one of the two", words(``)},
+	{"etcd", "discovery-endpoints", "nothing: the members are known, and etcd takes one of the two", words("\x00")},
 	{"etcd", "discovery-fallback", "exit", words(`exit`)},
 	{"etcd", "v2-deprecation", "write-only, write-only-drop-data or gone", words(`write-only|write-only-drop-data|gone`)},
 	{"etcd", "log-outputs", "stdout, stderr, systemd/journal, default or a file", words(`.+`)},

@@ -70,6 +70,8 @@ var pairs = []pair{
 	{components: "kube-controller-manager kube-scheduler", a: "tls-cert-file", b: "tls-private-key-file"},
 	{components: "kube-apiserver", a: "tls-cert-file", b: "tls-private-key-file", written: true},
 	{components: "kube-apiserver", a: "etcd-certfile", b: "etcd-keyfile", written: true},
+	{components: "etcd", a: "cert-file", b: "key-file", written: true},
+	{components: "etcd", a: "client-cert-file", b: "client-key-file"},
 	{components: "etcd", a: "peer-client-cert-file", b: "peer-client-key-file"},
 	{components: "etcd", a: "peer-cert-file", b: "peer-key-file", written: true},
 	{components: "kubelet", a: "image-credential-provider-config", b: "image-credential-provider-bin-dir"},
@@ -115,6 +117,12 @@ func (t *together) authorization() {
 	if !given {
 		modes = []string{"Node", "RBAC"}
 	}
+	if t.values["authorization-config"] != "" { // it takes the place of modes
+		if given && value != "" {
+			t.refuse("authorization-config", "The API server takes either --authorization-config or --authorization-mode, and would not start. Take one of them out.")
+		}
+		return
+	}
 	for i, m := range modes {
 		if slices.Contains(modes[:i], m) {
 			t.refuse("authorization-mode", "The mode %s is listed twice, and the API server would not start. Take one of the two out.", m)
@@ -124,7 +132,7 @@ func (t *together) authorization() {
 		switch on, file := slices.Contains(modes, mode), t.values[flag] != ""; {
 		case on && !file:
 			t.refuse("authorization-mode", "The mode %s needs --%s, and the API server would not start. Add it.", mode, flag)
-		case !on && file && t.values["authorization-config"] == "":
+		case !on && file:
 			t.refuse(flag, "--%s is for the mode %s, which is not in authorization-mode, and the API server would not start. Add the mode, or take it out.", flag, mode)
 		}
 	}
@@ -209,7 +217,7 @@ func (t *together) logging() {
 func (t *together) suites() {
 	names, _ := SplitList(t.values["tls-cipher-suites"]) // what cannot be split is reported by its type
 	off, _ := strconv.ParseBool(t.values["disable-http2-serving"])
-	if len(names) == 0 || off || t.values["tls-min-version"] == "VersionTLS13" {
+	if len(names) == 0 || slices.ContainsFunc(names, isUnknownSuite) || off || t.values["tls-min-version"] == "VersionTLS13" {
 		return
 	}
 	if !slices.ContainsFunc(names, isHTTP2Suite) {
@@ -228,6 +236,10 @@ func (t *together) etcd() {
 	}
 	if t.values["tls-min-version"] == "TLS1.3" && t.values["cipher-suites"] != "" {
 		t.refuse("cipher-suites", "With TLS 1.3 alone the cipher suites cannot be chosen, and etcd would not start. Remove cipher-suites, or set tls-min-version to TLS1.2.")
+	}
+	suites := strings.Split(t.values["cipher-suites"], ",")
+	if t.values["cipher-suites"] != "" && !slices.ContainsFunc(suites, isUnknownSuite) && !slices.ContainsFunc(suites, isHTTP2Suite) {
+		t.refuse("cipher-suites", "etcd serves HTTP/2, which needs %s or %s, and would not start. Add one of them.", http2Suites[0], http2Suites[1])
 	}
 	outputs := strings.Split(t.values["log-outputs"], ",")
 	if isOn("enable-log-rotation") && !slices.ContainsFunc(outputs, func(o string) bool {

@@ -1,6 +1,6 @@
 // Command verdicts asks the real components of a version of Kubernetes which flags and which
 // configurations they start with, and writes their verdicts, with which package verdict compares
-// what kubewright's validation says.
+// what kubewright's validation says; what it judges in another way is printed.
 //
 //	go run ./cmd/lab/verdicts [-version v1.36.3] [-seed 1] [-each 6] [-only REGEXP] [-out FILE]
 //
@@ -74,7 +74,7 @@ func run(args []string) error {
 		defer file.Close()
 	}
 	fmt.Fprintf(file, "# What components of Kubernetes %s did with mutations of their flags and configurations, written by\n# go run ./cmd/lab/verdicts -version %s -seed %d -each %d -only '%s'\n", *version, *version, *seed, *each, *only)
-	_, err = lab.Run(ctx, mutations, func(v verdict.Verdict) {
+	verdicts, err := lab.Run(ctx, mutations, func(v verdict.Verdict) {
 		lock.Lock()
 		defer lock.Unlock()
 		done++
@@ -83,5 +83,13 @@ func run(args []string) error {
 			fmt.Fprintf(os.Stderr, "%4d of %d, %s: %s\n", done, len(mutations), time.Since(started).Round(time.Second), v)
 		}
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	c := verdict.Compare(*version, verdicts)
+	fmt.Fprintf(os.Stderr, "%d mutations of seed %d, %d judged alike, %d undecided, %d disagreements\n", len(verdicts), *seed, c.Agreed, c.Undecided, len(c.Disagreements))
+	for _, d := range c.Disagreements {
+		fmt.Fprintln(os.Stderr, d)
+	}
+	return nil
 }

@@ -260,7 +260,8 @@ func (c *cell) answers(number int, url string) bool {
 	}}
 	answer, err := client.Get(url)
 	if err != nil {
-		return false // no answer is no health
+		// An alert is an answer, too: of a server without a certificate.
+		return strings.Contains(err.Error(), "remote error: tls: ")
 	}
 	answer.Body.Close()
 	return answer.StatusCode == http.StatusOK || answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden

@@ -157,10 +157,10 @@ var stricter = exceptions{
 	except(`^(kubelet|kube-proxy)\t\{`, `Unknown field`, "The component drops a field that it does not know, and starts without what was asked for."),
 	except(`^kubelet\t.*clusterDNS`, `is no IP address`, "The kubelet starts, and pods have no DNS."),
 	except(`^kubelet\t.*podLogsDir`, `^Path is not plain`, "The kubelet starts, and writes logs relative to where systemd starts it."),
+	except(`^kubelet\t.*(tls-cert-file|tls-private-key-file|tlsCertFile|tlsPrivateKeyFile)`, `tlsCertFile and tlsPrivateKeyFile go together`, "The kubelet starts, and has no certificate: nothing can connect to it."),
 	except(`^kubelet\t\{"cgroupDriver"`, `is not one of`, "The container runtime names the driver; beside one that does not, the kubelet would not start."),
 	except(`^kube-apiserver\t\["anonymous-auth=`, `^Probes would be refused`, "The API server starts, and the kubelet kills it: its probes have no credentials."),
 	except(`^kube-apiserver\t\["(authentication-token|authorization)-webhook-version=`, `is no value of`, "Has no effect until the webhook is set, with which the API server would not start."),
 	except(`^kube-apiserver\t\["audit-log-(format|mode|version)=`, `is no value of`, "Has no effect until audit-log-path is set, with which the API server would not start."),
 	except(`^kube-apiserver\t\["audit-webhook-[a-z-]*=`, `is no value of|File of an argument is missing`, "Has no effect until an audit policy is set, with which the API server would not start."),
-	except(`^kubelet\t`, `systemd splits the kubelet's arguments into words`, "systemd changes the character on the way to the kubelet."),
 }
