@@ -2,7 +2,7 @@
 // configurations they start with, and writes their verdicts, with which package verdict compares
 // what kubewright's validation says; what it judges in another way is printed.
 //
-//	go run ./cmd/lab/verdicts [-version v1.36.3] [-seed 1] [-each 6] [-only REGEXP] [-out FILE]
+//	go run ./cmd/lab/verdicts [-version v1.36.3] [-seed 1] [-each 6] [-only REGEXP] [-again FILE] [-out FILE]
 //
 // It needs root on Linux. Programs that are missing are built. The machine is not touched:
 // components run in namespaces, on a root that is thrown away.
@@ -36,6 +36,7 @@ func run(args []string) error {
 	seed := f.Uint64("seed", 1, "the seed of the mutations")
 	each := f.Int("each", 6, "how many mutations a flag or a field gets")
 	only := f.String("only", "", "a regular expression for the mutations to run")
+	again := f.String("again", "", "a table of verdicts whose mutations are run instead")
 	out := f.String("out", "", "the file to write; default the standard output")
 	if err := f.Parse(args); err != nil {
 		return err
@@ -63,7 +64,11 @@ func run(args []string) error {
 		return err
 	}
 	defer lab.Close()
-	mutations := slices.DeleteFunc(verdict.Generate(*seed, lab.Minor, *each), func(m verdict.Mutation) bool { return !wanted.MatchString(m.String()) })
+	mutations, err := mutationsOf(*again, *seed, lab.Minor, *each)
+	if err != nil {
+		return err
+	}
+	mutations = slices.DeleteFunc(mutations, func(m verdict.Mutation) bool { return !wanted.MatchString(m.String()) })
 	var lock sync.Mutex
 	started, done := time.Now(), 0
 	file := os.Stdout
@@ -92,4 +97,21 @@ func run(args []string) error {
 		fmt.Fprintln(os.Stderr, d)
 	}
 	return nil
+}
+
+// mutationsOf returns the mutations of a seed, or of a table.
+func mutationsOf(table string, seed uint64, minor, each int) ([]verdict.Mutation, error) {
+	if table == "" {
+		return verdict.Generate(seed, minor, each), nil
+	}
+	content, err := os.ReadFile(table)
+	if err != nil {
+		return nil, err
+	}
+	verdicts, err := verdict.Parse(string(content))
+	var out []verdict.Mutation
+	for _, v := range verdicts {
+		out = append(out, v.Mutation)
+	}
+	return out, err
 }
