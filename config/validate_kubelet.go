@@ -219,7 +219,7 @@ func (c checker) kubeletCombinations(v state.Value) {
 		contradict("tlsCertFile", "tlsCertFile and tlsPrivateKeyFile go together, and one of them is not written: the kubelet would not start. Write both, or none.")
 	}
 	for _, x := range componentflag.KubeletFields(v, c.minor) {
-		contradict(x.Flag, "%s", strings.ToUpper(x.Why[:1])+x.Why[1:])
+		contradict(x.Flag, "%s", x.Text(c.show(block+x.Flag, "")))
 	}
 	c.gracePeriods(v)
 	c.enforcement(v)

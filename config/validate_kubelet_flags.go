@@ -74,6 +74,7 @@ func checkTogether(c checker, block, component string, args []Arg) {
 		flags = append(flags, [2]string{a.Name, a.Value})
 	}
 	for _, x := range componentflag.Together(component, flags) {
-		c.errorf(fmt.Sprintf("%s.arg[%q]", block, x.Flag), "Arguments do not go together", "%s", x.Why)
+		path := fmt.Sprintf("%s.arg[%q]", block, x.Flag)
+		c.errorf(path, "Arguments do not go together", "%s", x.Text(c.show(path, "")))
 	}
 }

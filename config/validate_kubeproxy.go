@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	proxyconfig "k8s.io/kube-proxy/config/v1alpha1"
@@ -46,7 +45,7 @@ func (c checker) kubeProxy(cl *Cluster) {
 	c.proxyAddresses(block, v)
 	c.proxyCombinations(block, v)
 	for _, x := range componentflag.ProxyFields(v, c.minor) {
-		c.errorf(block+"."+x.Flag, "Invalid value", "%s", strings.ToUpper(x.Why[:1])+x.Why[1:])
+		c.errorf(block+"."+x.Flag, "Invalid value", "%s", x.Text(c.show(block+"."+x.Flag, "")))
 	}
 	if cl.KubeProxy.Disabled {
 		c.warnf(block, "Setting has no effect", "kube-proxy is not enabled, so that its configuration is not used.")

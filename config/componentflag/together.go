@@ -12,6 +12,14 @@ type Conflict struct {
 	Flag, Why string
 }
 
+// Text returns why as a sentence; shown is how the value is shown, which is not quoted if it must not be.
+func (x Conflict) Text(shown string) string {
+	if !strings.HasPrefix(shown, `"`) {
+		return "The component does not take this value, which is not shown here, and would not start."
+	}
+	return strings.ToUpper(x.Why[:1]) + x.Why[1:]
+}
+
 // together are the flags of a component and their values; the last of a name counts.
 type together struct {
 	component string
