@@ -420,6 +420,9 @@ func waitVariantDone(o Wait) string {
 		done, more = "the node exists", o.Version
 	case o.For == WaitNodeReady:
 		done, more = "the node is ready", o.Version
+		if o.Process.Name != "" {
+			done = "the node is ready, and its running kubelet has reported that"
+		}
 	case o.For == WaitFile && len(o.Files) > 0:
 		done = "the file exists, and was not written before the others"
 	case o.For == WaitFile:

@@ -17,7 +17,9 @@ type Wait struct {
 	Name string `json:"name,omitempty"`
 	// Version is the version that the kubelet of a node has to report, without v; any if empty.
 	Version string `json:"version,omitempty"`
-	// Process has to be started, and file Name written, after Files were written.
+	// Process has to be started, and file Name written, after Files were written. A node that is
+	// Ready has to have reported that since its Process, the kubelet on the step's node, was
+	// started: until then the API shows what the one before reported.
 	Process state.Process `json:"process,omitzero"`
 	Files   []string      `json:"files,omitempty"`
 	// Hash, or the value of HashRef, is the hash of the static pod; two, separated by a space,
@@ -44,7 +46,8 @@ const (
 	WaitStaticPod WaitFor = "static_pod"
 	// WaitNodeRegistered: Node Name exists, and its kubelet has Version.
 	WaitNodeRegistered WaitFor = "node_registered"
-	// WaitNodeReady: Node Name is Ready, and its kubelet has Version.
+	// WaitNodeReady: Node Name is Ready, by a report of its running Process, and its kubelet has
+	// Version.
 	WaitNodeReady WaitFor = "node_ready"
 	// WaitPause: Node Name was uncordoned or restarted with Version at least Pause ago, or at an
 	// unknown time (LetInAnnotation).

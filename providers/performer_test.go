@@ -265,6 +265,15 @@ func TestPerformerWaits(t *testing.T) {
 		{"api", func(s *scene) { s.apiErrs = []error{errRefused, errRefused} }, planner.Wait{For: planner.WaitAPI}, ""},
 		{"node", func(s *scene) { s.nodes = map[string]state.NodeReport{"n": {}} }, planner.Wait{For: planner.WaitNodeRegistered, Name: "n"}, ""},
 		{"node not ready", func(s *scene) { s.nodes = map[string]state.NodeReport{"n": {}} }, planner.Wait{For: planner.WaitNodeReady, Name: "n"}, "last seen: node n is not ready"},
+		{"ready since its start", func(s *scene) {
+			s.started, s.nodes = map[string]time.Time{"k": time.Unix(100, 5)}, map[string]state.NodeReport{"n": {Ready: true, Reported: time.Unix(100, 0)}}
+		}, planner.Wait{For: planner.WaitNodeReady, Name: "n", Process: state.Process{Name: "k"}}, ""},
+		{"ready before its start", func(s *scene) {
+			s.started, s.nodes = map[string]time.Time{"k": time.Unix(100, 5)}, map[string]state.NodeReport{"n": {Ready: true, Reported: time.Unix(99, 0)}}
+		}, planner.Wait{For: planner.WaitNodeReady, Name: "n", Process: state.Process{Name: "k"}}, "last seen: the kubelet of node n has not reported since it was started"},
+		{"ready, started otherwise", func(s *scene) {
+			s.nodes = map[string]state.NodeReport{"n": {Ready: true}}
+		}, planner.Wait{For: planner.WaitNodeReady, Name: "n", Process: state.Process{Name: "k"}}, ""},
 		{"no node", func(*scene) {}, planner.Wait{For: planner.WaitNodeReady, Name: "n"}, "last seen: node n does not exist"},
 		{"another kubelet", func(s *scene) {
 			s.nodes = map[string]state.NodeReport{"n": {Ready: true, KubeletVersion: "v1.35.8"}}

@@ -247,6 +247,26 @@ func (w waiting) node(ctx context.Context, a API) error {
 		return fmt.Errorf("node %s is not ready", w.want.Name)
 	case w.want.Version != "" && strings.TrimPrefix(n.KubeletVersion, "v") != w.want.Version:
 		return fmt.Errorf("the kubelet of node %s reports version %s", w.want.Name, strings.TrimPrefix(n.KubeletVersion, "v"))
+	case w.want.For == planner.WaitNodeReady && w.want.Process.Name != "":
+		return w.reported(ctx, n)
+	}
+	return nil
+}
+
+// reported returns an error if a node's status is older than its kubelet. One that was started otherwise
+// than by kubeadm's arguments is not found, and then what the API shows has to do.
+func (w waiting) reported(ctx context.Context, n *state.NodeReport) error {
+	host, err := w.host(ctx)
+	if err != nil {
+		return err
+	}
+	r, err := host.Observe(ctx, state.Query{Processes: []state.Process{w.want.Process}})
+	if err != nil {
+		return err
+	}
+	started, runs := r.Started[w.want.Process.Name]
+	if runs && n.Reported.Before(started.Truncate(time.Second)) {
+		return fmt.Errorf("the kubelet of node %s has not reported since it was started", w.want.Name)
 	}
 	return nil
 }

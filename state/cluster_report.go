@@ -142,6 +142,9 @@ type NodeReport struct {
 	Taints        []Taint
 	Unschedulable bool
 	Ready         bool
+	// Reported is when the kubelet last reported the node's status, by the node's clock, in
+	// seconds; zero if it never has.
+	Reported time.Time
 	// Silent reports whether the kubelet has not reported for a while: the status of its pods in
 	// the API may be outdated.
 	Silent bool
@@ -187,6 +190,10 @@ type StaticPodReport struct {
 	Started      time.Time
 	// Args is the running command line, without the binary.
 	Args []string
+	// Probe is the URL of the liveness probe, on the pod's host; empty without one. Alive reports
+	// whether a pod that is not shown as ready answered it.
+	Probe string
+	Alive bool
 }
 
 // Stale reports whether the status belongs to a pod of an older manifest: the API shows the new
@@ -195,6 +202,11 @@ type StaticPodReport struct {
 func (r *StaticPodReport) Stale() bool {
 	seen := r.Seen.Truncate(time.Second) // the other two have a resolution of seconds
 	return r.Started.Before(seen) && r.Acknowledged.Before(seen)
+}
+
+// Unreported reports whether the kubelet has not reported a status of the pod yet.
+func (r *StaticPodReport) Unreported() bool {
+	return !r.Running && r.Acknowledged.IsZero() && r.Started.IsZero()
 }
 
 // ExternalEtcdReport is what was observed of an etcd that is managed outside kubewright.

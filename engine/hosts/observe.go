@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -332,42 +335,65 @@ func (o *observer) withEtcd(ctx context.Context, h providers.Host, primary provi
 	return do(etcd)
 }
 
-// proveServing asks the API servers that the API does not report as ready themselves.
+// proveServing asks the static pods that the API does not show as ready themselves: API servers whether
+// they are ready, and others whether they live.
 func (o *observer) proveServing(ctx context.Context) {
 	v, proved := o.fleet(), map[string][]string{}
-	for label := range v.ClusterReports {
-		for t, name := range pipeline.Unproved(v, label) {
+	for label, report := range v.ClusterReports {
+		for t, names := range pipeline.Unproved(v, label) {
 			m, r := o.Member(t), v.Reports[t]
 			if m == nil || r == nil {
 				continue
 			}
-			o.wait.Go(func() {
-				h, err := m.Connect(ctx)
-				if err != nil || Serves(ctx, h, m.Seat(o.config, r)) != nil {
-					return
-				}
-				o.mu.Lock()
-				defer o.mu.Unlock()
-				proved[label] = append(proved[label], name)
-			})
+			for _, name := range names {
+				o.wait.Go(func() {
+					h, err := m.Connect(ctx)
+					if err != nil || serves(ctx, h, name, report.StaticPods[name].Probe, m.Seat(o.config, r)) != nil {
+						return
+					}
+					o.mu.Lock()
+					defer o.mu.Unlock()
+					proved[label] = append(proved[label], name)
+				})
+			}
 		}
 	}
 	o.wait.Wait()
 	for label, pods := range proved {
-		o.clusterReports[label] = withReady(v.ClusterReports[label], pods)
+		o.clusterReports[label] = withServing(v.ClusterReports[label], pods)
 	}
 }
 
-// withReady returns the report of a cluster with static pods that are ready.
-func withReady(of *state.ClusterReport, pods []string) *state.ClusterReport {
+// withServing returns the report of a cluster with static pods that serve.
+func withServing(of *state.ClusterReport, pods []string) *state.ClusterReport {
 	out := *of
 	out.StaticPods = maps.Clone(of.StaticPods)
 	for _, name := range pods {
 		pod := out.StaticPods[name]
-		pod.Ready = true
+		pod.Alive = true
+		pod.Ready = strings.HasPrefix(name, apiServer)
 		out.StaticPods[name] = pod
 	}
 	return &out
+}
+
+// apiServer begins the names of the API servers' mirror pods.
+const apiServer = "kube-apiserver-"
+
+// serves asks a static pod on its host whether it serves. The certificate of an API server is verified.
+// The others serve with certificates of their own, and the API says where: nothing but loopback is asked.
+func serves(ctx context.Context, h providers.Host, name, probe string, seat providers.Seat) error {
+	if strings.HasPrefix(name, apiServer) {
+		return Serves(ctx, h, seat)
+	}
+	u, err := url.Parse(probe)
+	if err != nil {
+		return err
+	}
+	if ip := net.ParseIP(u.Hostname()); !ip.IsLoopback() {
+		return fmt.Errorf("%q is not on loopback", probe)
+	}
+	return answersOK(ctx, h, probe, "")
 }
 
 // Seat returns how to reach the member's own API server and etcd, on the port in the report;
@@ -383,8 +409,11 @@ func (m *Member) Seat(cfg *config.Config, r *state.Report) providers.Seat {
 
 // Serves asks the API server on a control plane's own host whether it is ready.
 func Serves(ctx context.Context, h providers.Host, primary providers.Seat) error {
-	url := "https://" + primary.API + "/readyz"
-	status, err := h.HTTPStatus(ctx, url, primary.Folder+"/ca.crt")
+	return answersOK(ctx, h, "https://"+primary.API+"/readyz", primary.Folder+"/ca.crt")
+}
+
+func answersOK(ctx context.Context, h providers.Host, url, ca string) error {
+	status, err := h.HTTPStatus(ctx, url, ca)
 	if err == nil && status != http.StatusOK {
 		err = fmt.Errorf("%s answers %d", url, status)
 	}

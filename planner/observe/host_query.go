@@ -263,7 +263,7 @@ func identityQuery(l topology.Departure, q *state.Query) {
 // rotationQuery queries the files of rotations, and whether the kubelet has read its current
 // kubeconfig.
 func rotationQuery(c *topology.Cluster, q *state.Query, controlPlane bool) {
-	q.Processes = append(q.Processes, KubeletProcess)
+	q.Processes = append(q.Processes, pki.KubeletProcess)
 	if !controlPlane {
 		return
 	}
@@ -278,9 +278,6 @@ func rotationQuery(c *topology.Cluster, q *state.Query, controlPlane bool) {
 		}
 	}
 }
-
-// KubeletProcess is the kubelet's process as kubeadm starts it.
-var KubeletProcess = state.Process{Name: "kubelet", Argument: "--kubeconfig=" + topology.KubeletConf}
 
 // keyRotationQuery queries the service account keys and the files of their rotation.
 func keyRotationQuery(n *topology.Node, q *state.Query) {

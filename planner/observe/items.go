@@ -199,7 +199,7 @@ func withStale(v *topology.Fleet, it *state.Item, attrs state.Value) state.Value
 	id, n := it.Address.ID(), v.Find(it.Address.Target)
 	attrs = host.WithStaleUnits(n, it, attrs)
 	reads := it.Address.Phase == topology.KubeletStartPhase && (id == topology.KubeletConfig || id == topology.KubeletFlags)
-	if !reads || v.RefreshOnly || n == nil || n.Joins() || n.Cluster.Rotates() || !attrs.Equal(it.Attributes) || !n.Report.Outdated(KubeletProcess.Name, id) {
+	if !reads || v.RefreshOnly || n == nil || n.Joins() || n.Cluster.Rotates() || !attrs.Equal(it.Attributes) || !n.Report.Outdated(pki.KubeletProcess.Name, id) {
 		return attrs
 	}
 	if v.Recorded == nil || v.Recorded.Interrupted(topology.StepAddress(n.Target, topology.KubeletStartPhase)).IsZero() {

@@ -213,7 +213,7 @@ func TestKubeletServingWaits(t *testing.T) {
 			pod := v.ClusterReports["prod"].StaticPods["kube-apiserver-host-10-0-0-12"]
 			pod.Ready = false
 			v.ClusterReports["prod"].StaticPods["kube-apiserver-host-10-0-0-12"] = pod
-		}, `the control plane on node.cp["cp2"] is not healthy, or has just been restarted`},
+		}, `kube-apiserver on node.cp["cp2"] does not serve`},
 		"address": {func(v *topology.Fleet) {
 			for name, n := range v.ClusterReports["prod"].Nodes {
 				if slices.Contains(n.InternalIPs, "10.0.0.21") {
@@ -232,6 +232,74 @@ func TestKubeletServingWaits(t *testing.T) {
 				t.Errorf("want %q, says %v", c.says, diags)
 			}
 		})
+	}
+}
+
+// TestKubeletServingWhileComponentFails checks that API servers begin to verify kubelets while another
+// component of a control plane is not ready, runs another manifest, is broken or missing.
+func TestKubeletServingWhileComponentFails(t *testing.T) {
+	t.Parallel()
+	for _, component := range []string{"kube-controller-manager", "kube-scheduler"} {
+		for name, seen := range map[string]func(v *topology.Fleet){
+			"another manifest": pod(component, func(p *state.StaticPodReport) { p.Hash = "another" }),
+			"outdated": func(v *topology.Fleet) {
+				pod(component, func(p *state.StaticPodReport) { p.Hash = "another" })(v)
+				older(component)(v)
+			},
+		} {
+			t.Run(component+" "+name, func(t *testing.T) {
+				t.Parallel()
+				o := founded(t, 3, 1)
+				o.serve(true)
+				wantVerifiedLast(t, o.planSeeing(seen))
+			})
+		}
+		t.Run(component+" broken", func(t *testing.T) {
+			t.Parallel()
+			o := founded(t, 3, 1)
+			breaking[component](o.config.Clusters[0], config.Arg{Name: "audit-policy-file", Value: absentFile})
+			if err := o.apply(); err == nil {
+				t.Fatal("the apply succeeded, and a component does not run")
+			}
+			breaking[component](o.config.Clusters[0])
+			o.serve(true)
+			o.wantReachable()
+			o.must(o.apply()) // repairs it, and gives kubelets their certificates
+			o.must(o.apply())
+			o.wantVerified(true)
+			o.wantNothing()
+		})
+		t.Run(component+" missing", func(t *testing.T) {
+			t.Parallel()
+			o := founded(t, 3, 1)
+			o.edit("10.0.0.12", "file "+topology.Manifest(component)+" delete")
+			o.serve(true)
+			o.wantReachable()
+			o.must(o.apply())
+			o.must(o.apply())
+			o.wantVerified(true)
+			o.wantNothing()
+		})
+	}
+}
+
+// wantVerifiedLast checks that a plan lets API servers verify kubelets, each after all kubelets.
+func wantVerifiedLast(t *testing.T, p *planner.Plan) {
+	t.Helper()
+	kubelets, servers := 0, 0
+	for _, s := range p.Steps {
+		switch s.Phase {
+		case topology.KubeletStartPhase:
+			kubelets++
+			if servers > 0 {
+				t.Errorf("%s comes after an API server verifies kubelets", s.ID)
+			}
+		case topology.ControlPlanePhase:
+			servers++
+		}
+	}
+	if kubelets != 4 || servers != 3 {
+		t.Errorf("%d kubelets, %d API servers:\n%s", kubelets, servers, describe(p))
 	}
 }
 

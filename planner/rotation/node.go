@@ -8,7 +8,6 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/kubeadm"
-	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/phases/kubelet"
 	"github.com/kubewright/kubewright/planner/phases/objects"
@@ -225,7 +224,7 @@ func rotationStageKubelet(s *topology.RotationStage, n *topology.Node) planner.S
 	if mends(s, r, n, topology.KubeletConf) {
 		return revive(s, n, ops)
 	}
-	if len(ops) == 0 && satisfied(s, r, n.CADigestsIn(topology.KubeletConf)) && !n.Report.Outdated(observe.KubeletProcess.Name, topology.KubeletConf) {
+	if len(ops) == 0 && satisfied(s, r, n.CADigestsIn(topology.KubeletConf)) && !n.Report.Outdated(pki.KubeletProcess.Name, topology.KubeletConf) {
 		return planner.Step{}
 	}
 	step := planner.Step{Operations: append(ops, planner.SetKubeconfig{Path: topology.KubeletConf, Trust: ca})}

@@ -213,7 +213,7 @@ func readyBefore(s *topology.RotationStage, n *topology.Node) []planner.Operatio
 	}
 	var ops []planner.Operation
 	for _, unready := range unreadyKubelets(c) {
-		ops = append(ops, pki.ReadyWait(unready)...)
+		ops = append(ops, pki.ReadyWaitFor(unready)...)
 	}
 	return ops
 }

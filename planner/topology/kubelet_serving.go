@@ -80,11 +80,14 @@ func (c *Cluster) findHeld() []string {
 		out = append(out, fmt.Sprintf("no node block of this configuration manages %s, whose kubelets serve with certificates of their own", strings.Join(unmanaged, ", ")))
 	}
 	for _, n := range c.Nodes {
-		switch {
-		case n.Report == nil:
+		if n.Report == nil {
 			out = append(out, n.Target.String()+" could not be observed")
-		case n.Runs() && n.Unhealthy():
-			out = append(out, "the control plane on "+n.Target.String()+" is not healthy, or has just been restarted")
+			continue
+		}
+		// The restart of a kubelet waits for the static pods of its node, and what repairs one of them
+		// would come after it.
+		for _, component := range unanswering(n) {
+			out = append(out, component+" on "+n.Target.String()+" does not serve")
 		}
 	}
 	for _, n := range c.Nodes {
@@ -93,6 +96,18 @@ func (c *Cluster) findHeld() []string {
 		}
 	}
 	return out
+}
+
+// unanswering returns the components of a running control plane that are stopped, or that the API does not
+// show as ready and that do not answer otherwise.
+func unanswering(n *Node) []string {
+	if !n.Runs() || !n.IsControlPlane() {
+		return nil
+	}
+	return slices.DeleteFunc(n.StaticPods(), func(component string) bool {
+		pod := n.Cluster.Report.StaticPods[component+"-"+n.NodeName]
+		return n.Report.Files[Manifest(component)].Exists && (pod.Ready || pod.Alive)
+	})
 }
 
 // VerificationHeldBack returns why API servers do not verify kubelets yet although the configuration

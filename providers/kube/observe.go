@@ -1,9 +1,14 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -211,6 +216,7 @@ func nodeReport(n *corev1.Node) state.NodeReport {
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			r.Ready, r.Silent = c.Status == corev1.ConditionTrue, c.Status == corev1.ConditionUnknown
+			r.Reported = c.LastHeartbeatTime.Time
 		}
 	}
 	return r
@@ -240,8 +246,26 @@ func staticPodReport(p *corev1.Pod) state.StaticPodReport {
 			r.Args = append(r.Args, c.Command[1:]...)
 		}
 		r.Args = append(r.Args, c.Args...)
+		r.Probe = probeURL(&c)
 	}
 	return r
+}
+
+// probeURL returns what the kubelet asks to see whether a container lives; empty if it does not ask by
+// HTTP. Static pods of the control plane run in the host's network, and their probes name a host.
+func probeURL(c *corev1.Container) string {
+	if c.LivenessProbe == nil || c.LivenessProbe.HTTPGet == nil {
+		return ""
+	}
+	get := c.LivenessProbe.HTTPGet
+	port := get.Port.String()
+	for _, p := range c.Ports {
+		if p.Name == port {
+			port = strconv.Itoa(int(p.ContainerPort))
+		}
+	}
+	u := url.URL{Scheme: strings.ToLower(string(get.Scheme)), Host: net.JoinHostPort(cmp.Or(get.Host, "localhost"), port), Path: get.Path}
+	return u.String()
 }
 
 // Node implements providers.ObjectReader.

@@ -162,13 +162,21 @@ func RestartKubelet(n *topology.Node, s *planner.Step, shown ...planner.Operatio
 	s.Operations = append(s.Operations, ReadyWait(n)...)
 }
 
-// ReadyWait waits until the node is Ready. Without an API there is nothing to ask, and this step may be
+// KubeletProcess is the kubelet's process as kubeadm starts it.
+var KubeletProcess = state.Process{Name: "kubelet", Argument: "--kubeconfig=" + topology.KubeletConf}
+
+// ReadyWait waits until a kubelet that was started by this step reports its node as Ready. Without an API there is nothing to ask, and this step may be
 // what the API is waiting for.
-func ReadyWait(n *topology.Node) []planner.Operation {
+func ReadyWait(n *topology.Node) []planner.Operation { return readyWait(n, KubeletProcess) }
+
+// ReadyWaitFor waits until another node than that of the step is Ready.
+func ReadyWaitFor(n *topology.Node) []planner.Operation { return readyWait(n, state.Process{}) }
+
+func readyWait(n *topology.Node, started state.Process) []planner.Operation {
 	if n.Cluster.Report == nil {
 		return nil
 	}
-	return []planner.Operation{planner.Wait{For: planner.WaitNodeReady, Name: n.NodeName, Timeout: n.Cluster.Timeouts.KubeletHealthCheck}}
+	return []planner.Operation{planner.Wait{For: planner.WaitNodeReady, Name: n.NodeName, Process: started, Timeout: n.Cluster.Timeouts.KubeletHealthCheck}}
 }
 
 func kubeconfigItem(n *topology.Node, phase string, k kubeadm.Kubeconfig) state.Item {

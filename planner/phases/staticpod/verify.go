@@ -216,13 +216,14 @@ func FailingControlPlanes(c *topology.Cluster) []*topology.Node {
 // MendFirst makes a step that disturbs a control plane wait until the failing ones whose turn comes
 // before are verified to run: an argument or a certificate that has broken one would break the next as
 // well. Failing ones are changed one after another. While the API does not answer, none recovers
-// without the others, and there is no availability to protect.
+// without the others, and there is no availability to protect. Where API servers begin to verify
+// kubelets, a failing one is written after the kubelets have their certificates, which restarts no pod.
 func MendFirst(b *topology.Builder, c *topology.Cluster) {
 	if c.Report == nil {
 		return
 	}
 	for _, s := range b.Draft.Steps {
-		if s.ID.Waypoint != "" || !disturbs(b, c, s) {
+		if s.ID.Waypoint != "" || !disturbs(b, c, s) || s.Phase == topology.KubeletStartPhase && c.StartsVerifying() {
 			continue
 		}
 		n := c.Node(s.Target)

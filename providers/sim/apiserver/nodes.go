@@ -75,6 +75,8 @@ func (a API) NodeReport(name string) state.NodeReport {
 	maps.Copy(r.Labels, n.Labels)
 	if m := a.servers.Hosts[n.Host]; m == nil || !m.Processes().KubeletRuns() || m.Kubelet.Node == "" {
 		r.Silent = true
+	} else {
+		r.Reported = a.servers.Now
 	}
 	if !r.Ready {
 		r.Taints = append(r.Taints, state.Taint{Key: "node.kubernetes.io/not-ready", Effect: "NoSchedule"})
@@ -149,9 +151,10 @@ func (a API) StaticPods() map[string]state.StaticPodReport {
 func (s *Servers) StaticPod(m *machine.Machine, pod, node, kubelet string) *state.StaticPodReport {
 	running := m.Pods[pod]
 	p := s.Manifest(running.Manifest)
+	reported := !m.Conditions.Unreported
 	return &state.StaticPodReport{
-		Hash: s.PodHash(running, pod, node, strings.TrimPrefix(kubelet, "v")), Running: true, Ready: !m.Conditions.Unprobed && !m.Processes().RefusesProbes(p.Component()) && s.Fault(m, p.Component()) == nil,
-		Image: p.Image, Args: slices.Clone(p.Args),
+		Hash: s.PodHash(running, pod, node, strings.TrimPrefix(kubelet, "v")), Running: reported, Ready: reported && !m.Conditions.Unprobed && !m.Processes().RefusesProbes(p.Component()) && s.Fault(m, p.Component()) == nil,
+		Image: p.Image, Args: slices.Clone(p.Args), Probe: p.Probe,
 	}
 }
 

@@ -41,7 +41,9 @@ condition NAME on|off              unreachable, changed-host-key, refuses-key, n
                                    disk-full, no-registry, no-mirror, no-forwarding, foreign-cluster,
                                    cri-disabled (of containerd, as Docker packages it),
                                    unprobed (the kubelet shows its static pods as not ready, as it does until
-                                   it has probed them)
+                                   it has probed them),
+                                   unreported (their mirror pods have no status, as for ten seconds after
+                                   a kubelet was restarted that had just made them)
 condition no-module NAME|none          which the kernel does not have
 condition no-package NAME=VERSION|none  which the package repository does not have
 condition package-lock PROGRAM|off that works with the package manager

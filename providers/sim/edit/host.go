@@ -162,7 +162,7 @@ func (e *edit) condition() error {
 		"unreachable": &c.Unreachable, "changed-host-key": &c.ChangedHostKey, "refuses-key": &c.RefusesKey, "no-sudo": &c.NoSudo,
 		"disk-full": &c.DiskFull, "no-registry": &c.NoRegistry, "foreign-cluster": &c.ForeignCluster,
 		"no-mirror": &c.NoMirror, "no-forwarding": &c.NoForwarding, "no-systemd": &c.NoSystemd, "cgroup-v1": &c.CgroupV1,
-		"cri-disabled": &c.CRIDisabled, "unprobed": &c.Unprobed,
+		"cri-disabled": &c.CRIDisabled, "unprobed": &c.Unprobed, "unreported": &c.Unreported,
 	}
 	switch flag := flags[w[0]]; {
 	case w[0] == "arch":

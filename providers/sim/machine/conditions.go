@@ -47,6 +47,8 @@ type Conditions struct {
 	// Unprobed: the kubelet has not probed its static pods yet, and reports them as not
 	// ready.
 	Unprobed bool `json:"unprobed,omitempty"`
+	// Unreported: the kubelet has made mirror pods and not reported their status yet.
+	Unreported bool `json:"unreported,omitempty"`
 	// Ports are the ports on which other programs listen.
 	Ports []int `json:"ports,omitempty"`
 	// Answers replace the host's answers to preflight questions.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 
@@ -19,6 +20,8 @@ type Manifest struct {
 	labels map[string]any
 	Image  string
 	Args   []string // without the binary
+	// Probe is the URL of the liveness probe.
+	Probe string
 	// given are the last values of the flags.
 	given map[string]string
 	// mounted are the host's paths, by the path in the first container.
@@ -61,6 +64,7 @@ func Parse(content string) *Manifest {
 	if len(command) > 0 {
 		p.Args = command[1:]
 	}
+	p.Probe = probeURL(state.FromGo(c))
 	p.given = map[string]string{}
 	for _, a := range p.Args {
 		name, value, _ := strings.Cut(strings.TrimPrefix(a, "--"), "=")
@@ -74,6 +78,21 @@ func Parse(content string) *Manifest {
 	}
 	p.DataFolder = p.onHost(file.Clean(p.Flag("data-dir", "/var/lib/etcd"))) + "/member"
 	return p
+}
+
+// probeURL returns what the kubelet asks to see whether a container lives.
+func probeURL(c state.Value) string {
+	get := c.Get("livenessProbe.httpGet")
+	if get.IsNull() {
+		return ""
+	}
+	port := fmt.Sprint(get.Get("port").Go())
+	for _, p := range c.Get("ports").AsList() {
+		if p.Get("name").AsString() == port {
+			port = fmt.Sprint(p.Get("containerPort").Go())
+		}
+	}
+	return strings.ToLower(get.Get("scheme").AsString()) + "://" + net.JoinHostPort(get.Get("host").AsString(), port) + get.Get("path").AsString()
 }
 
 // mountedTwice returns a path at which a container has two volumes, which the kubelet refuses.
