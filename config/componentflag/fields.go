@@ -57,6 +57,11 @@ func (f *fields) kubeletValues(minor int) {
 	if s := f.v.Get("showHiddenMetricsForVersion").AsString(); !previous(s, minor) {
 		f.refuse("showHiddenMetricsForVersion", "%q is not the previous minor version, 1.%d", s, minor-1)
 	}
+	for _, path := range []string{"tracing.endpoint", "imageServiceEndpoint"} {
+		if s := f.v.Get(path).AsString(); strings.ContainsAny(s, " \t") {
+			f.refuse(path, "%q holds a blank", s)
+		}
+	}
 	if d, err := time.ParseDuration(f.v.Get("shutdownGracePeriod").AsString()); err == nil && d > 0 && d < time.Second {
 		f.refuse("shutdownGracePeriod", "shutdownGracePeriod is %s; it must be 0 or 1s at least", d)
 	}

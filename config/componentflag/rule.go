@@ -134,6 +134,20 @@ func serviceRanges(value string) bool {
 	return len(parts) == 1 || len(parts) == 2 && v6 == 1
 }
 
+// distinctTaints keeps taints of which no two have the same key and effect (pkg/util/taints).
+func distinctTaints(value string) bool {
+	var known []string
+	for _, taint := range strings.Split(value, ",") {
+		head, effect, _ := strings.Cut(taint, ":")
+		key, _, _ := strings.Cut(head, "=")
+		if taint != "" && slices.Contains(known, key+":"+effect) {
+			return false
+		}
+		known = append(known, key+":"+effect)
+	}
+	return true
+}
+
 // plainMinor keeps versions from some minor versions before the component's own.
 func plainMinor(newest, oldest int) func(string, int) bool {
 	return func(value string, minor int) bool {
@@ -169,6 +183,7 @@ var rules = []rule{
 	})},
 	{"kube-controller-manager kube-scheduler", "kubeconfig", "the path of a kubeconfig", words(`.+`)},
 	{"kube-controller-manager kube-scheduler", "master", "a URL, or HOST:PORT", words(`|[^/].*`)},
+	{"kube-controller-manager kube-scheduler", "leader-elect-resource-lock", "leases", words(`.+`)},
 	{"kube-scheduler", "write-config-to", "nothing: with it the scheduler writes a file and ends", words(``)},
 	{"kube-controller-manager kube-scheduler", "kube-api-burst", "a number that is not negative", within(0, math.Inf(1))},
 	{"kube-apiserver", "admission-control", "nothing: enable-admission-plugins is set, and the API server takes one of the two", words("\x00")},
@@ -178,7 +193,7 @@ var rules = []rule{
 	{"kube-apiserver", "livez-grace-period shutdown-delay-duration shutdown-watch-termination-grace-period min-request-timeout max-requests-inflight max-mutating-requests-inflight", "a value that is not negative", within(0, math.Inf(1))},
 	{"kube-apiserver", "emulation-forward-compatible runtime-config-emulation-forward-compatible", "false: true needs an emulated version below the server's own", plain(func(v string) bool { on, _ := strconv.ParseBool(v); return !on })},
 	{"kube-apiserver", "oidc-issuer-url service-account-jwks-uri", "a URL that begins with https://", words(`|https://.*`)},
-	{"kube-apiserver", "runtime-config", "VERSION=true or GROUP/VERSION=true, several separated by commas", elements(`|(api/(all|ga|beta|alpha|legacy)|v1|[a-z0-9.-]+/v[12]((alpha|beta)[0-9]+)?(/[a-z]+)?)(=.*)?`)},
+	{"kube-apiserver", "runtime-config", "VERSION=true or GROUP/VERSION=true, several separated by commas", elements(`|v1(=true)?|(api/(all|ga|beta|alpha|legacy)|[a-z0-9.-]+/v[12]((alpha|beta)[0-9]+)?(/[a-z]+)?)(=.*)?`)},
 	{"kube-apiserver", "service-account-issuer service-account-signing-key-file", "a value that is not empty", words(`.+`)},
 	{"kube-apiserver", "service-account-max-token-expiration", "0 or a duration from 1h to 4294967296s", plain(func(v string) bool { return v == "0" || v == "0s" || within(3600, 1<<32)(v, 0) })},
 	{"kube-apiserver", "service-account-signing-endpoint", "nothing: service-account-signing-key-file is set, and the API server takes one of the two", words(``)},
@@ -191,7 +206,7 @@ var rules = []rule{
 	// The controller manager.
 	{"kube-controller-manager", "attach-detach-reconcile-sync-period", "a duration of 1s or more", within(1, math.Inf(1))},
 	{"kube-controller-manager", "concurrent-cron-job-syncs concurrent-daemonset-syncs concurrent-device-taint-eviction-syncs concurrent-ephemeralvolume-syncs concurrent-resourceclaim-syncs concurrent-job-syncs", "a number above 0", above(0)},
-	{"kube-controller-manager", "concurrent-service-endpoint-syncs", "a number from 1 to 50", within(1, 50)},
+	{"kube-controller-manager", "concurrent-service-endpoint-syncs mirroring-concurrent-service-endpoint-syncs", "a number from 1 to 50", within(1, 50)},
 	{"kube-controller-manager", "max-endpoints-per-slice mirroring-max-endpoints-per-subset", "a number from 1 to 1000", within(1, 1000)},
 	{"kube-controller-manager", "controllers", "names of controllers, a * for all, and -NAME for all but one", elements(`[^-].*|-[^*].*|`)},
 	// The kubelet.
@@ -199,10 +214,11 @@ var rules = []rule{
 		parts, _ := SplitList(v)
 		return !slices.ContainsFunc(parts, func(p string) bool { return !namespaced.MatchString(p) })
 	})},
+	{"kubelet", "register-with-taints", "taints, each key and effect once", plain(distinctTaints)},
 	{"kubelet", "version", "false", words(`(?i)true|false|t|f|0|1|raw|v[0-9].*`)},
 	{"kubelet", "port", "a port from 1 to 65535", within(1, 65535)},
 	{"kubelet", "container-log-max-size", "a quantity, as in 10Mi", plain(func(v string) bool { return Types["quantity"].Reads(v) })},
-	{"kubelet", "cpu-manager-policy memory-manager-policy", "the name of a policy", words(`.+`)},
+	{"kubelet", "cpu-manager-policy memory-manager-policy topology-manager-policy topology-manager-scope", "a name that is not empty", words(`.+`)},
 	{"kubelet", "file-check-frequency global-housekeeping-interval runtime-request-timeout", "a duration above 0", above(0)},
 	{"kubelet", "minimum-container-ttl-duration minimum-image-ttl-duration sync-frequency", "a duration that is not negative", within(0, math.Inf(1))},
 	{"kubelet", "qos-reserved", "memory and a percentage, as in memory=50%", words(`|memory=[0-9]+%`)},
