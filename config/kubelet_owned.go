@@ -45,7 +45,7 @@ var ownedFlags = map[string]ownedFlag{
 	"register-node":        {"Node is not registered", always(true), "A node that does not register is no node of the cluster, and would be waited for in vain. Leave register-node out; to keep pods away, write taints in the node block."},
 	"runonce":              {"Kubelet ends", always(false), "With runonce the kubelet starts static pods and ends. Leave it out."},
 	"version":              {"Kubelet ends", always(false), "With version the kubelet prints its version and ends. Leave it out."},
-	"help":                 {"Kubelet ends", always(false), "With help the kubelet prints its flags and ends. Leave it out."},
+	"help":                 {"Kubelet ends", never, "With help the kubelet prints its flags and ends. Leave it out."},
 	"healthz-bind-address": {"Health check as an argument", never, "The kubelet's health check is asked where its configuration file says. Write healthzBindAddress in kubelet { config = { … } }."},
 	"healthz-port":         {"Health check as an argument", never, "The kubelet's health check is asked where its configuration file says. Write healthzPort in kubelet { config = { … } }."},
 	"cgroup-driver":        {"Field belongs elsewhere", never, "The driver must be that of the container runtime, and the flag comes before the field that says it. Write cgroupDriver in kubelet { config = { … } }."},

@@ -23,7 +23,6 @@ func (c checker) cluster(cl *Cluster) {
 	c.sans("api_server.cert_sans", cl.APIServer.CertSANs)
 	c.component("api_server", "kube-apiserver", cl.APIServer.Component, cl.Certificates.Dir)
 	c.anonymous(cl.APIServer.Component)
-	checkTogether(c, cl.APIServer.Args)
 	c.component("controller_manager", "kube-controller-manager", cl.ControllerManager, cl.Certificates.Dir)
 	c.component("scheduler", "kube-scheduler", cl.Scheduler, cl.Certificates.Dir)
 	c.etcd(cl)

@@ -99,6 +99,7 @@ func (c checker) args(block, component string, args []Arg) {
 		}
 		c.argValue(path, component, a)
 	}
+	checkTogether(c, block, component, args)
 }
 
 // argValue checks a value, since an invalid one stops the component. The value that the kubelet
@@ -141,7 +142,6 @@ func (c checker) etcd(cl *Cluster) {
 	c.tag("etcd.image_tag", e.ImageTag)
 	c.ownFolder("etcd.data_dir", e.DataDir)
 	c.args("etcd", "etcd", e.Args)
-	c.etcdTLS(e.Args)
 	c.etcdTimes(e.Args)
 	c.envs("etcd", e.Envs)
 	c.sans("etcd.server_cert_sans", e.ServerCertSANs)
@@ -158,17 +158,6 @@ func (c checker) etcd(cl *Cluster) {
 		c.errorf("certificates.etcd_ca", "Setting of a stacked etcd", "With an external etcd there is no CA of etcd's here. Remove etcd_ca; the CA of the external one is ca_file in etcd { external }.")
 	}
 	c.externalEtcd(e.External)
-}
-
-// etcdTLS checks for what etcd refuses at its start (embed/config.go).
-func (c checker) etcdTLS(args []Arg) {
-	least, most, suites := lastArg(args, "tls-min-version"), lastArg(args, "tls-max-version"), lastArg(args, "cipher-suites")
-	if least == "TLS1.3" && most == "TLS1.2" {
-		c.errorf(`etcd.arg["tls-min-version"]`, "Values contradict each other", "tls-min-version (TLS1.3) is above tls-max-version (TLS1.2); etcd would not start.")
-	}
-	if least == "TLS1.3" && suites != "" {
-		c.errorf(`etcd.arg["cipher-suites"]`, "Values contradict each other", "With TLS 1.3 alone the cipher suites cannot be chosen, and etcd would not start. Remove cipher-suites, or set tls-min-version to TLS1.2.")
-	}
 }
 
 // etcdTimes checks what etcd requires of its times, in milliseconds, at its start

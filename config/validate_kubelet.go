@@ -106,16 +106,17 @@ var kubeletRules = []rule{
 	enum("logging.format", "text", "json"),
 	enum("imagePullCredentialsVerificationPolicy", "NeverVerify", "NeverVerifyPreloadedImages", "NeverVerifyAllowlistedImages", "AlwaysVerify"),
 	enum("memoryReservationPolicy", "None", "TieredReservation"),
-	between("port", 1, 65535), between("readOnlyPort", 0, 65535), between("healthzPort", 0, 65535),
+	between("port", 0, 65535), between("readOnlyPort", 0, 65535), between("healthzPort", 0, 65535),
 	between("imageGCHighThresholdPercent", 0, 100), between("imageGCLowThresholdPercent", 0, 100),
-	between("maxPods", 1, many), between("podsPerCore", 0, many), between("maxOpenFiles", 0, 1<<62),
+	between("maxPods", 0, many), between("podsPerCore", 0, many), between("maxOpenFiles", 0, 1<<62),
 	between("oomScoreAdj", -1000, 1000), between("registryBurst", 0, many), between("registryPullQPS", 0, many),
 	between("eventBurst", 0, many), between("eventRecordQPS", 0, many), between("kubeAPIBurst", 0, many),
 	between("iptablesMasqueradeBit", 0, 31), between("iptablesDropBit", 0, 31), between("nodeStatusMaxImages", -1, many),
 	between("containerLogMaxFiles", 2, many), between("containerLogMaxWorkers", 1, many), between("maxParallelImagePulls", 1, many),
-	between("nodeLeaseDurationSeconds", 1, many), between("podPidsLimit", -1, 1<<62),
+	between("nodeLeaseDurationSeconds", 0, many),
 	between("kubeAPIQPS", 0, many), between("tracing.samplingRatePerMillion", 0, 1000000),
-	lasting("cpuCFSQuotaPeriod", time.Millisecond, time.Second), lasting("imageMaximumGCAge", 0, forever),
+	lasting("cpuCFSQuotaPeriod", time.Millisecond, time.Second), lasting("imageMaximumGCAge", 0, forever), lasting("imageMinimumGCAge", 0, forever), lasting("syncFrequency", 0, forever),
+	lasting("fileCheckFrequency", 0, forever), lasting("runtimeRequestTimeout", 0, forever),
 	lasting("containerLogMonitorInterval", 3*time.Second, forever),
 	lasting("crashLoopBackOff.maxContainerRestartPeriod", time.Second, 300*time.Second),
 }
@@ -216,6 +217,9 @@ func (c checker) kubeletCombinations(v state.Value) {
 	}
 	if cert, key := v.Get("tlsCertFile").AsString(), v.Get("tlsPrivateKeyFile").AsString(); (cert == "") != (key == "") {
 		contradict("tlsCertFile", "tlsCertFile and tlsPrivateKeyFile go together, and one of them is not written: the kubelet would not start. Write both, or none.")
+	}
+	for _, x := range componentflag.KubeletFields(v, c.minor) {
+		contradict(x.Flag, "%s", x.Text(c.show(block+x.Flag, "")))
 	}
 	c.gracePeriods(v)
 	c.enforcement(v)

@@ -67,15 +67,14 @@ func checkOverridden(c checker, k, base Kubelet) {
 	}
 }
 
-// checkTogether refuses arguments of the API server of which one needs another
-// (k8s.io/apiserver/pkg/authentication: BuiltInAuthenticationOptions.Validate).
-func checkTogether(c checker, args []Arg) {
-	given := func(name string) bool {
-		return slices.ContainsFunc(args, func(a Arg) bool { return componentflag.FlagName("kube-apiserver", a.Name) == name && a.Value != "" })
+// checkTogether refuses arguments of a component of which one does not go with another.
+func checkTogether(c checker, block, component string, args []Arg) {
+	var flags [][2]string
+	for _, a := range args {
+		flags = append(flags, [2]string{a.Name, a.Value})
 	}
-	for _, pair := range [][2]string{{"oidc-issuer-url", "oidc-client-id"}, {"oidc-client-id", "oidc-issuer-url"}} {
-		if given(pair[0]) && !given(pair[1]) {
-			c.errorf(fmt.Sprintf("api_server.arg[%q]", pair[0]), "Argument needs another", "The API server takes --%s only with --%s, and would not start. Write both, or authentication { jwt { … } } instead.", pair[0], pair[1])
-		}
+	for _, x := range componentflag.Together(component, flags) {
+		path := fmt.Sprintf("%s.arg[%q]", block, x.Flag)
+		c.errorf(path, "Arguments do not go together", "%s", x.Text(c.show(path, "")))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	proxyconfig "k8s.io/kube-proxy/config/v1alpha1"
 	netutils "k8s.io/utils/net"
 
+	"github.com/kubewright/kubewright/config/componentflag"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -17,7 +18,7 @@ var proxyRules = []rule{
 	enum("mode", "iptables", "ipvs", "nftables"),
 	enum("detectLocalMode", "ClusterCIDR", "NodeCIDR", "BridgeInterface", "InterfaceNamePrefix"),
 	enum("logging.format", "text", "json"),
-	between("oomScoreAdj", -1000, 1000), between("iptables.masqueradeBit", 0, 31), between("nftables.masqueradeBit", 0, 31),
+	between("oomScoreAdj", -1000, 1000), between("iptables.masqueradeBit", 0, 31),
 	between("conntrack.maxPerCore", 0, many), between("conntrack.min", 0, many), between("clientConnection.burst", 0, many),
 	lasting("conntrack.tcpEstablishedTimeout", 0, forever), lasting("conntrack.tcpCloseWaitTimeout", 0, forever),
 	lasting("conntrack.udpTimeout", 0, forever), lasting("conntrack.udpStreamTimeout", 0, forever),
@@ -43,6 +44,9 @@ func (c checker) kubeProxy(cl *Cluster) {
 	}
 	c.proxyAddresses(block, v)
 	c.proxyCombinations(block, v)
+	for _, x := range componentflag.ProxyFields(v, c.minor) {
+		c.errorf(block+"."+x.Flag, "Invalid value", "%s", x.Text(c.show(block+"."+x.Flag, "")))
+	}
 	if cl.KubeProxy.Disabled {
 		c.warnf(block, "Setting has no effect", "kube-proxy is not enabled, so that its configuration is not used.")
 	}

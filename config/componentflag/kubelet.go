@@ -18,6 +18,7 @@ var kubeletFields = map[string]string{
 	"container-log-max-size":            "containerLogMaxSize",
 	"cpu-cfs-quota-period":              "cpuCFSQuotaPeriod",
 	"cpu-manager-policy":                "cpuManagerPolicy",
+	"cpu-manager-policy-options":        "cpuManagerPolicyOptions",
 	"enforce-node-allocatable":          "enforceNodeAllocatable",
 	"event-burst":                       "eventBurst",
 	"event-qps":                         "eventRecordQPS",
@@ -90,12 +91,14 @@ func asField(of, value string) (any, bool) {
 		b, err := strconv.ParseBool(value)
 		return b, err == nil
 	case "list", "some", "suites":
-		var out []any
+		out := []any{}
 		for _, word := range strings.Split(value, ",") {
-			out = append(out, strings.TrimSpace(word))
+			if value != "" {
+				out = append(out, strings.TrimSpace(word))
+			}
 		}
-		return out, value != ""
-	case "pairs":
+		return out, true
+	case "pairs", "pair":
 		return readPairs(value, "=")
 	case "thresholds":
 		return readPairs(value, "<")

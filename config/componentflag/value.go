@@ -100,7 +100,7 @@ func readIP(s string) bool {
 
 // readRetention accepts etcd's compaction retention (embed/etcd.go: parseCompactionRetention).
 func readRetention(s string) bool {
-	if n, err := strconv.Atoi(s); err == nil && n >= 0 {
+	if n, err := strconv.Atoi(s); s == "" || err == nil && n >= 0 {
 		return true
 	}
 	_, err := time.ParseDuration(s)

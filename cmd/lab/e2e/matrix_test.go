@@ -97,6 +97,7 @@ var tests = map[string]test{
 	"TestTrace":                     {usual: 5 * time.Minute, long: true},
 	"TestTwoOperators":              {usual: 3 * time.Minute},
 	"TestUpgrade":                   {usual: 9 * time.Minute, alone: true},
+	"TestVerdicts":                  {usual: 8 * time.Minute, long: true},
 	"TestVersions":                  {usual: 45 * time.Minute, long: true},
 }
 

@@ -132,7 +132,7 @@ node "plain" {
 cluster "half" {
   kubernetes_version = "1.36.3"
   api_server {
-    arg "oidc-issuer-url" { value = "https://issuer.example.com" } # ERROR: Argument needs another
+    arg "oidc-issuer-url" { value = "https://issuer.example.com" } # ERROR: Arguments do not go together
   }
 }
 

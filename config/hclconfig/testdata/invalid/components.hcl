@@ -58,7 +58,7 @@ cluster "c" {
 
   scheduler {
     arg "feature-gates" { value = "AtomicFIFO=true,NoSuchGate=false" } # ERROR: Unknown feature gate
-    arg "tls-cipher-suites" { value = "TLS_RSA_WITH_RC4_128_SHA" } # WARNING: Insecure cipher suite
+    arg "tls-cipher-suites" { value = "TLS_RSA_WITH_RC4_128_SHA" } # WARNING: Insecure cipher suite # ERROR: Arguments do not go together
   }
 
   dns {
@@ -113,7 +113,7 @@ cluster "e" {
     arg "audit-log-maxbackup" { value = "" }                               # ERROR: Invalid argument value
     arg "authorization-mode" { value = "Foo" }                             # ERROR: Invalid argument value
     arg "authorization-mode" { value = "Node,RBAC" }
-    arg "enable-admission-plugins" { value = "NodeRestriction,Nope" }      # ERROR: Invalid argument value
+    arg "enable-admission-plugins" { value = "NodeRestriction,Nope" }      # ERROR: Invalid argument value # ERROR: Arguments do not go together
     arg "disable-admission-plugins" { value = "Nope" }                     # ERROR: Invalid argument value
     arg "service-node-port-range" { value = "abc" }                        # ERROR: Invalid argument value
     arg "service-node-port-range" { value = "1-65536" }                    # ERROR: Invalid argument value
@@ -121,15 +121,15 @@ cluster "e" {
     arg "bind-address" { value = "here" }                                  # ERROR: Invalid argument value
     arg "goaway-chance" { value = "few" }                                  # ERROR: Invalid argument value
     arg "event-ttl" { value = "1d" }                                       # ERROR: Invalid argument value
-    arg "log-text-info-buffer-size" { value = "x" }                        # ERROR: Invalid argument value
+    arg "log-text-info-buffer-size" { value = "x" }                        # ERROR: Invalid argument value # ERROR: Arguments do not go together
     arg "tls-curve-preferences" { value = "23,P256" }                      # ERROR: Invalid argument value
     arg "tls-sni-cert-key" { value = "a.crt" }                             # ERROR: Invalid argument value
     arg "etcd-servers-overrides" { value = "a\"b" }                        # ERROR: Invalid argument value
-    arg "oidc-signing-algs" { value = "a\"b" }                             # ERROR: Invalid argument value
-    arg "oidc-required-claim" { value = "claim" }                          # ERROR: Invalid argument value
+    arg "oidc-signing-algs" { value = "a\"b" }                             # ERROR: Invalid argument value # ERROR: Arguments do not go together
+    arg "oidc-required-claim" { value = "claim" }                          # ERROR: Invalid argument value # ERROR: Arguments do not go together
     arg "max-requests-inflight" { value = "$(INFLIGHT)" }
     arg "advertise-address" { value = "$(POD_IP)" }
-    arg "service-cluster-ip-range" { value = sensitive("S-range") }
+    arg "service-cluster-ip-range" { value = sensitive("S-range") } # ERROR: Invalid argument value
     arg "storage-media-type" { value = sensitive("S-type") }               # ERROR: Invalid argument value
     arg "shutdown-delay-duration" { value = sensitive("S-delay") }         # ERROR: Invalid argument value
   }

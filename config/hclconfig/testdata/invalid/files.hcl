@@ -190,7 +190,7 @@ cluster "prod" {
     arg "tracing-config-file" { value = "/etc/kubernetes/tracing/config.yaml" }         # ERROR: File of an argument is missing
     arg "authentication-config" { value = "/etc/kubernetes/nowhere.yaml" }              # ERROR: File of an argument is missing
     arg "authorization-config" { value = "/etc/kubernetes/workers.yaml" }               # ERROR: File of an argument is missing
-    arg "oidc-ca-file" { value = "/etc/ssl/certs/oidc.pem" }
+    arg "oidc-ca-file" { value = "/etc/ssl/certs/oidc.pem" } # ERROR: Arguments do not go together
     arg "client-ca-file" { value = "/etc/kubernetes/some.pem" } # ERROR: File of an argument is missing
   }
 }

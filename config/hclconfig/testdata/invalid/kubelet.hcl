@@ -8,7 +8,7 @@ cluster "c" {
       apiVersion          = "kubelet.config.k8s.io/v1" # ERROR: Wrong kind of configuration
       maxpods             = 200                        # ERROR: Unknown field
       healthzPort         = 70000                      # ERROR: Value out of range
-      maxPods             = 0                          # ERROR: Value out of range
+      maxPods             = -1                         # ERROR: Value out of range
       syncFrequency       = 30                         # ERROR: Value of the wrong type
       failSwapOn          = "no"                       # ERROR: Value of the wrong type
       clusterDNS          = "10.96.0.10"               # ERROR: Value of the wrong type
@@ -122,9 +122,9 @@ cluster "g" {
   }
 
   etcd {
-    arg "tls-min-version" { value = "TLS1.3" } # ERROR: Values contradict each other
+    arg "tls-min-version" { value = "TLS1.3" } # ERROR: Arguments do not go together
     arg "tls-max-version" { value = "TLS1.2" }
-    arg "cipher-suites" { value = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256" } # ERROR: Values contradict each other
+    arg "cipher-suites" { value = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256" } # ERROR: Arguments do not go together
   }
 }
 
@@ -255,7 +255,7 @@ cluster "l" {
     config = {
       bindAddress       = "x"                                # ERROR: Invalid address
       clusterCIDR       = "foo"                              # ERROR: Invalid subnet
-      nodePortAddresses = ["primary", "10.0.0.0/8", "local"] # ERROR: Invalid subnet
+      nodePortAddresses = ["primary", "10.0.0.0/8", "local"] # ERROR: Invalid subnet # ERROR: Invalid value
       configSyncPeriod  = "-1s"                              # ERROR: Value out of range
       iptables          = { minSyncPeriod = "1m" }           # ERROR: Values contradict each other
     }

@@ -17,7 +17,7 @@ cluster "c" {
 
   scheduler {
     dynamic "arg" {
-      for_each = { for k, n in node.cp : { "192.0.2.1" = "leader-elect-resource-name", "192.0.2.2" = "leader-elect-resource-namespace", "192.0.2.3" = "vmodule" }[k] => n.labels.rack if n.role == "control-plane" }
+      for_each = { for k, n in node.cp : { "192.0.2.1" = "leader-elect-resource-name", "192.0.2.2" = "leader-elect-resource-namespace", "192.0.2.3" = "master" }[k] => n.labels.rack if n.role == "control-plane" }
       iterator = it
       labels   = [it.key]
       content {

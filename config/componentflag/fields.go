@@ -1,0 +1,174 @@
+package componentflag
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// KubeletFields returns what the kubelet refuses of its configuration beyond single values: the paths of
+// fields, and why.
+func KubeletFields(v state.Value, minor int) []Conflict {
+	f := &fields{component: "the kubelet", v: v}
+	f.suites()
+	f.vmodule()
+	for _, e := range v.Get("allowedUnsafeSysctls").AsList() {
+		if !namespaced.MatchString(e.AsString()) {
+			f.refuse("allowedUnsafeSysctls", "%q is no sysctl that a pod can have for itself, as in net.* or kernel.msg*", e.AsString())
+		}
+	}
+	if len(v.Get("cpuManagerPolicyOptions").AsMap()) > 0 && v.Get("cpuManagerPolicy").AsString() != "static" {
+		f.refuse("cpuManagerPolicyOptions", "cpuManagerPolicyOptions are for cpuManagerPolicy = \"static\" alone")
+	}
+	for name, on := range v.Get("cpuManagerPolicyOptions").AsMap() {
+		if _, err := strconv.ParseBool(on.AsString()); err != nil || !slices.Contains(cpuOptions, name) {
+			f.refuse("cpuManagerPolicyOptions", "%s = %q is none of its options, which are true or false: %s", name, on.AsString(), strings.Join(cpuOptions, ", "))
+		}
+	}
+	f.kubeletValues(minor)
+	for _, e := range v.Get("tlsCurvePreferences").AsList() {
+		if !slices.Contains(curves, e.AsString()) {
+			f.refuse("tlsCurvePreferences", "%s is no curve that Go has: %s", e.AsString(), strings.Join(curves, ", "))
+		}
+	}
+	return f.out
+}
+
+// cpuOptions are the options of the static CPU manager (pkg/kubelet/cm/cpumanager).
+var cpuOptions = []string{"full-pcpus-only", "distribute-cpus-across-numa", "align-by-socket", "distribute-cpus-across-cores", "strict-cpu-reservation", "prefer-align-cpus-by-uncorecache"}
+
+var cpuSet = regexp.MustCompile(`^([0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)?$`)
+
+// kubeletValues refuses values of single fields (pkg/kubelet/apis/config/validation).
+func (f *fields) kubeletValues(minor int) {
+	if s := f.v.Get("containerLogMaxSize").AsString(); s != "" && !Types["quantity"].Reads(s) {
+		f.refuse("containerLogMaxSize", "%q is no quantity, as in 10Mi", s)
+	}
+	if s := f.v.Get("reservedSystemCPUs").AsString(); !cpuSet.MatchString(s) {
+		f.refuse("reservedSystemCPUs", "%q is not numbers and ranges of CPUs, as in 0-1,3", s)
+	}
+	if s := f.v.Get("showHiddenMetricsForVersion").AsString(); !previous(s, minor) {
+		f.refuse("showHiddenMetricsForVersion", "%q is not the previous minor version, 1.%d", s, minor-1)
+	}
+	for _, path := range []string{"tracing.endpoint", "imageServiceEndpoint"} {
+		if s := f.v.Get(path).AsString(); strings.ContainsAny(s, " \t") {
+			f.refuse(path, "%q holds a blank", s)
+		}
+	}
+	if d, err := time.ParseDuration(f.v.Get("shutdownGracePeriod").AsString()); err == nil && d > 0 && d < time.Second {
+		f.refuse("shutdownGracePeriod", "shutdownGracePeriod is %s; it must be 0 or 1s at least", d)
+	}
+	if s := f.v.Get("memoryThrottlingFactor"); s.Kind() == state.KindNumber {
+		if n, ok := amount(s.AsString()); ok && (n <= 0 || n > 1) {
+			f.refuse("memoryThrottlingFactor", "memoryThrottlingFactor is %v; it must be above 0, and 1 at most", n)
+		}
+	}
+	if s := f.v.Get("userNamespaces.idsPerPod"); s.Kind() == state.KindNumber {
+		if n, ok := amount(s.AsString()); ok && (n < 65536 || n >= 1<<32 || int64(n)%65536 != 0) {
+			f.refuse("userNamespaces.idsPerPod", "userNamespaces.idsPerPod is %v; it must be a multiple of 65536", n)
+		}
+	}
+	for name := range f.v.Get("qosReserved").AsMap() {
+		if name != "memory" {
+			f.refuse("qosReserved", "%q cannot be reserved for a class of pods, only memory", name)
+		}
+	}
+	gates := f.v.Get("featureGates").AsMap()
+	if on, given := gates["RotateKubeletServerCertificate"]; given && !on.AsBool() && f.v.Get("serverTLSBootstrap").AsBool() {
+		f.refuse("serverTLSBootstrap", "serverTLSBootstrap needs the feature gate RotateKubeletServerCertificate, which is false")
+	}
+	if f.v.Get("memoryReservationPolicy").AsString() == "TieredReservation" && !gates["MemoryQoS"].AsBool() && !gates["AllAlpha"].AsBool() {
+		f.refuse("memoryReservationPolicy", "TieredReservation needs the feature gate MemoryQoS")
+	}
+}
+
+// namespaced are the sysctls that the kernel keeps for each namespace (pkg/kubelet/sysctl).
+var namespaced = regexp.MustCompile(`^(kernel[./]sem|kernel[./](shm|msg)[a-z0-9_*]*|fs[./]mqueue[./]([a-z0-9_]*\*?)|net[./][a-z0-9_./*-]+)$`)
+
+// ProxyFields returns what kube-proxy refuses of its configuration beyond single values.
+func ProxyFields(v state.Value, minor int) []Conflict {
+	f := &fields{component: "kube-proxy", v: v}
+	f.vmodule()
+	if _, port, err := net.SplitHostPort(v.Get("metricsBindAddress").AsString()); err == nil && port == "0" {
+		f.refuse("metricsBindAddress", "0 is no port to listen on")
+	}
+	if s := v.Get("showHiddenMetricsForVersion").AsString(); !previous(s, minor) {
+		f.refuse("showHiddenMetricsForVersion", "%q is not the previous minor version, 1.%d", s, minor-1)
+	}
+	for _, mode := range []string{"iptables", "ipvs", "nftables"} {
+		for _, name := range []string{"minSyncPeriod", "syncPeriod"} {
+			path := mode + "." + name
+			if d, err := time.ParseDuration(v.Get(path).AsString()); err == nil && d < 0 && f.mode() == mode {
+				f.refuse(path, "%s is negative", path)
+			}
+		}
+	}
+	if bit, err := strconv.Atoi(v.Get("nftables.masqueradeBit").AsString()); err == nil && f.mode() == "nftables" && (bit < 0 || bit > 31) {
+		f.refuse("nftables.masqueradeBit", "nftables.masqueradeBit is %d; it must be from 0 to 31", bit)
+	}
+	addresses := v.Get("nodePortAddresses").AsList()
+	if len(addresses) > 1 && slices.ContainsFunc(addresses, func(e state.Value) bool { return e.AsString() == "primary" }) {
+		f.refuse("nodePortAddresses", "\"primary\" stands alone: it cannot be combined with subnets")
+	}
+	return f.out
+}
+
+// fields are the fields of a component's configuration.
+type fields struct {
+	component string
+	v         state.Value
+	out       []Conflict
+}
+
+func (f *fields) refuse(path, format string, args ...any) {
+	f.out = append(f.out, Conflict{path, fmt.Sprintf(format, args...) + ", and " + f.component + " would not start."})
+}
+
+func (f *fields) mode() string {
+	if mode := f.v.Get("mode").AsString(); mode != "" {
+		return mode
+	}
+	return "iptables"
+}
+
+// vmodule refuses verbosities for no file (k8s.io/component-base/logs/api/v1: Validate).
+func (f *fields) vmodule() {
+	for _, e := range f.v.Get("logging.vmodule").AsList() {
+		if p := e.Get("filePattern").AsString(); p == "" || strings.ContainsAny(p, "=,") {
+			f.refuse("logging.vmodule", "%q is no pattern of file names", p)
+		}
+	}
+}
+
+// suites refuses cipher suites without those that HTTP/2 needs below TLS 1.3.
+func (f *fields) suites() {
+	var names []string
+	for _, e := range f.v.Get("tlsCipherSuites").AsList() {
+		names = append(names, e.AsString())
+	}
+	switch {
+	case slices.Contains(names, ""):
+		f.refuse("tlsCipherSuites", "an element is empty")
+	case slices.ContainsFunc(names, isUnknownSuite): // reported by itself
+	case len(names) > 0 && f.v.Get("tlsMinVersion").AsString() != "VersionTLS13" && !slices.ContainsFunc(names, isHTTP2Suite):
+		f.refuse("tlsCipherSuites", "HTTP/2 needs %s or %s", http2Suites[0], http2Suites[1])
+	}
+}
+
+var http2Suites = []string{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"}
+
+// isUnknownSuite reports whether Go does not know a suite of that name.
+func isUnknownSuite(name string) bool {
+	return !slices.ContainsFunc(slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()), func(s *tls.CipherSuite) bool {
+		return s.Name == strings.TrimSpace(name)
+	})
+}
+
+func isHTTP2Suite(name string) bool { return slices.Contains(http2Suites, strings.TrimSpace(name)) }
