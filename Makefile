@@ -11,6 +11,8 @@ export CGO_ENABLED ?= 0
 # and races are the same.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath -gcflags=all=-dwarf=false)
 LINK = -ldflags='-s -w'
+# The program needs none of grpc's pages about its requests.
+PROGRAM = $(LINK) -tags=grpcnotrace
 # -race also checks pointer arithmetic, at a tenth of the time; nothing here uses it. And each
 # test binary would sleep for a second at its end (GORACE below). Race detection is off in parsers
 # and other packages that process text byte by byte: it took a sixth of the total time. They read
@@ -41,7 +43,7 @@ TOOLS = $(GO) -C tools
 SOURCES = cmd config engine planner providers site state tools
 
 build: ## build bin/kubewright
-	$(GO) build $(LINK) -o bin/kubewright ./cmd/kubewright
+	$(GO) build $(PROGRAM) -o bin/kubewright ./cmd/kubewright
 
 demo: build ## plan, apply, drift, apply, destroy on simulated hosts
 	@KUBEWRIGHT=$(CURDIR)/bin/kubewright sh examples/quickstart/demo.sh
@@ -125,7 +127,7 @@ conformance: build ## Kubernetes' own conformance suite on a new cluster (Linux,
 SHARD ?= 1/1
 COVERED = ./cmd/kubewright/...,./config/...,./engine/...,./planner/...,./providers/...,./state/...
 e2e-all: ## e2e, the long matrices, conftest, the lab's own tests, and the long form of random sequences and disturbed rotations
-	$(GO) build $(LINK) -cover -coverpkg=$(COVERED) -o bin/covered/kubewright ./cmd/kubewright
+	$(GO) build $(PROGRAM) -cover -coverpkg=$(COVERED) -o bin/covered/kubewright ./cmd/kubewright
 	@failed=; \
 	KUBEWRIGHT_E2E_ALL=1 KUBEWRIGHT_E2E_SHARD=$(SHARD) KUBEWRIGHT_E2E_REPEAT=$(REPEAT) $(MAKE) e2e E2E_TIMEOUT=240m || failed=yes; \
 	if [ "$(firstword $(subst /, ,$(SHARD)))" = 1 ]; then \

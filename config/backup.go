@@ -17,7 +17,6 @@ type Backup struct {
 	// Folder is the folder on hosts, Bucket the address in a bucket; one of them may be empty.
 	Folder, Bucket string
 	Keep           int
-	// Recipients are the public keys that a backup is encrypted to.
-	Recipients []string
-	Source     state.Source
+	Recipients     []string // the public keys that a backup is encrypted to
+	Source         state.Source
 }

@@ -22,7 +22,7 @@ const (
 // maximum number of methods. Both lists only shrink, except for the rows of config and
 // config/hclconfig.
 var (
-	largePackages = map[string]int{"config": 7020, "config/hclconfig": 10022}
+	largePackages = map[string]int{"config": 7018, "config/hclconfig": 10022}
 	largeTypes    = map[string]int{"config.checker": 125, "config/hclconfig.evaluator": 88, "config/hclconfig.loader": 45}
 )
 

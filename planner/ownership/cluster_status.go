@@ -3,6 +3,7 @@ package ownership
 import (
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"sort"
 	"strings"
@@ -208,8 +209,8 @@ func RefuseForeign(n *topology.Node) *diag.Diagnostic {
 	}
 	return diag.Errorf(strayHost, "%s (%s) holds files of a Kubernetes cluster that kubewright did not create: %s. "+
 		"Use another host, or clean this one (kubeadm reset) if that cluster is not needed. "+
-		"If this configuration describes that cluster, adopt it: %s says how.",
-		n.Target, n.Address, strings.Join(found, ", "), remedy.Import).At(n.Source).For(n.Target)
+		"If this configuration describes that cluster, adopt it. This writes blocks for it, and says how to go on:\n\n  %s",
+		n.Target, n.Address, strings.Join(found, ", "), remedy.Import.On("ssh://"+strings.TrimSuffix(net.JoinHostPort(n.Address, ""), ":"))).At(n.Source).For(n.Target)
 }
 
 // refuseUnknown refuses a recorded node whose host has files of a cluster but no longer

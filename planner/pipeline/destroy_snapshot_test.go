@@ -77,7 +77,7 @@ func TestDestroySavesEtcd(t *testing.T) {
 		}, planner.Options{}, false, ""},
 		{"the block is gone", func(o *operator) {
 			o.config = &config.Config{Removals: []config.Removal{{From: state.ClusterTarget("prod"), Destroy: true}}}
-		}, planner.Options{}, false, "no snapshot is taken of cluster.prod, whose block is gone."},
+		}, planner.Options{}, false, "no snapshot is taken of cluster.prod, whose block is gone. To have one, restore its block, and destroy it then."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -105,7 +105,7 @@ func TestDestroyIsRefusedWithoutSnapshot(t *testing.T) {
 	o.destroy, o.allowUnreachable = true, true
 	_, diags := o.planOf(o.observe(), planner.Options{})
 	wantFindings(t, diags, finding{diag.Error, "Last snapshot cannot be taken", "main.hcl:1", "cluster.prod", []string{
-		"its etcd does not answer (cannot reach the API through 10.0.0.11: etcd has no leader)", "kubewright etcd snapshot prod", "add -skip-phase=etcd-snapshot",
+		"its etcd does not answer (cannot reach the API through 10.0.0.11: etcd has no leader)", "⟨snapshot prod⟩", "add ⟨+skip-phase=etcd-snapshot⟩",
 	}})
 	o.destroys(withoutSnapshot)
 }

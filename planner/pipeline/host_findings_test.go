@@ -202,7 +202,7 @@ func TestRecoverReportsUnknownParts(t *testing.T) {
 	base := founded(t, 2, 1)
 	refused := finding{diag.Error, "State cannot be recovered", "main.hcl:1", "cluster.prod", nil}
 	foreign := finding{diag.Error, "Host belongs to another cluster", "main.hcl:13", `node.worker["w1"]`, []string{
-		`node.worker["w1"] (10.0.0.21) holds files of a Kubernetes cluster that kubewright did not create`, "⟨import⟩ says how",
+		`node.worker["w1"] (10.0.0.21) holds files of a Kubernetes cluster that kubewright did not create`, "says how to go on:\n\n  ⟨import ssh://10.0.0.21⟩",
 	}}
 	for name, c := range map[string]struct {
 		before func(*operator)

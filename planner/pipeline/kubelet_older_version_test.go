@@ -33,7 +33,7 @@ func TestSettingsUnknownToOlderKubeletAreRefused(t *testing.T) {
 			cl.Patches = []config.Patch{{Target: "kubeletconfiguration", Type: "merge", Content: "featureGates: {CRIListStreaming: true}", Source: line}}
 		}, []finding{unknown.saying(behind)}},
 		"a field": {func(cl *config.Cluster, _, _ *config.Node) {
-			cl.Kubelet.Config = state.FromGo(map[string]any{"memoryReservationPolicy": "TieredReservation"})
+			cl.Kubelet.Config = state.FromGo(map[string]any{"memoryReservationPolicy": "TieredReservation", "featureGates": map[string]any{"MemoryQoS": true}})
 			cl.Origins["kubelet.config.memoryReservationPolicy"] = line
 		}, []finding{refused.saying("The kubelet knows memoryReservationPolicy since Kubernetes 1.36, and would not start with it.", behind)}},
 		"what it knows": {func(cl *config.Cluster, _, _ *config.Node) {
