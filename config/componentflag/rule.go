@@ -231,7 +231,7 @@ var rules = []rule{
 	{"etcd", "compact-hash-check-time experimental-compact-hash-check-time", "a duration above 0", above(0)},
 	{"etcd", "corrupt-check-time experimental-corrupt-check-time", "a duration that is not negative", within(0, math.Inf(1))},
 	{"etcd", "config-file", "nothing: with a file etcd ignores all flags, and kubewright writes flags", words(``)},
-	{"etcd", "name initial-cluster initial-advertise-peer-urls", "nothing: kubewright writes them for each member, and they have to agree", words("\x00")},
+	{"etcd", "initial-cluster initial-advertise-peer-urls", "nothing: kubewright writes them for each member, and they have to agree", words("\x00")},
 	{"etcd", "cors", "* or URLs, separated by commas", plain(origins)},
 	{"etcd", "discovery discovery-srv discovery-token", "nothing: the members are known, and etcd takes one of the two", words(``)},
 	{"etcd", "discovery-endpoints", "nothing: the members are known, and etcd takes one of the two", words("\x00")},

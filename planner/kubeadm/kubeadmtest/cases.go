@@ -21,6 +21,7 @@ const oneMinor = 36
 // Refused are configurations that kubeadm accepts and the language refuses, with the reason: such a
 // cluster is read, and the plan shows the differences.
 var Refused = map[string]string{
+	"authorization-mode":              "the API server does not start with the mode Webhook and no webhook",
 	"args-order":                      "the scheduler does not start with feature gates that it does not know",
 	"etcd-metrics-no-port":            "etcd does not start with a URL without a port",
 	"environment":                     "a variable given twice is given once",
