@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +19,7 @@ func KubeletFields(v state.Value, minor int) []Conflict {
 	f.suites()
 	f.vmodule()
 	for _, e := range v.Get("allowedUnsafeSysctls").AsList() {
-		if !namespaced.MatchString(e.AsString()) {
+		if !namespaced(e.AsString()) {
 			f.refuse("allowedUnsafeSysctls", "%q is no sysctl that a pod can have for itself, as in net.* or kernel.msg*", e.AsString())
 		}
 	}
@@ -44,14 +43,14 @@ func KubeletFields(v state.Value, minor int) []Conflict {
 // cpuOptions are the options of the static CPU manager (pkg/kubelet/cm/cpumanager).
 var cpuOptions = []string{"full-pcpus-only", "distribute-cpus-across-numa", "align-by-socket", "distribute-cpus-across-cores", "strict-cpu-reservation", "prefer-align-cpus-by-uncorecache"}
 
-var cpuSet = regexp.MustCompile(`^([0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)?$`)
+var cpuSet = matching(`([0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)?`)
 
 // kubeletValues refuses values of single fields (pkg/kubelet/apis/config/validation).
 func (f *fields) kubeletValues(minor int) {
 	if s := f.v.Get("containerLogMaxSize").AsString(); s != "" && !Types["quantity"].Reads(s) {
 		f.refuse("containerLogMaxSize", "%q is no quantity, as in 10Mi", s)
 	}
-	if s := f.v.Get("reservedSystemCPUs").AsString(); !cpuSet.MatchString(s) {
+	if s := f.v.Get("reservedSystemCPUs").AsString(); !cpuSet(s) {
 		f.refuse("reservedSystemCPUs", "%q is not numbers and ranges of CPUs, as in 0-1,3", s)
 	}
 	if s := f.v.Get("showHiddenMetricsForVersion").AsString(); !previous(s, minor) {
@@ -90,7 +89,7 @@ func (f *fields) kubeletValues(minor int) {
 }
 
 // namespaced are the sysctls that the kernel keeps for each namespace (pkg/kubelet/sysctl).
-var namespaced = regexp.MustCompile(`^(kernel[./]sem|kernel[./](shm|msg)[a-z0-9_*]*|fs[./]mqueue[./]([a-z0-9_]*\*?)|net[./][a-z0-9_./*-]+)$`)
+var namespaced = matching(`kernel[./]sem|kernel[./](shm|msg)[a-z0-9_*]*|fs[./]mqueue[./]([a-z0-9_]*\*?)|net[./][a-z0-9_./*-]+`)
 
 // ProxyFields returns what kube-proxy refuses of its configuration beyond single values.
 func ProxyFields(v state.Value, minor int) []Conflict {

@@ -67,22 +67,25 @@ func above(least float64) func(string, int) bool {
 	return within(math.Nextafter(least, math.Inf(1)), math.Inf(1))
 }
 
+// matching compares whole values with a pattern, which it compiles each time: a configuration needs few of
+// these, and compiled before main they would cost every command.
+func matching(pattern string) func(string) bool {
+	return func(value string) bool { return regexp.MustCompile("^(?:" + pattern + ")$").MatchString(value) }
+}
+
 // elements keeps lists all of whose elements match.
 func elements(pattern string) func(string, int) bool {
-	r := regexp.MustCompile("^(?:" + pattern + ")$")
+	matches := matching(pattern)
 	return func(value string, _ int) bool {
 		parts, err := SplitList(value)
-		return err != nil || !slices.ContainsFunc(parts, func(p string) bool { return !r.MatchString(p) })
+		return err != nil || !slices.ContainsFunc(parts, func(p string) bool { return !matches(p) })
 	}
 }
 
 // words keeps values that match.
-func words(pattern string) func(string, int) bool {
-	r := regexp.MustCompile("^(?:" + pattern + ")$")
-	return func(value string, _ int) bool { return r.MatchString(value) }
-}
+func words(pattern string) func(string, int) bool { return plain(matching(pattern)) }
 
-var metricLabel = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]*,[a-zA-Z_][a-zA-Z0-9_]*$`)
+var metricLabel = matching(`[a-zA-Z_:][a-zA-Z0-9_:]*,[a-zA-Z_][a-zA-Z0-9_]*`)
 
 // metricLabels keeps METRIC,LABEL=VALUES (k8s.io/component-base/metrics).
 func metricLabels(value string, _ int) bool {
@@ -91,7 +94,7 @@ func metricLabels(value string, _ int) bool {
 		pairs, _ = SplitList(value) // what cannot be split is reported by its type
 	}
 	for _, p := range pairs {
-		if name, _, ok := strings.Cut(strings.Trim(p, `"`), "="); ok && !metricLabel.MatchString(name) {
+		if name, _, ok := strings.Cut(strings.Trim(p, `"`), "="); ok && !metricLabel(name) {
 			return false
 		}
 	}
@@ -212,7 +215,7 @@ var rules = []rule{
 	// The kubelet.
 	{"kubelet", "allowed-unsafe-sysctls", "sysctls that a pod can have for itself, as in net.* or kernel.msg*", plain(func(v string) bool {
 		parts, _ := SplitList(v)
-		return !slices.ContainsFunc(parts, func(p string) bool { return !namespaced.MatchString(p) })
+		return !slices.ContainsFunc(parts, func(p string) bool { return !namespaced(p) })
 	})},
 	{"kubelet", "register-with-taints", "taints, each key and effect once", plain(distinctTaints)},
 	{"kubelet", "version", "false", words(`(?i)true|false|t|f|0|1|raw|v[0-9].*`)},
