@@ -11,6 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/commandline"
+	"github.com/kubewright/kubewright/config/remedy"
 )
 
 // detailed are the packages whose sentences must each be shown by a test, with the minimum
@@ -20,7 +23,7 @@ var detailed = map[string]int{
 	"config": 450, "config/artifacts": 30, "config/hclconfig": 180, "config/manifest": 4,
 	"planner": 50, "planner/quorum": 23, "planner/skew": 12, "planner/adopt": 12, "planner/dag": 3, "planner/executor": 3, "planner/topology": 5, "planner/phases/pki": 95,
 	"planner/phases/host": 10, "planner/phases/staticpod": 55, "planner/phases/kubelet": 12, "planner/phases/objects": 50, "planner/drain": 38,
-	"planner/preflight": 150, "planner/observe": 3, "planner/etcd": 114, "planner/immutable": 9, "planner/ownership": 225, "planner/upgrade": 70, "planner/rotation": 125,
+	"planner/preflight": 150, "planner/observe": 3, "planner/etcd": 114, "planner/immutable": 9, "planner/ownership": 230, "planner/upgrade": 70, "planner/rotation": 125,
 	"planner/reset": 8, "planner/pipeline": 75, "planner/maintenance": 70, "planner/record": 36, "planner/kubeadm": 12, "planner/planfile": 6,
 	"planner/policy": 4,
 	"providers":      60, "providers/bundle": 5, "providers/etcd": 18, "providers/kube": 18, "providers/local": 1, "providers/pki": 18, "providers/sim": 8, "providers/sim/edit": 36, "providers/snapshots": 8,
@@ -88,7 +91,7 @@ func TestEverySentenceIsShownByATest(t *testing.T) {
 					excepted, used[words] = words, true
 				}
 			}
-			switch shown := read.show(s.text); {
+			switch shown := read.show(s.text) || s.or != "" && read.show(s.or); {
 			case !shown && excepted == "":
 				t.Errorf("%s: no test shows %q. Reach it in a script below testdata/script, or in a test of its package, with the whole message", s.place, s.text)
 			case shown && excepted != "":
@@ -103,20 +106,23 @@ func TestEverySentenceIsShownByATest(t *testing.T) {
 	}
 }
 
-// sentence is the longest constant part of a sentence, normalised by asRead.
-type sentence struct{ place, text string }
+// sentence is the longest constant part of a sentence, normalised by asRead. A test shows it, or what the
+// screen has in its place.
+type sentence struct{ place, text, or string }
 
 // sentences are the sentences of one package.
 type sentences struct {
 	set *token.FileSet
-	all []sentence
+	// remedies are how remedies begin, by their names.
+	remedies map[string]sentence
+	all      []sentence
 }
 
-// sentencesOf returns the sentences in the constants of some files, by place. Parts shorter
+// sentencesOf returns the sentences in the constants of some files, and the remedies, by place. Parts shorter
 // than four words are skipped: the parts next to them identify the sentence.
 func sentencesOf(t *testing.T, files []string) []sentence {
 	t.Helper()
-	s := &sentences{set: token.NewFileSet()}
+	s := &sentences{set: token.NewFileSet(), remedies: remedies(t)}
 	for _, path := range files {
 		name := strings.TrimPrefix(filepath.ToSlash(path), "../../")
 		inSim, ofSim := strings.CutPrefix(strings.TrimSuffix(name, ".go"), "providers/sim/")
@@ -146,6 +152,10 @@ func (s *sentences) collect(n ast.Node) bool {
 		return !ok || unsaidFields[key.Name] == ""
 	case *ast.CallExpr:
 		return !isNotPrinted(n.Fun)
+	case *ast.SelectorExpr:
+		if x, ok := n.X.(*ast.Ident); ok && x.Name == "remedy" && s.remedies[n.Sel.Name].text != "" {
+			s.keep(n, s.remedies[n.Sel.Name])
+		}
 	case *ast.BasicLit:
 		s.add(n, s.together(n))
 	case *ast.BinaryExpr:
@@ -198,8 +208,6 @@ func (s *sentences) add(n ast.Node, text string) {
 	if strings.HasPrefix(text, "internal error") {
 		return
 	}
-	p := s.set.Position(n.Pos())
-	place := filepath.ToSlash(p.Filename) + ":" + strconv.Itoa(p.Line)
 	for _, part := range sentenceEnd.Split(text, -1) {
 		longest := ""
 		for _, constant := range anyVerb.Split(strings.ReplaceAll(part, "%%", "% "), -1) {
@@ -207,11 +215,50 @@ func (s *sentences) add(n ast.Node, text string) {
 				longest = constant
 			}
 		}
-		said := sentence{place, longest}
-		if strings.Count(longest, " ") >= 3 && !slices.Contains(s.all, said) {
-			s.all = append(s.all, said)
+		if strings.Count(longest, " ") >= 3 {
+			s.keep(n, sentence{text: longest})
 		}
 	}
+}
+
+// keep adds what tests have to show, once for each place.
+func (s *sentences) keep(n ast.Node, said sentence) {
+	p := s.set.Position(n.Pos())
+	said.place = filepath.ToSlash(p.Filename) + ":" + strconv.Itoa(p.Line)
+	if !slices.Contains(s.all, said) {
+		s.all = append(s.all, said)
+	}
+}
+
+// remedies returns how the remedies of config/remedy begin in a text of the planner, and on the screen, by
+// the names of their constants.
+func remedies(t *testing.T) map[string]sentence {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "config", "remedy", "remedy.go"), nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]sentence{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if v, ok := n.(*ast.ValueSpec); ok && len(v.Values) == 1 {
+			kind, typed := v.Type.(*ast.Ident)
+			value, literal := v.Values[0].(*ast.BasicLit)
+			if !typed || !literal {
+				return true
+			}
+			switch text, _ := strconv.Unquote(value.Value); kind.Name {
+			case "Action":
+				out[v.Names[0].Name] = sentence{text: "⟨" + text, or: commandline.Line(remedy.Remedy{Action: remedy.Action(text)})}
+			case "Kind":
+				out[v.Names[0].Name] = sentence{text: "+" + text, or: commandline.Line(remedy.With(remedy.Option{Kind: remedy.Kind(text)}))}
+			}
+		}
+		return true
+	})
+	if len(out) < 20 {
+		t.Errorf("found only %d remedies", len(out))
+	}
+	return out
 }
 
 // unwritten removes what scripts, patterns, Go and the frames of findings add to a text.
@@ -270,6 +317,7 @@ import "a package with many words"
 type s struct { F string ` + "`a tag with many words`" + ` }
 var pattern = regexp.MustCompile("a pattern of many words")
 func f(x string) error {
+	use(remedy.Apply.With(remedy.Replace.Of(x)))
 	if x == "" {
 		panic("a defect with many words")
 	}
@@ -283,7 +331,7 @@ func f(x string) error {
 	for _, s := range sentencesOf(t, []string{path}) {
 		got = append(got, s.text)
 	}
-	want := []string{"the name that it has is", "and nothing else helps", "do this, or that", "cannot read the file of"}
+	want := []string{"⟨apply", "+replace", "the name that it has is", "and nothing else helps", "do this, or that", "cannot read the file of"}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
