@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"slices"
+
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hardening"
 	"github.com/kubewright/kubewright/planner/kubeadm"
@@ -64,22 +66,14 @@ func contradictingPatches(n *topology.Node, target string) []*diag.Diagnostic {
 	for _, c := range hardening.Patched(n.Cluster.Cluster, places[target], stages[0], stages[len(patches)]) {
 		at := patches[0].Source
 		for i, p := range patches { // the last one that makes it so
-			if found := hardening.Patched(n.Cluster.Cluster, places[target], stages[i], stages[i+1]); contains(found, c) {
+			found := hardening.Patched(n.Cluster.Cluster, places[target], stages[i], stages[i+1])
+			if slices.ContainsFunc(found, func(o hardening.Contradiction) bool { return o.Setting == c.Setting }) {
 				at = p.Source
 			}
 		}
 		out = append(out, diag.Errorf(hardening.Contradicts, "%s", c.Text).At(at))
 	}
 	return out
-}
-
-func contains(list []hardening.Contradiction, c hardening.Contradiction) bool {
-	for _, other := range list {
-		if other.Setting == c.Setting {
-			return true
-		}
-	}
-	return false
 }
 
 // settingsOf returns the settings of a component with its first patches.
@@ -96,7 +90,7 @@ func settingsOf(n *topology.Node, target string, count int) (hardening.Values, e
 			return hardening.Text(v), !v.IsNull()
 		}, err
 	}
-	content, err := renderedPod(in, target)
+	content, err := staticpod.Rendered(in, target)
 	if err != nil {
 		return nil, err
 	}
@@ -110,11 +104,4 @@ func settingsOf(n *topology.Node, target string, count int) (hardening.Values, e
 		}
 		return value, set
 	}, err
-}
-
-func renderedPod(in kubeadm.Input, component string) ([]byte, error) {
-	if component == "etcd" {
-		return kubeadm.EtcdPod(in, "", true)
-	}
-	return kubeadm.StaticPod(in, component)
 }

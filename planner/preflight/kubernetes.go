@@ -192,7 +192,7 @@ const (
 // The ports that must be free on a joining control plane, besides the API server's.
 var (
 	controlPlanePorts = []int{10257, 10259}
-	etcdPorts         = []int{2379, 2380}
+	etcdPorts         = []int{2379, etcdPeerPort}
 )
 
 // Ports returns the ports on which the node's components listen.

@@ -26,14 +26,18 @@ func StaticPod(n *topology.Node, component string) ([]byte, error) {
 	m, key := n.Cluster.Fleet.Cache, topology.PodKey{In: n.Input(), Component: component}
 	p, ok := m.Pods[key]
 	if !ok {
-		if component == "etcd" {
-			p.Content, p.Err = kubeadm.EtcdPod(key.In, "", true)
-		} else {
-			p.Content, p.Err = kubeadm.StaticPod(key.In, component)
-		}
+		p.Content, p.Err = Rendered(key.In, component)
 		m.Pods[key] = p
 	}
 	return p.Content, p.Err
+}
+
+// Rendered renders the manifest of a component; etcd's as that of an existing member.
+func Rendered(in kubeadm.Input, component string) ([]byte, error) {
+	if component == "etcd" {
+		return kubeadm.EtcdPod(in, "", true)
+	}
+	return kubeadm.StaticPod(in, component)
 }
 
 // ManifestTree returns the parsed manifest of a component.
