@@ -37,14 +37,17 @@ func (c Content) Sealed() state.Sensitive {
 
 // Host operations: performed on the step's node, in one round trip.
 type (
-	// WriteFile writes a regular file atomically, with mode and owner. Done when the file has this
-	// digest, mode and owner.
+	// WriteFile writes a regular file atomically, with mode and owner. The manifest of a static pod
+	// replaces another one once the kubelet has ended the pod of that one, whatever becomes of the
+	// connection meanwhile. Done when the file has this digest, mode and owner.
 	WriteFile struct {
 		Path    string  `json:"path"`
 		Mode    string  `json:"mode"`
 		Owner   string  `json:"owner"`
 		Content Content `json:"content"`
 		SHA256  string  `json:"sha256,omitempty"`
+		// StaticPod reports whether the file is the manifest of a static pod.
+		StaticPod bool `json:"static_pod,omitempty"`
 	}
 
 	// RemovePath removes a file or tree and never follows a symbolic link. With ContentsOnly the

@@ -238,7 +238,7 @@ func (c *compiler) script() (string, error) {
 	}
 	fmt.Fprintf(&b, "kw_void=%s\n", void)
 	fmt.Fprintf(&b, "kw_wait=%s\nkw_idle=%s\n", seconds(c.lockWait), seconds(c.idle))
-	b.WriteString(performScript + preserveScript + runtimeScript + machineScript + processScript + etcdScript + packagesPart(c.batch.Operations) + "kw_guard\n")
+	b.WriteString(performScript + preserveScript + runtimeScript + machineScript + processScript + staticPodScript + etcdScript + packagesPart(c.batch.Operations) + "kw_guard\n")
 	for i, p := range expectedPaths(c.batch) {
 		if err := state.CheckPath(p); err != nil {
 			return "", err
@@ -425,7 +425,11 @@ func (c *compiler) writeFile(op planner.WriteFile) (string, error) {
 		}
 	}
 	digest, err := c.frame(data, op.SHA256)
-	return call("kw_write", c.root+op.Path, mode, owner, digest), err
+	write := "kw_write"
+	if op.StaticPod {
+		write = "kw_write_pod"
+	}
+	return call(write, c.root+op.Path, mode, owner, digest), err
 }
 
 // upload installs an artifact, or the members of an archive.

@@ -14,6 +14,9 @@ import (
 //go:embed scripts/process.sh
 var processScript string
 
+//go:embed scripts/static_pod.sh
+var staticPodScript string
+
 // commLength is how much of a process's name the kernel keeps, in bytes (proc(5), comm).
 const commLength = 15
 

@@ -51,6 +51,6 @@ func WriteFile(it *state.Item) planner.WriteFile {
 	content, digest := sensitive.Inlined(it, it.Content)
 	return planner.WriteFile{
 		Path: it.Address.ID(), Mode: it.Attributes.Get("mode").AsString(), Owner: it.Attributes.Get("owner").AsString(),
-		Content: content, SHA256: digest,
+		Content: content, SHA256: digest, StaticPod: it.Kind == state.KindStaticPod,
 	}
 }

@@ -394,7 +394,15 @@ kw_new() {
 kw_there() { [ -e "$1" ] || [ -L "$1" ]; }
 
 # kw_write PATH MODE OWNER SHA256, and a frame.
-kw_write() {
+kw_write() { kw_write_by kw_move "$@"; }
+
+kw_move() { mv -fT -- "$kw_t" "./$kw_name"; }
+
+# kw_write_by COMMAND PATH MODE OWNER SHA256, and a frame: the command puts kw_t, the new file,
+# in the place of kw_name.
+kw_write_by() {
+	kw_by=$1
+	shift
 	kw_head
 	kw_enter "$1"
 	if kw_there "./$kw_name"; then
@@ -407,7 +415,7 @@ kw_write() {
 	fi
 	kw_beside
 	kw_keep "$kw_t" "$4" "the data for $1"
-	kw_new "$kw_t" "$2" "$3" && mv -fT -- "$kw_t" "./$kw_name" || kw_drop "$kw_t"
+	kw_new "$kw_t" "$2" "$3" && "$kw_by" || kw_drop "$kw_t"
 	kw_touched
 	kw_done changed
 }

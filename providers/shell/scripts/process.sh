@@ -45,7 +45,8 @@ kw_ends() {
 
 # kw_restart NAME ARGUMENT FILE...: ends processes that were started before one of the files
 # was written, by at least a tick, the precision of the kernel. They get 30 s, as the
-# kubelet gives a container: an API server keeps serving its watches for as long. A time in
+# kubelet gives a container; an API server, which keeps its watches open for as long (see
+# kw_swap_script), 10 s. A time in
 # whole seconds, as stat may print it if it is not GNU's, may be up to a second too early:
 # it is better to end a process needlessly than to leave it with an outdated file.
 kw_restart() {
@@ -54,11 +55,15 @@ kw_restart() {
 	shift 2
 	kw_v=$(stat -L -c %.9Y -- "$@") || kw_fail
 	kw_made=same
+	case $kw_k in
+	kube-apiserver) kw_most=50 ;;
+	*) kw_most=150 ;;
+	esac
 	for kw_f in $(kw_running "$kw_k" "$kw_b"); do
 		kw_p=${kw_f%/cmdline}
 		kw_o=$(awk 'NR == 1 { now = $22; next } { print (now - $22 - 1) / 100 }' /proc/self/stat "$kw_p/stat")
 		if printf '%s\n' "$kw_v" | awk -v now="$(date +%s.%N)" -v age="$kw_o" '$1 + (index($1, ".") == 0) > now - age { old = 1 } END { exit !old }'; then
-			kill -TERM "${kw_p#/proc/}" && kw_made=changed && kw_ends "$kw_f" 150
+			kill -TERM "${kw_p#/proc/}" && kw_made=changed && kw_ends "$kw_f" "$kw_most"
 		fi
 	done
 	kw_done "$kw_made"
