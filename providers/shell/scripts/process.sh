@@ -46,7 +46,7 @@ kw_ends() {
 # kw_restart NAME ARGUMENT FILE...: ends processes that were started before one of the files
 # was written, by at least a tick, the precision of the kernel. They get 30 s, as the
 # kubelet gives a container; an API server, which keeps its watches open for as long (see
-# kw_swap_script), 10 s. A time in
+# kw_follow_script), 10 s. A time in
 # whole seconds, as stat may print it if it is not GNU's, may be up to a second too early:
 # it is better to end a process needlessly than to leave it with an outdated file.
 kw_restart() {

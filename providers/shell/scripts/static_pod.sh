@@ -9,16 +9,16 @@ kw_write_pod() {
 	kw_c=${kw_c%.yaml}
 	# One that a lost connection has left puts its manifest into place when it is stopped.
 	systemctl stop "kubewright-manifest-$kw_c-*.service" >/dev/null 2>&1 || :
-	kw_write_by kw_swap "$@"
+	kw_write_by kw_follow "$@"
 }
 
-# kw_swap: puts the new manifest in the place of the former one. A transient unit does it, so
+# kw_follow: puts the new manifest in the place of the former one. A transient unit does it, so
 # that the pod comes back when the connection is lost.
-kw_swap() {
+kw_follow() {
 	kw_o=$(kw_static "$kw_c")
 	if [ -n "$kw_o" ] && systemctl --quiet is-active kubelet.service && command -v systemd-run >/dev/null; then
 		systemd-run --quiet --wait --collect --unit="kubewright-manifest-$kw_c-$$" --description="replace the manifest of $kw_c" --setenv=PATH="$PATH" -- \
-			/bin/sh -c "$kw_swap_script" sh "$PWD" "$kw_name" "$kw_t" "$(kw_endpoint)" "$kw_o" >&2 || :
+			/bin/sh -c "$kw_follow_script" sh "$PWD" "$kw_name" "$kw_t" "$(kw_endpoint)" "$kw_o" >&2 || :
 	fi
 	if kw_there "$kw_t"; then kw_move; else kw_there "./$kw_name"; fi
 }
@@ -47,7 +47,7 @@ kw_endpoint() {
 # answered what it had received. A runtime sends SIGTERM once, whoever else asks it to stop the
 # container. The kubelet removes the folder of a pod when it has forgotten it. systemd keeps the
 # script in a unit file: it is one line, and has no braces.
-kw_swap_script='cd -P -- "$1" || exit; n=$3 m=$2 e=$4; shift 4; '\
+kw_follow_script='cd -P -- "$1" || exit; n=$3 m=$2 e=$4; shift 4; '\
 'trap "mv -fT -- \"\$n\" \"./\$m\"" EXIT; trap "exit 1" TERM; rm -f -- "./$m"; '\
 'if [ "$m" = kube-apiserver.yaml ] && [ -n "$e" ] && command -v crictl >/dev/null; then '\
 'set -- "$*" --timeout 60s --runtime-endpoint "$e" --image-endpoint "$e"; d=$1; shift; '\
