@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubewright/kubewright/planner/availability"
+
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
@@ -46,7 +48,7 @@ func backFromLoss(n *topology.Node, lost int) remedy.Text {
 	case staticpod.MembersKnown(c):
 		return "While the others hold quorum, " + again
 	case all-lost < all/2+1:
-		return remedy.Textf("Of %s too many are lost for a quorum: %s", staticpod.Members(all), restore)
+		return remedy.Textf("Of %s too many are lost for a quorum: %s", availability.Members(all), restore)
 	}
 	return "No quorum answers now. Bring the other members back first, and then " + again + "\n\nIf their data is lost as well, " + restore
 }
