@@ -10,6 +10,7 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -123,7 +124,7 @@ func UnlistedMember(n *topology.Node) bool {
 	if len(c.Report.Members) == 0 || n.Report == nil || !n.Report.Files[n.EtcdData()].Exists || !c.Fleet.RecordedNode(n.Target) && n.Report.Marks == nil {
 		return false
 	}
-	return !slices.ContainsFunc(c.Report.Members, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, n.PeerURL()) })
+	return !quorum.Lists(c.Report.Members, n.PeerURL())
 }
 
 // EtcdOfBefore returns the recorded ID of the cluster's etcd if another one answers: a first member

@@ -27,18 +27,17 @@ func Walk(members []state.EtcdMember, acts []Act) ([]int, error) {
 	at := members
 	var sizes []int
 	for _, a := range acts {
-		i := slices.IndexFunc(at, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, a.PeerURL) })
 		var op planner.Operation = planner.RemoveEtcdMember{PeerURL: a.PeerURL}
 		if a.Add {
 			op = planner.AddEtcdMember{PeerURL: a.PeerURL}
 		}
-		if a.Add == (i < 0) {
+		if a.Add != Lists(at, a.PeerURL) {
 			if err := Allows(&planner.Step{Operations: planner.Operations{op}}, a.PeerURL, at); err != nil {
 				return sizes, remedy.Textf("%s: %v", a.Step, err)
 			}
 		}
 		at = a.After(at)
-		sizes = append(sizes, voters(at))
+		sizes = append(sizes, len(Voters(at)))
 	}
 	return sizes, nil
 }
@@ -65,12 +64,12 @@ func IsDown(members []state.EtcdMember, peerURL string) bool {
 	})
 }
 
-func voters(members []state.EtcdMember) int {
-	count := 0
-	for _, m := range members {
-		if !m.Learner {
-			count++
-		}
-	}
-	return count
+// Voters returns the members with a vote.
+func Voters(members []state.EtcdMember) []state.EtcdMember {
+	return slices.DeleteFunc(slices.Clone(members), func(m state.EtcdMember) bool { return m.Learner })
+}
+
+// Lists reports whether a member is at the URL.
+func Lists(members []state.EtcdMember, peerURL string) bool {
+	return slices.ContainsFunc(members, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, peerURL) })
 }

@@ -41,7 +41,7 @@ func (c *Cluster) Voters() []state.EtcdMember {
 	if c.Etcd.External != nil || c.Seen == nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(c.Seen.Members), func(m state.EtcdMember) bool { return m.Learner })
+	return quorum.Voters(c.Seen.Members)
 }
 
 // Unhealthy reports whether a control plane does not serve, one of its components is stopped or
