@@ -11,6 +11,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/engine/hosts"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/availability"
 	"github.com/kubewright/kubewright/planner/drain"
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/executor"
@@ -18,7 +19,6 @@ import (
 	"github.com/kubewright/kubewright/planner/maintenance"
 	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/phases/objects"
-	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/pipeline"
 	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/record"
@@ -407,7 +407,7 @@ func (r *Runner) apiGate(ctx context.Context, c *config.Cluster, step *planner.S
 		if err == nil {
 			return nil
 		}
-		if staticpod.ServesBeside(r.Observed, step, m.Target) {
+		if availability.ShouldServe(r.Observed, r.Result.Plan, step, m.Target) {
 			last = err
 		}
 	}

@@ -29,30 +29,23 @@ func ChangesMembers(step *Step) bool { return AddsMember(step) || RemovedMember(
 
 // RestartsMember reports whether the step restarts etcd on its node: it writes its
 // manifest, waits for another etcd pod to run there, or ends its process.
-func RestartsMember(step *Step) bool {
-	for _, op := range step.Operations {
+func RestartsMember(step *Step) bool { return restarts(step, "etcd") }
+
+// RestartsServer reports whether the step restarts the API server on its node in one of these ways.
+func RestartsServer(step *Step) bool { return restarts(step, "kube-apiserver") }
+
+func restarts(step *Step, component string) bool {
+	return slices.ContainsFunc(step.Operations, func(op Operation) bool {
 		switch op := op.(type) {
 		case Wait:
-			if op.For == WaitStaticPod && strings.HasPrefix(op.Name, "etcd-") {
-				return true
-			}
+			return op.For == WaitStaticPod && strings.HasPrefix(op.Name, component+"-")
 		case WriteFile:
-			if isEtcds(op.Path) {
-				return true
-			}
+			return strings.HasSuffix(op.Path, "/manifests/"+component+".yaml")
+		case RestartProcess:
+			return op.Process.Name == component
 		}
-	}
-	return restartsProcess(step, "etcd")
-}
-
-// restartsProcess reports whether the step ends a process of that name on its node.
-func restartsProcess(step *Step, name string) bool {
-	for _, op := range step.Operations {
-		if r, ok := op.(RestartProcess); ok && r.Process.Name == name {
-			return true
-		}
-	}
-	return false
+		return false
+	})
 }
 
 // StopsServing reports whether the operation at the given place of a step stops etcd or the API

@@ -22,7 +22,7 @@ import (
 var detailed = map[string]int{
 	"config": 450, "config/artifacts": 30, "config/hclconfig": 180, "config/manifest": 4,
 	"planner": 50, "planner/quorum": 23, "planner/skew": 12, "planner/adopt": 12, "planner/dag": 3, "planner/executor": 3, "planner/topology": 5, "planner/phases/pki": 95,
-	"planner/phases/host": 10, "planner/phases/staticpod": 55, "planner/phases/kubelet": 12, "planner/phases/objects": 50, "planner/drain": 38,
+	"planner/phases/host": 10, "planner/phases/staticpod": 30, "planner/availability": 15, "planner/phases/kubelet": 12, "planner/phases/objects": 50, "planner/drain": 38,
 	"planner/preflight": 150, "planner/observe": 3, "planner/etcd": 114, "planner/immutable": 9, "planner/ownership": 230, "planner/upgrade": 70, "planner/rotation": 125,
 	"planner/reset": 8, "planner/pipeline": 75, "planner/maintenance": 70, "planner/record": 36, "planner/kubeadm": 12, "planner/planfile": 6,
 	"planner/policy": 4,

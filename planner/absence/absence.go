@@ -57,15 +57,10 @@ func Of(c *topology.Cluster) *Absence {
 	for _, p := range silent {
 		a.Planes = append(a.Planes, p.target)
 	}
-	if c.Seen != nil && c.Etcd.External == nil {
-		for _, m := range c.Seen.Members {
-			if m.Learner {
-				continue
-			}
-			a.voters++
-			if m.Healthy {
-				a.healthy++
-			}
+	for _, m := range c.Voters() {
+		a.voters++
+		if m.Healthy {
+			a.healthy++
 		}
 	}
 	a.Doubt = a.doubt(silent)
@@ -114,9 +109,9 @@ func (a *Absence) doubt(silent []plane) string {
 			return fmt.Sprintf("etcd lists no voting member at %s, so that it does not say what became of %s", p.peerURL, p.target)
 		}
 	}
-	for _, m := range c.Seen.Members {
+	for _, m := range c.Voters() {
 		known := slices.ContainsFunc(silent, func(p plane) bool { return slices.Contains(m.PeerURLs, p.peerURL) })
-		if !m.Learner && !m.Healthy && !known {
+		if !m.Healthy && !known {
 			return fmt.Sprintf("etcd also misses the member %s, which is on none of these hosts", cmp.Or(m.Name, strings.Join(m.PeerURLs, ", ")))
 		}
 	}

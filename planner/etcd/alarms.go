@@ -40,7 +40,7 @@ func Alarms(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 func LostUnknownVoters(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
-		voters := c.VotersAt(topology.AnyWindow)
+		voters := c.Voters()
 		for _, m := range voters {
 			if v.Destroy || m.Healthy || IsKnownMember(c, m) || records(v, m) {
 				continue

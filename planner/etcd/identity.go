@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/remedy"
+	"github.com/kubewright/kubewright/planner/availability"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/topology"
@@ -92,7 +93,7 @@ func refuseDivided(c *topology.Cluster) *diag.Diagnostic {
 	var lines []string
 	for _, n := range c.ControlPlanes() {
 		if e, ok := c.Fleet.Etcds[n.Target]; ok && !c.Fleet.Replaces(n.Target) {
-			lines = append(lines, fmt.Sprintf("  %s (%s): %s, %s", n.Target, n.Address, e.ClusterID, staticpod.Members(len(e.PeerURLs))))
+			lines = append(lines, fmt.Sprintf("  %s (%s): %s, %s", n.Target, n.Address, e.ClusterID, availability.Members(len(e.PeerURLs))))
 		}
 	}
 	if len(lines) < 2 {

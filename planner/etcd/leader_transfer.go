@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/availability"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -26,7 +26,7 @@ func MoveLeaders(v *topology.Fleet, p *planner.Plan) *planner.Plan {
 			if !slices.Contains(s.Gates, planner.QuorumGate) || planner.ChangesMembers(s) {
 				continue
 			}
-			if heirs := clusterHeirs(c, s, stop.peerURL, stops[i+1:]); len(heirs) > 0 {
+			if heirs := clusterHeirs(availability.At(c, p.Steps, s.ID), stop.peerURL, stops[i+1:]); len(heirs) > 0 {
 				op := planner.MoveEtcdLeader{Name: c.Node(s.Target).NodeName, PeerURL: stop.peerURL, To: heirs}
 				operations[s.ID] = slices.Insert(slices.Clone(s.Operations), stop.operation, planner.Operation(op))
 			}
@@ -71,13 +71,13 @@ func memberStops(c *topology.Cluster, p *planner.Plan) []memberStop {
 
 // clusterHeirs returns the peer URLs of the voters other than the one that a step stops: first
 // those that the rest of the plan does not stop, then the ones that stop last.
-func clusterHeirs(c *topology.Cluster, s *planner.Step, peerURL string, follows []memberStop) []string {
+func clusterHeirs(f availability.Frame, peerURL string, follows []memberStop) []string {
 	next := map[string]int{}
 	for i, stop := range slices.Backward(follows) {
 		next[stop.peerURL] = i
 	}
 	var out []string
-	for _, m := range c.VotersAt(staticpod.RestartWindow(c.Node(s.Target), s.Phase)) {
+	for _, m := range f.Voters {
 		if len(m.PeerURLs) > 0 && !slices.Contains(m.PeerURLs, peerURL) {
 			out = append(out, m.PeerURLs[0])
 		}

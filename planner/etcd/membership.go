@@ -5,9 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubewright/kubewright/planner/availability"
+
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -46,7 +49,7 @@ func backFromLoss(n *topology.Node, lost int) remedy.Text {
 	case staticpod.MembersKnown(c):
 		return "While the others hold quorum, " + again
 	case all-lost < all/2+1:
-		return remedy.Textf("Of %s too many are lost for a quorum: %s", staticpod.Members(all), restore)
+		return remedy.Textf("Of %s too many are lost for a quorum: %s", availability.Members(all), restore)
 	}
 	return "No quorum answers now. Bring the other members back first, and then " + again + "\n\nIf their data is lost as well, " + restore
 }
@@ -121,7 +124,7 @@ func UnlistedMember(n *topology.Node) bool {
 	if len(c.Report.Members) == 0 || n.Report == nil || !n.Report.Files[n.EtcdData()].Exists || !c.Fleet.RecordedNode(n.Target) && n.Report.Marks == nil {
 		return false
 	}
-	return !slices.ContainsFunc(c.Report.Members, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, n.PeerURL()) })
+	return !quorum.Lists(c.Report.Members, n.PeerURL())
 }
 
 // EtcdOfBefore returns the recorded ID of the cluster's etcd if another one answers: a first member

@@ -6,29 +6,9 @@ import (
 
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/quorum"
-	"github.com/kubewright/kubewright/planner/topology"
 	tt "github.com/kubewright/kubewright/planner/topology/topologytest"
 	"github.com/kubewright/kubewright/state"
 )
-
-// joins has a control plane be blank and unknown to etcd: it is new.
-func joins(target state.Target) tt.Change {
-	return func(v *topology.Fleet) {
-		blank := tt.Blank(9, 0).Reports[target]
-		v.Reports[target] = blank
-		delete(v.Recorded.Nodes, target)
-		delete(v.ClusterReports[tt.Label].Nodes, tt.NodeName(target))
-		tt.Members(func(members []state.EtcdMember) []state.EtcdMember {
-			var out []state.EtcdMember
-			for _, m := range members {
-				if m.Name != tt.NodeName(target) {
-					out = append(out, m)
-				}
-			}
-			return out
-		})(v)
-	}
-}
 
 func learner(target state.Target) tt.Change {
 	return tt.Members(func(members []state.EtcdMember) []state.EtcdMember {
@@ -52,14 +32,14 @@ func TestMembershipChangeOrder(t *testing.T) {
 		want    string
 	}{
 		{"nothing changes", 3, nil, ""},
-		{"one joins", 3, []tt.Change{joins(tt.CP(3))}, "+cp3"},
-		{"two join", 3, []tt.Change{joins(tt.CP(2)), joins(tt.CP(3))}, "+cp2 +cp3"},
+		{"one joins", 3, []tt.Change{tt.Joins(tt.CP(3))}, "+cp3"},
+		{"two join", 3, []tt.Change{tt.Joins(tt.CP(2)), tt.Joins(tt.CP(3))}, "+cp2 +cp3"},
 		{"one is removed", 3, []tt.Change{tt.Without(tt.CP(3))}, "-cp3"},
-		{"one joins and one is removed", 4, []tt.Change{joins(tt.CP(4)), tt.Without(tt.CP(3))}, "+cp4 -cp3"},
-		{"one joins and a dead one is removed", 4, []tt.Change{joins(tt.CP(4)), tt.MemberDown(tt.CP(3)), tt.Without(tt.CP(3))}, "-cp3 +cp4"},
+		{"one joins and one is removed", 4, []tt.Change{tt.Joins(tt.CP(4)), tt.Without(tt.CP(3))}, "+cp4 -cp3"},
+		{"one joins and a dead one is removed", 4, []tt.Change{tt.Joins(tt.CP(4)), tt.MemberDown(tt.CP(3)), tt.Without(tt.CP(3))}, "-cp3 +cp4"},
 		{"a learner that an apply began to add", 3, []tt.Change{learner(tt.CP(3))}, "+cp3"},
-		{"a learner is removed before one joins", 4, []tt.Change{joins(tt.CP(4)), learner(tt.CP(3)), tt.Without(tt.CP(3))}, "-cp3 +cp4"},
-		{"the API is silent", 3, []tt.Change{joins(tt.CP(3)), tt.SilentAPI()}, ""},
+		{"a learner is removed before one joins", 4, []tt.Change{tt.Joins(tt.CP(4)), learner(tt.CP(3)), tt.Without(tt.CP(3))}, "-cp3 +cp4"},
+		{"the API is silent", 3, []tt.Change{tt.Joins(tt.CP(3)), tt.SilentAPI()}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -97,7 +77,7 @@ func TestCheckMembershipRefusesLossOfQuorum(t *testing.T) {
 		{"one of three is removed", 3, []tt.Change{tt.Without(tt.CP(3))}, false},
 		{"one of three is removed while another one is down", 3, []tt.Change{tt.MemberDown(tt.CP(2)), tt.Without(tt.CP(3))}, true},
 		{"the one that is down is removed", 3, []tt.Change{tt.MemberDown(tt.CP(3)), tt.Without(tt.CP(3))}, false},
-		{"one joins while one of three is down", 4, []tt.Change{joins(tt.CP(4)), tt.MemberDown(tt.CP(3))}, true},
+		{"one joins while one of three is down", 4, []tt.Change{tt.Joins(tt.CP(4)), tt.MemberDown(tt.CP(3))}, true},
 		{"one of five is removed while another one is down", 5, []tt.Change{tt.MemberDown(tt.CP(2)), tt.Without(tt.CP(5))}, false},
 		{"one of two is removed", 2, []tt.Change{tt.Without(tt.CP(2))}, false},
 	} {

@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner/absence"
-	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/availability"
 	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -150,8 +150,8 @@ func DescribeWalk(c *topology.Cluster, acts []quorum.Act) string {
 	if err != nil || len(sizes) != len(acts) {
 		return "membership changes: " + DescribeChanges(c, acts) + "."
 	}
-	before := len(slices.DeleteFunc(slices.Clone(c.Seen.Members), func(m state.EtcdMember) bool { return m.Learner }))
-	out := fmt.Sprintf("%s, quorum %d", staticpod.Members(before), before/2+1)
+	before := len(c.Voters())
+	out := fmt.Sprintf("%s, quorum %d", availability.Members(before), before/2+1)
 	for i, a := range acts {
 		if !a.Add && !c.Lists(a.PeerURL) {
 			continue // etcd does not list the departing member
@@ -198,7 +198,7 @@ func OrderMembershipChanges(b *topology.Builder, c *topology.Cluster) {
 // The findings that a gate would refuse a step of the plan.
 const (
 	wouldLoseQuorum = "Plan would lose etcd quorum"
-	PairStops       = "Etcd would lose quorum"
+	pairStops       = "Etcd would lose quorum"
 	otherLearner    = "Etcd has another learner"
 	joinsInTheDark  = "Control plane cannot join now"
 	membersDown     = "Etcd members are down"
@@ -207,7 +207,7 @@ const (
 
 // Refused reports whether a finding means that a gate would refuse a step of the plan.
 func Refused(d *diag.Diagnostic) bool {
-	return slices.Contains([]string{wouldLoseQuorum, staticpod.PairStops, otherLearner, joinsInTheDark, membersDown, Alarmed}, d.Summary)
+	return slices.Contains([]string{wouldLoseQuorum, pairStops, otherLearner, joinsInTheDark, membersDown, Alarmed}, d.Summary)
 }
 
 func boolOrder(b bool) int {

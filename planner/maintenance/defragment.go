@@ -74,7 +74,7 @@ func Defragment(v *topology.Fleet, header planner.Plan, options planner.Options,
 	}
 	for i := range p.Steps {
 		if n := c.Node(p.Steps[i].Target); n != nil {
-			if d := etcd.RefuseDown(n, &p.Steps[i], c.VotersAt(topology.AnyWindow)); d != nil {
+			if d := etcd.RefuseDown(n, &p.Steps[i], c.Voters()); d != nil {
 				return topology.Result{}, append(diags, d)
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/kubewright/kubewright/planner/phases/objects"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -302,9 +303,7 @@ func (b *restore) join(n *topology.Node) planner.Step {
 
 // votes reports whether a node is already a voter of the new etcd.
 func (b *restore) votes(n *topology.Node) bool {
-	return !b.from.overWorking() && slices.ContainsFunc(b.from.Answers, func(m state.EtcdMember) bool {
-		return !m.Learner && slices.Contains(m.PeerURLs, n.PeerURL())
-	})
+	return !b.from.overWorking() && quorum.Lists(quorum.Voters(b.from.Answers), n.PeerURL())
 }
 
 // file writes a static pod as configured.

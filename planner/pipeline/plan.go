@@ -8,6 +8,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/availability"
 	"github.com/kubewright/kubewright/planner/corefile"
 	"github.com/kubewright/kubewright/planner/diff"
 	"github.com/kubewright/kubewright/planner/drain"
@@ -96,7 +97,7 @@ func compare(v *topology.Fleet, header planner.Plan, options planner.Options) (t
 	if err != nil {
 		return topology.Result{}, diag.Diagnostics{UnsoundPlan(err)}
 	}
-	p = speak(v, d, countWhole(v, p))
+	p = speak(v, d, countWhole(v, availability.Announce(v, p)))
 	diags := slices.Concat(refusals(v, d, p, options), refuseParts(v, due, changes, p, options), objects.RefuseDeletingParents(v, p, desired))
 	if diags.HasErrors() {
 		return topology.Result{}, diags
@@ -136,7 +137,7 @@ func findings(v *topology.Fleet) diag.Diagnostics {
 // warnings returns what an operator has to know before a plan is applied.
 func warnings(v *topology.Fleet, p *planner.Plan, own map[state.Address]objects.OwnObject, observed *state.Snapshot, options planner.Options) diag.Diagnostics {
 	return slices.Concat(pki.WarnUnverified(v), kubelet.WarnSettings(v), etcd.Alarms(v, p), etcd.LostUnknownVoters(v), etcd.OverdueBackups(v), ownership.WarnForgotten(v), objects.WarnLeft(v, p, own, observed), objects.WarnMissingNamespaces(v, p),
-		ownership.Unreplaced(v, p, options), drain.CheckDrains(v, p), drain.CheckSkippedDrains(v, p), drain.WarnDrainCapacity(v, p), drain.WarnCordoned(v, p), staticpod.CheckPairs(v, p), etcd.QuorumHeld(v, p))
+		ownership.Unreplaced(v, p, options), drain.CheckDrains(v, p), drain.CheckSkippedDrains(v, p), drain.WarnDrainCapacity(v, p), drain.WarnCordoned(v, p), etcd.CheckRestarts(v, p))
 }
 
 // refusals returns why a complete plan must not be applied.

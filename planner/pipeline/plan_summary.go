@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/availability"
 	"github.com/kubewright/kubewright/planner/etcd"
-	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/planner/upgrade"
@@ -58,7 +58,7 @@ func clusterQuorum(c *topology.Cluster, steps []planner.Step, out map[state.Addr
 		all := planes + silent
 		return fmt.Sprintf("%d members throughout, %d of which could not be observed; quorum is %d.", all, silent, all/2+1)
 	}
-	return staticpod.SteadyMembership(c, steps)
+	return availability.SteadyMembership(c, steps)
 }
 
 // foundedMembers is clusterQuorum for a cluster that is being bootstrapped.

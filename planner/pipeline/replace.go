@@ -14,6 +14,7 @@ import (
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/planner/phases/kubelet"
 	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/reset"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -75,10 +76,7 @@ func withoutNode(c *state.ClusterReport, n *state.RecordedNode) *state.ClusterRe
 	out.Nodes, out.StaticPods = maps.Clone(c.Nodes), maps.Clone(c.StaticPods)
 	delete(out.Nodes, n.Name)
 	maps.DeleteFunc(out.StaticPods, func(name string, _ state.StaticPodReport) bool { return strings.HasSuffix(name, "-"+n.Name) })
-	peer := kubeadm.PeerURL(n.Address)
-	if out.Members != nil {
-		out.Members = slices.DeleteFunc(slices.Clone(c.Members), func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, peer) })
-	}
+	out.Members = quorum.Act{PeerURL: kubeadm.PeerURL(n.Address)}.After(c.Members)
 	return &out
 }
 

@@ -40,21 +40,16 @@ func Allows(step *planner.Step, own string, members []state.EtcdMember) error {
 	if err := AlarmsAllow(step, members); err != nil {
 		return err
 	}
-	known := slices.ContainsFunc(members, func(m state.EtcdMember) bool { return !m.Learner })
-	if removesMember(step) && known && !removesVoter(step, members) {
-		return nil
-	}
+	voting := Voters(members)
+	voters, healthy := len(voting), 0
 	if url := planner.RemovedMember(step); url != "" {
-		own = url
+		if own = url; voters > 0 && !Lists(voting, own) {
+			return nil
+		}
 	}
-	voters, healthy := 0, 0
 	lost, well := 1, false // the member on the step's own node restarts or is removed; whether it is healthy
 	var sick []state.EtcdMember
-	for _, m := range members {
-		if m.Learner {
-			continue
-		}
-		voters++
+	for _, m := range voting {
 		its := slices.Contains(m.PeerURLs, own)
 		if m.Healthy {
 			healthy++
@@ -176,12 +171,6 @@ func defragments(step *planner.Step) bool {
 		_, is := op.(planner.DefragmentEtcd)
 		return is
 	})
-}
-
-// removesVoter reports whether the member that the step removes is listed as a voter.
-func removesVoter(step *planner.Step, members []state.EtcdMember) bool {
-	url := planner.RemovedMember(step)
-	return slices.ContainsFunc(members, func(m state.EtcdMember) bool { return !m.Learner && slices.Contains(m.PeerURLs, url) })
 }
 
 func removesMember(step *planner.Step) bool { return planner.RemovedMember(step) != "" }

@@ -24,29 +24,31 @@ type Act struct {
 // nothing. It returns the number of voters after each act; the error names the act that is not
 // possible, and the reason.
 func Walk(members []state.EtcdMember, acts []Act) ([]int, error) {
-	at := slices.Clone(members)
+	at := members
 	var sizes []int
 	for _, a := range acts {
-		i := slices.IndexFunc(at, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, a.PeerURL) })
-		var err error
-		switch {
-		case a.Add && i >= 0:
-			at[i].Learner, at[i].Healthy, at[i].Name = false, true, a.Name
-		case a.Add:
-			err = Allows(&planner.Step{Operations: planner.Operations{planner.AddEtcdMember{PeerURL: a.PeerURL}}}, a.PeerURL, at)
-			at = append(at, state.EtcdMember{Name: a.Name, PeerURLs: []string{a.PeerURL}, Healthy: true})
-		case i >= 0 && at[i].Learner:
-			at = slices.Delete(at, i, i+1)
-		case i >= 0:
-			err = Allows(&planner.Step{Operations: planner.Operations{planner.RemoveEtcdMember{PeerURL: a.PeerURL}}}, a.PeerURL, at)
-			at = slices.Delete(at, i, i+1)
+		var op planner.Operation = planner.RemoveEtcdMember{PeerURL: a.PeerURL}
+		if a.Add {
+			op = planner.AddEtcdMember{PeerURL: a.PeerURL}
 		}
-		if err != nil {
-			return sizes, remedy.Textf("%s: %v", a.Step, err)
+		if a.Add != Lists(at, a.PeerURL) {
+			if err := Allows(&planner.Step{Operations: planner.Operations{op}}, a.PeerURL, at); err != nil {
+				return sizes, remedy.Textf("%s: %v", a.Step, err)
+			}
 		}
-		sizes = append(sizes, voters(at))
+		at = a.After(at)
+		sizes = append(sizes, len(Voters(at)))
 	}
 	return sizes, nil
+}
+
+// After returns the members after the act. An added member is a healthy voter then.
+func (a Act) After(members []state.EtcdMember) []state.EtcdMember {
+	out := slices.DeleteFunc(slices.Clone(members), func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, a.PeerURL) })
+	if a.Add {
+		out = append(out, state.EtcdMember{Name: a.Name, PeerURLs: []string{a.PeerURL}, Healthy: true})
+	}
+	return out
 }
 
 // IsLearner reports whether the member at the URL is a learner: one that an apply has added and,
@@ -62,12 +64,12 @@ func IsDown(members []state.EtcdMember, peerURL string) bool {
 	})
 }
 
-func voters(members []state.EtcdMember) int {
-	count := 0
-	for _, m := range members {
-		if !m.Learner {
-			count++
-		}
-	}
-	return count
+// Voters returns the members with a vote.
+func Voters(members []state.EtcdMember) []state.EtcdMember {
+	return slices.DeleteFunc(slices.Clone(members), func(m state.EtcdMember) bool { return m.Learner })
+}
+
+// Lists reports whether a member is at the URL.
+func Lists(members []state.EtcdMember, peerURL string) bool {
+	return slices.ContainsFunc(members, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, peerURL) })
 }

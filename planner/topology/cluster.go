@@ -1,9 +1,8 @@
 package topology
 
 import (
-	"slices"
-
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -71,14 +70,12 @@ func (c *Cluster) Rotates() bool {
 
 // Votes reports whether etcd lists the member as a voter.
 func (c *Cluster) Votes(peerURL string) bool {
-	return slices.ContainsFunc(c.Seen.Members, func(m state.EtcdMember) bool {
-		return !m.Learner && slices.Contains(m.PeerURLs, peerURL)
-	})
+	return quorum.Lists(quorum.Voters(c.Seen.Members), peerURL)
 }
 
 // Lists reports whether etcd lists the member, as a voter or as a learner.
 func (c *Cluster) Lists(peerURL string) bool {
-	return slices.ContainsFunc(c.Seen.Members, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, peerURL) })
+	return quorum.Lists(c.Seen.Members, peerURL)
 }
 
 // CAFile returns the path of the cluster CA's certificate on a control plane.

@@ -36,31 +36,12 @@ func (c *Cluster) Departing() []Departure {
 	})
 }
 
-// VotersAt returns etcd's voters at a moment: the observed ones, adjusted for joins and removals. A
-// joined member counts as healthy, since its join ends when it is. None if etcd did not list its
-// members.
-func (c *Cluster) VotersAt(at RestartWindow) []state.EtcdMember {
-	if c.Etcd.External != nil || c.Seen == nil || len(c.Seen.Members) == 0 {
+// Voters returns the observed voters of etcd; none if etcd did not list its members.
+func (c *Cluster) Voters() []state.EtcdMember {
+	if c.Etcd.External != nil || c.Seen == nil {
 		return nil
 	}
-	out := slices.DeleteFunc(slices.Clone(c.Seen.Members), func(m state.EtcdMember) bool { return m.Learner })
-	without := func(peerURL string) {
-		out = slices.DeleteFunc(out, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, peerURL) })
-	}
-	if at != AnyWindow {
-		for _, l := range c.Departing() {
-			if at != BeforeAll || l.Dead() {
-				without(l.PeerURL())
-			}
-		}
-	}
-	if at == AfterAll {
-		for _, n := range c.Newcomers() {
-			without(n.PeerURL())
-			out = append(out, state.EtcdMember{Name: n.NodeName, PeerURLs: []string{n.PeerURL()}, Healthy: true})
-		}
-	}
-	return out
+	return quorum.Voters(c.Seen.Members)
 }
 
 // Unhealthy reports whether a control plane does not serve, one of its components is stopped or
@@ -73,7 +54,7 @@ func (n *Node) Unhealthy() bool {
 // MemberDown reports whether etcd lists a voter on the control plane that was not observed to be
 // healthy.
 func (n *Node) MemberDown() bool {
-	return slices.ContainsFunc(n.Cluster.VotersAt(AnyWindow), func(m state.EtcdMember) bool {
+	return slices.ContainsFunc(n.Cluster.Voters(), func(m state.EtcdMember) bool {
 		return !m.Healthy && slices.Contains(m.PeerURLs, n.PeerURL())
 	})
 }

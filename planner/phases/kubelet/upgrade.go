@@ -100,7 +100,7 @@ func turnStep(n *topology.Node, s planner.Step, w topology.PhaseWork) planner.St
 		s.Limits = []string{n.Cluster.Limit("control-plane-disruption")}
 	}
 	if len(restarted) > 0 {
-		s.Gates = staticpod.RestartGates(n, topology.KubeletStartPhase)
+		s.Gates = staticpod.RestartGates()
 	}
 	return s
 }
@@ -121,12 +121,6 @@ func kubeletUpgradeImpact(n *topology.Node, restarted []string) string {
 	impact := "restarts the kubelet here"
 	if len(restarted) > 0 {
 		impact += ", and with it " + strings.Join(restarted, ", ")
-		if slices.Contains(restarted, "etcd") {
-			impact += staticpod.EtcdMeanwhile(n, topology.KubeletStartPhase)
-		}
-		if !slices.Contains(restarted, "etcd") || !staticpod.HasTwoVoters(n, topology.KubeletStartPhase) {
-			impact += staticpod.APIMeanwhile(n, topology.KubeletStartPhase)
-		}
 	}
 	return impact + lettingIn(n)
 }

@@ -75,20 +75,11 @@ func Disrupts(n *topology.Node, s planner.Step, phase string, rewritten, reread 
 	s.Limits = []string{c.Limit("control-plane-disruption")}
 	serving := slices.Contains(restarted, "etcd") || slices.Contains(restarted, "kube-apiserver")
 	if serving || len(rewritten) > 0 {
-		s.Gates = RestartGates(n, phase)
+		s.Gates = RestartGates()
 	}
 	s.Impact = "restarts " + strings.Join(restarted, ", ") + " here"
-	switch {
-	case c.Report == nil && phase == topology.ControlPlanePhase: // no API server answers, so that none stays up
-	case !serving:
+	if !serving && c.Report != nil {
 		s.Impact += "; the API stays up"
-	case phase == topology.ControlPlanePhase || len(c.VotersAt(RestartWindow(n, phase))) == 1:
-		s.Impact += APIMeanwhile(n, phase)
-	default:
-		s.Impact += EtcdMeanwhile(n, phase)
-		if slices.Contains(restarted, "kube-apiserver") && !HasTwoVoters(n, phase) {
-			s.Impact += APIMeanwhile(n, phase)
-		}
 	}
 	return s
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/pki"
-	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -33,17 +32,14 @@ func sharedAddress(c *topology.Cluster) string {
 // or address clients still call API servers. A host that is gone, or whose etcd member is dead, serves
 // no client.
 func calledDepartures(c *topology.Cluster) []topology.Departure {
-	if c.Seen == nil {
-		return nil
-	}
 	departures := c.Departing()
-	if len(departures) == 0 {
+	if c.Seen == nil || len(departures) == 0 {
 		return nil
 	}
 	former := pki.FormerHosts(c)
 	return slices.DeleteFunc(departures, func(l topology.Departure) bool {
 		called := slices.ContainsFunc(former, l.IsHost)
-		return !called || l.HostGone || quorum.IsDown(c.Seen.Members, l.PeerURL())
+		return !called || l.HostGone || l.Dead()
 	})
 }
 

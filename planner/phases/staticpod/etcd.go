@@ -1,7 +1,6 @@
 package staticpod
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/kubewright/kubewright/planner"
@@ -154,15 +153,6 @@ func MemberName(n *topology.Node) string {
 
 // MembersKnown reports whether etcd listed its members.
 func MembersKnown(c *topology.Cluster) bool { return c.Report != nil && len(c.Report.Members) > 0 }
-
-func Members(n int) string {
-	if n == 1 {
-		return "1 member"
-	}
-	return fmt.Sprintf("%d members", n)
-}
-
-const PairStops = "Etcd would lose quorum"
 
 // OfMinor returns a release reduced to its minor version, which is what etcd compares.
 func OfMinor(r skew.Release) skew.Release {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -39,9 +40,20 @@ func RestartWindow(n *topology.Node, phase string) topology.RestartWindow {
 	return topology.AfterAll
 }
 
+// RestartGates returns the gates of a step that restarts etcd or an API server.
+func RestartGates() []string { return []string{planner.APIGate, planner.QuorumGate} }
+
 // becomesPair reports whether joins make a single etcd member two.
 func becomesPair(c *topology.Cluster) bool {
-	return c.Etcd.External == nil && len(c.VotersAt(topology.AnyWindow)) == 1 && len(c.VotersAt(topology.AfterAll)) == 2
+	before := c.Voters()
+	after := before
+	for _, l := range c.Departing() {
+		after = quorum.Act{PeerURL: l.PeerURL()}.After(after)
+	}
+	for _, n := range c.Newcomers() {
+		after = quorum.Act{PeerURL: n.PeerURL(), Add: true}.After(after)
+	}
+	return len(before) == 1 && len(after) == 2
 }
 
 // Disruptions orders the steps that restart static pods of control planes relative to joins and
@@ -96,24 +108,4 @@ func afterUnhealthy(b *topology.Builder, c *topology.Cluster, n *topology.Node, 
 func JoinsFirst(c *topology.Cluster) bool {
 	primary := c.PrimaryNode()
 	return len(c.Newcomers()) > 0 && primary != nil && RestartWindow(primary, topology.ControlPlanePhase) == topology.AfterAll
-}
-
-// ServesBeside reports whether another control plane counts as serving the API while a step restarts
-// something: it was observed to run, or has joined by then. Where there is none, the plan has said that
-// the API is down meanwhile.
-func ServesBeside(v *topology.Fleet, s *planner.Step, other state.Target) bool {
-	c := v.ClusterOf(s.Target)
-	if c == nil || c.Node(s.Target) == nil {
-		return true
-	}
-	o := c.Node(other)
-	return o != nil && o != c.Node(s.Target) && counts(c.Node(s.Target), o, s.Phase)
-}
-
-// counts reports whether another control plane runs when a phase restarts something here.
-func counts(n *topology.Node, o *topology.Node, phase string) bool {
-	if o.Joining() {
-		return RestartWindow(n, phase) == topology.AfterAll
-	}
-	return o.Runs() || o.Serves()
 }

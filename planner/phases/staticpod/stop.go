@@ -18,7 +18,7 @@ import (
 // it change together with it: they may not be newer.
 func stoppedStep(n *topology.Node, w topology.PhaseWork, phase string, pods []*state.Item) planner.Step {
 	c := n.Cluster
-	s := planner.Step{Via: n.Target, Action: planner.Update, Limits: []string{c.Limit("control-plane-disruption")}, Gates: RestartGates(n, phase)}
+	s := planner.Step{Via: n.Target, Action: planner.Update, Limits: []string{c.Limit("control-plane-disruption")}, Gates: RestartGates()}
 	if AwaitsReady(n) {
 		s.Operations = append(s.Operations, planner.Wait{For: planner.WaitNodeReady, Name: n.NodeName, Timeout: c.Timeouts.KubeletHealthCheck})
 	}
@@ -35,12 +35,6 @@ func stoppedStep(n *topology.Node, w topology.PhaseWork, phase string, pods []*s
 	s.Operations = append(s.Operations, WhileStopped(n, pods)...)
 	restarted := slices.Concat(names, takeUp(n, &s, w, phase, names))
 	s.Impact = "restarts " + strings.Join(restarted, ", ") + " here"
-	if phase == topology.EtcdPhase {
-		s.Impact += EtcdMeanwhile(n, phase)
-	}
-	if phase != topology.EtcdPhase || !HasTwoVoters(n, phase) {
-		s.Impact += APIMeanwhile(n, phase)
-	}
 	return s
 }
 

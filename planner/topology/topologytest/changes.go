@@ -59,6 +59,19 @@ func Without(t state.Target) Change {
 	}
 }
 
+// Joins makes a control plane blank and unknown to API, etcd and state: it is new.
+func Joins(t state.Target) Change {
+	return func(v *topology.Fleet) {
+		v.Reports[t] = Blank(9, 0).Reports[t]
+		delete(v.Recorded.Nodes, t)
+		delete(v.ClusterReports[Label].Nodes, NodeName(t))
+		delete(v.ClusterReports[Label].StaticPods, "kube-apiserver-"+NodeName(t))
+		Members(func(members []state.EtcdMember) []state.EtcdMember {
+			return slices.DeleteFunc(members, func(m state.EtcdMember) bool { return m.Name == NodeName(t) })
+		})(v)
+	}
+}
+
 // Cluster changes the block of the cluster.
 func Cluster(change func(*config.Cluster)) Change {
 	return func(v *topology.Fleet) { change(v.Config.Clusters[0]) }

@@ -1,4 +1,4 @@
-package staticpod
+package availability
 
 import (
 	"fmt"
@@ -10,18 +10,63 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// While something restarts, a plan reports as serving the API or holding etcd's quorum only control
-// planes that were observed to be healthy, or that have joined by then. The gates check again, right
-// before each operation.
+// Announce returns the plan in which each step that restarts etcd or an API server says in its impact
+// what holds quorum and serves meanwhile, and has the gate for a downtime that the configuration
+// accepts. Only members and API servers that were observed to be healthy, or have joined by then, are
+// promised. The gates check again, right before each operation.
+func Announce(v *topology.Fleet, p *planner.Plan) *planner.Plan {
+	return p.WithSteps(func(s planner.Step) planner.Step {
+		n := v.Find(s.Target)
+		if n == nil || s.Phase == topology.ResetPhase || !slices.Contains(s.Gates, planner.APIGate) {
+			return s
+		}
+		f := At(n.Cluster, p.Steps, s.ID)
+		if len(f.Voters) == 2 && n.Cluster.Upgrade.AllowDowntime {
+			s.Gates = []string{planner.APIGate, planner.DowntimeGate}
+		}
+		if what, then, more := strings.Cut(s.Impact, ";"); what != "" {
+			s.Impact = what + f.meanwhile(n, &s)
+			if more {
+				s.Impact += ";" + then
+			}
+		}
+		return s
+	})
+}
 
-// APIMeanwhile says where the API is served while a phase restarts this control plane's.
-func APIMeanwhile(n *topology.Node, phase string) string {
-	c := n.Cluster
-	if others := servingBeside(n, phase); len(others) > 0 {
-		return "; the API stays up on " + strings.Join(others, ", ")
-	}
-	runs := slices.ContainsFunc(c.ControlPlanes(), func(o *topology.Node) bool { return o != n && counts(n, o, phase) })
+// meanwhile says what holds quorum and serves while a step restarts components of a control plane.
+// Without the API none is known to serve, and only a step that stops several components says so.
+func (f Frame) meanwhile(n *topology.Node, s *planner.Step) string {
+	member, stops := planner.RestartsMember(s), slices.ContainsFunc(s.Operations, func(op planner.Operation) bool {
+		gone, is := op.(planner.RemovePath)
+		return is && planner.Serves(gone.Path)
+	})
+	server := planner.RestartsServer(s) && (stops || n.Cluster.Report != nil)
 	switch {
+	case member && server && len(f.Voters) != 2:
+		return f.quorumHeld(n) + f.served(n)
+	case member && len(f.Voters) != 1:
+		return f.quorumHeld(n)
+	case member || server:
+		return f.served(n)
+	}
+	return ""
+}
+
+// served says where the API is served while that of a control plane restarts.
+func (f Frame) served(n *topology.Node) string {
+	c := n.Cluster
+	var others []string
+	runs := false
+	for _, o := range f.Servers {
+		runs = runs || o.Runs && o.Target != n.Target
+		if o.Serves && o.Target != n.Target {
+			others = append(others, topology.ShortName(o.Target))
+		}
+	}
+	switch {
+	case len(others) > 0:
+		return "; the API stays up on " + strings.Join(others, ", ")
 	case c.Report == nil:
 		return "; whether the API is served elsewhere is unknown"
 	case runs && n.Serves():
@@ -34,46 +79,19 @@ func APIMeanwhile(n *topology.Node, phase string) string {
 	return "; the API is down while it restarts, because this is the only control plane"
 }
 
-// servingBeside returns the control planes that serve the API while a phase restarts this one's.
-func servingBeside(n *topology.Node, phase string) []string {
-	c := n.Cluster
-	var out []string
-	for _, o := range c.ControlPlanes() {
-		if o != n && counts(n, o, phase) && (o.Joining() || o.Serves()) {
-			out = append(out, o.Short())
-		}
-	}
-	if RestartWindow(n, phase) != topology.BeforeAll {
-		return out
-	}
-	for _, l := range c.Departing() {
-		if c.Node(l.Target) == nil && c.ShowsReady(l.Name) {
-			out = append(out, topology.ShortName(l.Target))
-		}
-	}
-	return out
-}
-
-// HasTwoVoters reports whether etcd has two voters when a phase restarts this control plane's: it needs
-// both for quorum, so that the API does not answer meanwhile.
-func HasTwoVoters(n *topology.Node, phase string) bool {
-	return len(n.Cluster.VotersAt(RestartWindow(n, phase))) == 2
-}
-
-// EtcdMeanwhile says which members hold quorum while a phase restarts this node's member.
-func EtcdMeanwhile(n *topology.Node, phase string) string {
-	voters := n.Cluster.VotersAt(RestartWindow(n, phase))
-	healthy, sick := byHealth(n.Cluster, voters, n.PeerURL())
+// quorumHeld says which members hold quorum while that of a control plane restarts.
+func (f Frame) quorumHeld(n *topology.Node) string {
+	healthy, sick := byHealth(n.Cluster, f.Voters, n.PeerURL())
 	switch {
-	case n.Cluster.Etcd.External != nil || len(voters) == 1 || len(voters) == 0 && len(n.OtherControlPlanes()) == 0:
+	case n.Cluster.Etcd.External != nil || len(f.Voters) == 1 || len(f.Voters) == 0 && len(n.OtherControlPlanes()) == 0:
 		return ""
-	case len(voters) == 0:
+	case len(f.Voters) == 0:
 		return "; whether the other members hold quorum is unknown"
-	case len(voters) == 2:
+	case len(f.Voters) == 2:
 		return "; etcd has no quorum meanwhile, and the API does not answer"
 	case len(sick) == 0:
 		return "; quorum is held by the other members"
-	case len(healthy) > len(voters)/2:
+	case len(healthy) > len(f.Voters)/2:
 		return "; quorum is held by " + strings.Join(healthy, ", ")
 	}
 	return "; quorum is held when " + are(sick) + " back, and before that this is refused"
@@ -113,7 +131,7 @@ func memberName(c *topology.Cluster, m state.EtcdMember) string {
 
 // SteadyMembership describes an etcd whose membership does not change.
 func SteadyMembership(c *topology.Cluster, steps []planner.Step) string {
-	voters := c.VotersAt(topology.AnyWindow)
+	voters := c.Voters()
 	if len(voters) == 0 {
 		planes := len(c.ControlPlanes())
 		if c.Seen == nil {
@@ -135,6 +153,14 @@ func SteadyMembership(c *topology.Cluster, steps []planner.Step) string {
 		return text + ", which is not held while one of them restarts."
 	}
 	return text + " held at every step."
+}
+
+// Members counts members of etcd in words.
+func Members(n int) string {
+	if n == 1 {
+		return "1 member"
+	}
+	return fmt.Sprintf("%d members", n)
 }
 
 // are joins names and appends the matching form of the verb.
