@@ -546,6 +546,7 @@ var operations = []Operation{
 	PromoteEtcdMember{},
 	RemoveEtcdMember{},
 	SnapshotEtcd{},
+	TakeBackup{},
 	CompactEtcd{},
 	DefragmentEtcd{},
 	MoveEtcdLeader{},
