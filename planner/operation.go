@@ -549,6 +549,7 @@ var operations = []Operation{
 	PromoteEtcdMember{},
 	RemoveEtcdMember{},
 	SnapshotEtcd{},
+	TakeBackup{},
 	CompactEtcd{},
 	DefragmentEtcd{},
 	MoveEtcdLeader{},

@@ -178,6 +178,14 @@ func (o SnapshotEtcd) DoneWhen() string {
 }
 
 // DoneWhen returns the condition under which the operation is already done.
+func (o TakeBackup) DoneWhen() string {
+	if o.MaxAge > 0 || o.Since > 0 {
+		return "the interrupted plan has left a backup before the same risk that is younger than max_age"
+	}
+	return DoneNever
+}
+
+// DoneWhen returns the condition under which the operation is already done.
 func (CompactEtcd) DoneWhen() string { return DoneNever }
 
 // DoneWhen returns the condition under which the operation is already done.

@@ -13,7 +13,7 @@ func HostOperations() []Operation {
 func IsHostOperation(op Operation) bool {
 	switch op.(type) {
 	case WriteFile, RemovePath, EnsureDirectory, SetAccess, UploadArtifact, Preserve, Restore, Packages, LoadImage, Unit,
-		RestartProcess, SetSysctl, LoadModule, SystemUser, Swap, RemovePods, Unmount, RemoveNetwork, RemoveProxyRules, Mark, SetAsideEtcd, RestoreEtcd:
+		RestartProcess, SetSysctl, LoadModule, SystemUser, Swap, RemovePods, Unmount, RemoveNetwork, RemoveProxyRules, Mark, SetAsideEtcd, RestoreEtcd, TakeBackup:
 		return true
 	}
 	return false

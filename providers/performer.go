@@ -254,7 +254,10 @@ func groups(ops []planner.Operation) []group {
 }
 
 func classOf(op planner.Operation) class {
+	_, backup := op.(planner.TakeBackup)
 	switch {
+	case backup: // its name is an output
+		return alone
 	case planner.IsKeyOperation(op):
 		return keyClass
 	case planner.IsHostOperation(op):
@@ -287,7 +290,8 @@ func (w *work) log(text string) {
 func (w *work) perform(ctx context.Context, g group) error {
 	switch g.class {
 	case hostClass:
-		return w.performHost(ctx, g.operations)
+		_, err := w.performHost(ctx, g.operations)
+		return err
 	case keyClass:
 		defer w.forget(w.own(), g.operations)
 		return keyWork{w}.perform(ctx, g.operations)
@@ -304,6 +308,8 @@ func (w *work) perform(ctx context.Context, g group) error {
 		return etcd.removeMember(ctx, op)
 	case planner.SnapshotEtcd:
 		return etcd.snapshot(ctx, op)
+	case planner.TakeBackup:
+		return w.takeBackup(ctx, op)
 	case planner.CompactEtcd:
 		return etcd.retry(ctx, memberTime, passing, func(ctx context.Context, e Etcd) error { return e.Compact(ctx) })
 	case planner.DefragmentEtcd:

@@ -41,34 +41,35 @@ func (w *work) expected(ops []planner.Operation) map[string]string {
 	return out
 }
 
-func (w *work) performHost(ctx context.Context, ops []planner.Operation) error {
+// performHost has the host perform operations, and returns what became of each.
+func (w *work) performHost(ctx context.Context, ops []planner.Operation) ([]Outcome, error) {
 	host, err := w.host(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if ops, err = marked(ctx, host, ops); err != nil {
-		return err
+		return nil, err
 	}
 	if err := w.recheck.keep(ctx, host, ops); err != nil {
-		return err
+		return nil, err
 	}
 	b := w.batch(ops)
 	if b.Contents, err = w.contents(ctx, ops); err != nil {
-		return err
+		return nil, err
 	}
 	hear, end := w.listen()
 	defer end()
 	sent, err := w.artifacts(ops, hear)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer sent.close()
 	b.Artifacts, b.Hear = sent.artifacts, hear
-	_, err = host.Perform(ctx, b)
+	out, err := host.Perform(ctx, b)
 	if changed := sent.changed(); changed != nil {
-		return changed // not the host's wording, since the host got something else than was planned
+		return nil, changed // not the host's wording, since the host got something else than was planned
 	}
-	return err
+	return out, err
 }
 
 // marked adds to marks the CA by which the host is part of its cluster: it was made or

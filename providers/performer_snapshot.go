@@ -83,10 +83,7 @@ func Silent(err error) bool { return passing(err) && !errors.Is(err, ErrUntruste
 // snapshotOnce fetches a snapshot unless the interrupted plan has taken one. A snapshot
 // from before that plan does not count: it does not cover the plan's changes.
 func (w etcdWork) snapshotOnce(ctx context.Context, e Etcd, op planner.SnapshotEtcd, hear func(op int, line string)) (Snapshot, error) {
-	var since time.Time
-	if w.Interrupted != nil && op.MaxAge > 0 {
-		since = w.Interrupted(w.step.ID)
-	}
+	since := w.continued(op.MaxAge)
 	if since.IsZero() {
 		return w.writeSnapshot(ctx, e.Snapshot, op, "", hear)
 	}
@@ -94,8 +91,7 @@ func (w etcdWork) snapshotOnce(ctx context.Context, e Etcd, op planner.SnapshotE
 	if err != nil {
 		return Snapshot{}, err
 	}
-	now := w.Clock.Now()
-	if f, ok := snapshots.Between(w.Snapshots, op.Cluster, id, later(since, now.Add(-op.MaxAge)), now, w.unseal()); ok {
+	if f, ok := snapshots.Between(w.Snapshots, op.Cluster, id, since, w.Clock.Now(), w.unseal()); ok {
 		return Snapshot{File: f}, nil
 	}
 	return w.writeSnapshot(ctx, e.Snapshot, op, "", hear)

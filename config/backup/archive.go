@@ -70,8 +70,12 @@ func (a *Archive) file(name string, r io.Reader, snapshot io.Writer, sums map[st
 	sum := sha256.New()
 	switch {
 	case name == SnapshotFile:
-		if _, err := io.Copy(io.MultiWriter(snapshot, sum), r); err != nil {
-			return fmt.Errorf("its snapshot cannot be read or written: %w", err)
+		disk := &disk{Writer: snapshot}
+		switch _, err := io.Copy(io.MultiWriter(disk, sum), r); {
+		case disk.err != nil:
+			return fmt.Errorf("its snapshot cannot be written: %w", disk.err)
+		case err != nil:
+			return fmt.Errorf("it is damaged: its snapshot ends early: %w", err)
 		}
 		sums[name] = hex.EncodeToString(sum.Sum(nil))
 		return nil
@@ -97,4 +101,17 @@ func (a *Archive) file(name string, r io.Reader, snapshot io.Writer, sums map[st
 	sum.Write(b)
 	a.Content["/"+p], sums[p] = b, hex.EncodeToString(sum.Sum(nil))
 	return nil
+}
+
+// disk remembers why it could not be written to.
+type disk struct {
+	io.Writer
+	err error
+}
+
+// Write implements io.Writer.
+func (d *disk) Write(b []byte) (int, error) {
+	n, err := d.Writer.Write(b)
+	d.err = err
+	return n, err
 }

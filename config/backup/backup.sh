@@ -4,6 +4,9 @@
 # before it leaves the host. kubewright writes this file; the unit kubewright-backup.service runs it.
 #
 # Every control plane has the timer, and only the one whose etcd leads takes the backup.
+#
+# backup.sh before RISK [SINCE]: kubewright takes a backup here, whichever etcd leads, before a step of a plan
+# that could lose data. One that was taken before the same risk since then (YYYYMMDDhhmmss, in UTC) is enough.
 set -eu
 umask 077
 export LC_ALL=C
@@ -14,6 +17,12 @@ work=$kept/work
 # shellcheck disable=SC1091
 . "$here/settings"
 etcdctl=
+before=
+since=
+if [ "${1:-}" = before ]; then
+	before=$2
+	since=${3:-}
+fi
 
 # fail TEXT: says why there is no backup, here and to the next plan.
 fail() {
@@ -36,6 +45,16 @@ leave() {
 number() { printf '%s' "$status" | sed -n "s/.*\"$1\":\"\{0,1\}\([0-9][0-9]*\).*/\1/p"; }
 
 sum() { sha256sum "$1" | cut -c1-64; }
+
+# text KEY FILE: prints the text of a key in a description.
+text() { sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p" "$2"; }
+
+# taken: whether the backup before this risk is there already, as when an interrupted plan continues.
+taken() {
+	[ -n "$since" ] && [ -s "$kept/before" ] && [ "$(text before "$kept/before")" = "$before" ] || return 1
+	[ "$(text time "$kept/before" | tr -cd 0-9)" -ge "$since" ] || return 1
+	[ -z "$folder" ] || [ -f "$root$folder/$(text name "$kept/before")" ]
+}
 
 # argument FILE NAME: prints an argument of a static pod.
 argument() { sed -n "s/^ *- --$2=\(.*\)$/\1/p" "$1" 2>/dev/null | head -n 1; }
@@ -93,12 +112,13 @@ collect() {
 
 # manifest: prints what the archive holds.
 manifest() {
-	printf '{"format":1,"cluster":"%s","node":"%s","time":"%s","kubernetes":"%s","etcd":"%s","etcd_id":"%s","revision":%s,"ca":"%s","recipients":%s,"files":{' \
+	printf '{"format":1,"cluster":"%s","node":"%s","time":"%s","kubernetes":"%s","etcd":"%s","etcd_id":"%s","revision":%s,"ca":"%s","recipients":%s,' \
 		"$cluster" "$node" "$time" \
 		"$(sed -n 's/^ *image: .*kube-apiserver:v\([0-9A-Za-z.+-]*\)$/\1/p' "$root/etc/kubernetes/manifests/kube-apiserver.yaml" | head -n 1)" \
 		"$(printf '%s' "$status" | sed -n 's/.*"version":"\([0-9A-Za-z.+-]*\)".*/\1/p')" \
 		"$(number cluster_id)" "$(number revision)" "$(sum "$work/archive/files$pki/ca.crt")" "$recipients"
-	printf '"snapshot.db":"%s"' "$(sum "$work/archive/snapshot.db")"
+	if [ -n "$before" ]; then printf '"before":"%s",' "$before"; fi
+	printf '"files":{"snapshot.db":"%s"' "$(sum "$work/archive/snapshot.db")"
 	while read -r f; do printf ',"%s":"%s"' "${f#"$root/"}" "$(sum "$work/archive/files/${f#"$root/"}")"; done <"$work/files"
 	printf '}}\n'
 }
@@ -116,7 +136,7 @@ describe() {
 	printf '{"name":"%s","size":%s,"sha256":"%s","manifest":%s}\n' "$name" "$(wc -c <"$1" | tr -d ' ')" "$(sum "$1")" "$(cat "$work/archive/manifest.json")"
 }
 
-# to_folder: puts the backup into a folder, and removes the oldest beyond those that are kept.
+# to_folder: puts the backup into a folder, and removes the oldest of its kind beyond those that are kept.
 to_folder() {
 	[ -d "$root$folder" ] || mkdir -p "$root$folder" 2>"$work/error" || fail "the folder $folder cannot be made: $(tail -n 1 "$work/error")"
 	pack "$root$folder/.$name.partial"
@@ -126,7 +146,7 @@ to_folder() {
 	mv -f "$root$folder/.$name.json.partial" "$root$folder/$name.json"
 	mv -f "$root$folder/.$name.partial" "$root$folder/$name"
 	sync "$root$folder"
-	of_cluster "$root$folder" | sort -r | tail -n "+$((keep + 1))" | while read -r old; do
+	of_kind "$root$folder" | sort -r | tail -n "+$((keep + 1))" | while read -r old; do
 		rm -f "$root$folder/$old" "$root$folder/$old.json"
 	done
 	of_cluster "$root$folder" | sort -r | while read -r f; do
@@ -140,6 +160,16 @@ of_cluster() {
 		f=${f##*/}
 		if printf '%s' "${f#"$cluster-"}" | grep -q '^[0-9]\{8\}T[0-9]\{6\}Z-.*\.tar\.age$'; then printf '%s\n' "$f"; fi
 	done
+}
+
+# of_kind FOLDER: prints the names of those of them that are of the kind of this one. The kinds are counted
+# apart, so that many plans in a row leave the backups of the timer where they are.
+of_kind() {
+	if [ -n "$before" ]; then
+		of_cluster "$1" | grep '_before\.tar\.age$'
+	else
+		of_cluster "$1" | grep -v '_before\.tar\.age$'
+	fi
 }
 
 put() {
@@ -158,7 +188,11 @@ to_bucket() {
 		{
 			cat "$work/description"
 			if [ -f "$kept/index" ]; then cat "$kept/index"; fi
-		} | head -n "$keep" >"$kept/.index"
+		} >"$work/index"
+		{
+			grep -v '"before":"' "$work/index" | head -n "$keep"
+			grep '"before":"' "$work/index" | head -n "$keep"
+		} >"$kept/.index"
 	fi
 	put "$packed" "$name"
 	put "$work/description" "$name.json"
@@ -167,10 +201,18 @@ to_bucket() {
 mkdir -p "$kept"
 chmod 700 "$kept"
 exec 9>"$kept/lock"
-flock -n 9 || { echo "kubewright-backup: another backup runs" && exit 0; }
+if [ -n "$before" ]; then
+	flock -w "${KUBEWRIGHT_BACKUP_WAIT:-1200}" 9 || fail "another backup has been running here for 20 minutes. See why it does not end: systemctl status kubewright-backup"
+else
+	flock -n 9 || { echo "kubewright-backup: another backup runs" && exit 0; }
+fi
+if taken; then
+	echo "kubewright-backup: $(text name "$kept/before") is there already"
+	exit 0
+fi
 node=$(uname -n | tr -cd 'A-Za-z0-9.-')
 time=$(date -u +%Y-%m-%dT%H:%M:%SZ)
-name=$cluster-$(printf '%s' "$time" | tr -d ':-')-$node.tar.age
+name=$cluster-$(printf '%s' "$time" | tr -d ':-')-$node${before:+_before}.tar.age
 rm -rf "$work"
 mkdir "$work" "$work/archive" || fail "there is no room to work in $kept"
 trap leave EXIT
@@ -178,11 +220,16 @@ trap 'exit 1' INT TERM HUP
 
 find_etcdctl
 status=$(ask 30s endpoint status --write-out=json) || fail "etcd does not answer: $(tail -n 1 "$work/error")"
-if [ "$(number member_id)" != "$(number leader)" ]; then
+if [ -n "$before" ]; then
+	case $(number leader) in
+	'' | 0) fail "the etcd of this host knows no leader, so that its data may be old. See why: kubewright etcd status" ;;
+	esac
+elif [ "$(number member_id)" != "$(number leader)" ]; then
 	echo "kubewright-backup: the etcd of another control plane leads, and that one takes the backup"
 	exit 0
 fi
 command -v age >/dev/null || fail "age is not installed here, and a backup leaves the host only encrypted. Install it (apt-get install age, dnf install age), or put age into the artifacts."
+grep -q . "$here/recipients" || fail "no recipient is in /etc/kubernetes/backup/recipients, so that the backup cannot be encrypted. Run kubewright apply, which writes the file."
 if [ -n "$s3_url" ]; then
 	command -v curl >/dev/null || fail "curl is not installed here, which puts backups into the bucket. Install it (apt-get install curl, dnf install curl)."
 	curl --version | awk 'NR == 1 { split($2, v, "."); exit !(v[1] > 7 || v[1] == 7 && v[2] >= 88) }' ||
@@ -194,6 +241,7 @@ manifest >"$work/archive/manifest.json" || fail "there is no room to work in $ke
 if [ -n "$folder" ]; then to_folder; fi
 if [ -n "$s3_url" ]; then to_bucket; fi
 mv -f "$kept/.index" "$kept/index"
+if [ -n "$before" ]; then cp "$work/description" "$kept/.before" && mv -f "$kept/.before" "$kept/before"; fi
 mv -f "$work/description" "$kept/last"
 rm -f "$kept/failed"
 echo "kubewright-backup: $name is complete"

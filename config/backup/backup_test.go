@@ -133,8 +133,8 @@ func (m *machine) write(p, content string) {
 	}
 }
 
-// run runs the script, and returns what it printed.
-func (m *machine) run() (string, error) {
+// run runs the script with arguments, and returns what it printed.
+func (m *machine) run(args ...string) (string, error) {
 	m.t.Helper()
 	m.write(ScriptPath, Script)
 	m.write(SettingsPath, m.plan.Settings())
@@ -142,7 +142,7 @@ func (m *machine) run() (string, error) {
 	if m.plan.S3.Bucket != "" {
 		m.write(S3Path, m.plan.S3File())
 	}
-	cmd := exec.Command("sh", m.root+ScriptPath)
+	cmd := exec.Command("sh", append([]string{m.root + ScriptPath}, args...)...)
 	cmd.Env = append([]string{"PATH=" + m.path + ":/usr/local/bin:/usr/bin:/bin", "KUBEWRIGHT_BACKUP_ROOT=" + m.root}, m.env...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -157,9 +157,9 @@ func (m *machine) takes() {
 }
 
 // fails runs the script, which has to fail with the text, and to report it.
-func (m *machine) fails(text string) {
+func (m *machine) fails(text string, args ...string) {
 	m.t.Helper()
-	out, err := m.run()
+	out, err := m.run(args...)
 	if err == nil || !strings.Contains(out, text) {
 		m.t.Fatalf("%v\n%s\nwant an error with %q", err, out, text)
 	}
@@ -326,6 +326,10 @@ func TestScriptLeavesNothingHalfDone(t *testing.T) {
 			func(m *machine) { _ = os.Rename(m.path+"/age", m.path+"/away") },
 			func(m *machine) { _ = os.Rename(m.path+"/away", m.path+"/age") }, "age is not installed here",
 		},
+		"no recipient": {
+			func(m *machine) { m.plan.Recipients = nil },
+			func(m *machine) { m.plan.Recipients = []string{m.key.Recipient().String()} }, "no recipient is in /etc/kubernetes/backup/recipients",
+		},
 		"no folder": {
 			func(m *machine) { m.write("/srv", "a file") },
 			func(m *machine) { _ = os.Remove(m.root + "/srv") }, "the folder /srv/it's backups cannot be made",
@@ -369,6 +373,7 @@ func TestScriptLeavesTheBackupToTheLeader(t *testing.T) {
 type bucket struct {
 	secret string
 	refuse bool
+	full   bool
 	mu     sync.Mutex
 	stored map[string][]byte
 }
@@ -378,6 +383,11 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil || r.Method != http.MethodPut || b.refuse || !b.signed(r, body) {
 		w.WriteHeader(http.StatusForbidden)
 		_, _ = io.WriteString(w, "<Error><Code>AccessDenied</Code><Message>Access Denied by the policy</Message></Error>")
+		return
+	}
+	if b.full {
+		w.WriteHeader(http.StatusConflict)
+		_, _ = io.WriteString(w, "<Error><Code>QuotaExceeded</Code><Message>Quota exceeded for the bucket</Message></Error>")
 		return
 	}
 	b.mu.Lock()

@@ -38,6 +38,9 @@ type Manifest struct {
 	// CA is the SHA-256 of the file of the cluster's CA.
 	CA         string   `json:"ca"`
 	Recipients []string `json:"recipients"`
+	// Before says before what a plan had it taken, as in "a member is removed"; empty for one of the
+	// timer.
+	Before string `json:"before,omitempty"`
 	// Files are the SHA-256 of the snapshot, and of the files of the control plane by their paths without
 	// the leading slash.
 	Files map[string]string `json:"files"`

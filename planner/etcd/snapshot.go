@@ -53,17 +53,18 @@ func SnapshotBefore(b *topology.Builder, c *topology.Cluster, waypoint, what str
 	AddSnapshot(b, c, waypoint, what, SnapshotsKept, risky...)
 }
 
-// AddSnapshot does what SnapshotBefore does, also where the API does not answer. keep is how many
-// snapshots of the cluster stay with the operator; 0 for all.
+// AddSnapshot does what SnapshotBefore does, also where the API does not answer. Where control planes take
+// backups, one of them takes one before the same steps too. keep is how many snapshots of the cluster
+// stay with the operator; 0 for all.
 func AddSnapshot(b *topology.Builder, c *topology.Cluster, waypoint, what string, keep int, risky ...state.Address) {
 	id := topology.StepAddress(c.Target, topology.SnapshotPhase)
 	id.Waypoint = waypoint
 	if !slices.ContainsFunc(b.Draft.Steps, func(s planner.Step) bool { return s.ID == id }) {
-		kept, recipients := "and verified ", []string(nil)
+		kept, recipients := " and verified ", []string(nil)
 		if c.Backup != nil {
-			kept, recipients = "verified, and kept encrypted to the recipients of the backup block ", c.Backup.Recipients
+			kept, recipients = ", verified, and kept encrypted to the recipients of the backup block ", c.Backup.Recipients
 		}
-		b.Draft.Remarks = append(b.Draft.Remarks, planner.Remark{Step: id, Text: "a snapshot is fetched to this machine " + kept + "before " + what + "."})
+		b.Draft.Remarks = append(b.Draft.Remarks, planner.Remark{Step: id, Text: "a snapshot is fetched to this machine" + kept + "before " + what + "."})
 		if b.Draft.Serves == nil {
 			b.Draft.Serves = map[state.Address]bool{}
 		}
@@ -72,9 +73,13 @@ func AddSnapshot(b *topology.Builder, c *topology.Cluster, waypoint, what string
 			ID: id, Phase: topology.SnapshotPhase, Target: c.Target, Action: planner.NoOp, Via: c.Primary, Impact: snapshotImpact,
 			Operations: planner.Operations{planner.SnapshotEtcd{Cluster: c.Label, MaxAge: snapshotAge, Keep: keep, Quota: EtcdQuota(c.Etcd.Args), Recipients: recipients}},
 		})
+		addBackup(b, c, id, what)
 	}
 	for _, r := range risky {
-		b.Draft.Edges[r] = append(slices.Clone(b.Draft.Edges[r]), id)
+		b.After(r, id)
+		if saved := BackupStep(id); b.Draft.Serves[saved] {
+			b.After(r, saved)
+		}
 	}
 }
 
@@ -98,7 +103,11 @@ func SnapshotBeforeRotating(b *topology.Builder, c *topology.Cluster, proofs []s
 	}
 	if first := c.Stages[0]; begins {
 		SnapshotBefore(b, c, "", what, first.Step(PrimaryFirst(first.Cluster())[0].Target, topology.CertsPhase))
-		b.Draft.Edges[topology.StepAddress(c.Target, topology.SnapshotPhase)] = proofs
+		snapshot := topology.StepAddress(c.Target, topology.SnapshotPhase)
+		b.Draft.Edges[snapshot] = proofs
+		if saved := BackupStep(snapshot); b.Draft.Serves[saved] {
+			b.Draft.Edges[saved] = slices.Concat(proofs, b.Draft.Edges[saved])
+		}
 	}
 }
 

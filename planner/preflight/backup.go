@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/backup"
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -14,6 +15,7 @@ func BackupQuery(n *topology.Node, q *state.Query) {
 		return
 	}
 	q.Commands = append(q.Commands, backupCommands(n)...)
+	q.Files = append(q.Files, state.FileQuery{Path: backup.ScriptPath, Read: state.ReadDigest})
 	if n.Cluster.Backup.Folder != "" {
 		q.Globs = append(q.Globs, n.Cluster.Backup.Folder+"/"+n.Cluster.Label+"-*.tar.age")
 	}

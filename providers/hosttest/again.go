@@ -11,7 +11,7 @@ import (
 // notAgain are the operations of hosts that testAgain does not do, because they change the machine
 // itself and not only its files, with the tests that do.
 var notAgain = map[string]string{
-	"upload_artifact": "testUpload, testUnpack", "restore_etcd": "providers/shell/etcd_internal_test.go",
+	"upload_artifact": "testUpload, testUnpack", "restore_etcd": "providers/shell/etcd_internal_test.go", "take_backup": "providers/shell/backup_internal_test.go",
 	"packages": "providers/shell/packages_internal_test.go", "load_image": "providers/shell/pull_internal_test.go",
 	"unit": "providers/shell/host_test.go", "restart_process": "providers/shell/process_test.go",
 	"set_sysctl": "providers/shell/host_test.go", "load_module": "providers/shell/host_test.go", "swap": "providers/shell/swap_internal_test.go",

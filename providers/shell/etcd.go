@@ -3,6 +3,8 @@ package shell
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"time"
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
@@ -23,4 +25,20 @@ func (c *compiler) restoreEtcd(op planner.RestoreEtcd) (string, error) {
 		// Another token makes another cluster, with which no old member can communicate.
 		"--initial-cluster-token", "kubewright-"+op.SHA256[:12])
 	return line, c.artifact(op.Artifact, op.SHA256)
+}
+
+// riskForm is the text of a risk, which goes into the manifest of a backup as it is.
+var riskForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._-]{0,100}$`)
+
+// takeBackup runs the script of a backup block.
+func (c *compiler) takeBackup(op planner.TakeBackup) (string, error) {
+	err := errors.Join(state.CheckPath(op.Script), checkDigest(op.SHA256))
+	if !riskForm.MatchString(op.Before) {
+		err = errors.Join(err, fmt.Errorf("%q names no risk", op.Before))
+	}
+	since := ""
+	if op.Since > 0 {
+		since = time.Unix(op.Since, 0).UTC().Format("20060102150405")
+	}
+	return call("kw_backup", c.root+op.Script, op.SHA256, op.Before, since), err
 }

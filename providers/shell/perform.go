@@ -329,6 +329,8 @@ func (c *compiler) operation(op planner.Operation) (string, error) {
 		return call("kw_etcd_aside", c.root+op.DataDir, op.As), errors.Join(state.CheckPath(op.DataDir), checkWord("name", op.As))
 	case planner.RestoreEtcd:
 		return c.restoreEtcd(op)
+	case planner.TakeBackup:
+		return c.takeBackup(op)
 	}
 	return "", fmt.Errorf("internal error: %s is no operation of a host", op.Op())
 }

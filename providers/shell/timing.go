@@ -51,7 +51,7 @@ const (
 // limitOf returns how long an operation may take on the host.
 func limitOf(op planner.Operation) time.Duration {
 	switch op.(type) {
-	case planner.Packages, planner.LoadImage, planner.RestoreEtcd, planner.RemovePath, planner.RemovePods, planner.UploadArtifact:
+	case planner.Packages, planner.LoadImage, planner.RestoreEtcd, planner.TakeBackup, planner.RemovePath, planner.RemovePods, planner.UploadArtifact:
 		return longTime
 	}
 	return shortTime

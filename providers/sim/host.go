@@ -153,6 +153,9 @@ func (w *World) perform(ctx context.Context, m *machine.Machine, op planner.Oper
 		}
 		return err
 	}, func() { operation.On(w.servers, m).Interrupt(op) })
+	if _, backup := op.(planner.TakeBackup); backup && err == nil {
+		outcome.Output = operation.On(w.servers, m).LastBackup()
+	}
 	return outcome, err
 }
 

@@ -24,8 +24,9 @@ const backupBlock = `
   }
 `
 
-// TestBackup has real control planes take a backup, decrypts it with age, gives every host back, and
-// brings the cluster back from the backup alone, without a state: its objects are there again.
+// TestBackup has real control planes take a backup, decrypts it with age, rehearses it, has another one taken
+// before a control plane is removed, gives every host back, and brings the cluster back from the first backup
+// alone, without a state: its objects are there again.
 func TestBackup(t *testing.T) {
 	begin(t)
 	s := newSite(t, "e2ebackup", 3, 1)
@@ -53,6 +54,8 @@ func TestBackup(t *testing.T) {
 	out := s.must("etcd", "backups", "-no-color").out
 	wantContains(t, out, "1 backup in /var/backups/kubewright", "etcd, PKI", filepath.Base(file))
 
+	s.rehearses(file, identity)
+	s.backsUpBeforeRemoval()
 	s.must("destroy", "-auto-approve", "-no-color")
 	for _, name := range []string{"kubewright.state.json", "kubewright.journal"} {
 		if err := os.RemoveAll(filepath.Join(s.dir, name)); err != nil {
@@ -73,6 +76,47 @@ func TestBackup(t *testing.T) {
 	if !t.Failed() {
 		s.must("destroy", "-auto-approve", "-no-color")
 	}
+}
+
+// rehearses brings a backup back for a moment beside the cluster: it counts the keys and has the Secret
+// decrypted, and leaves nothing.
+func (s *site) rehearses(file, identity string) {
+	s.t.Helper()
+	out := s.must("etcd", "restore", "-rehearse", "-from-backup="+file, "-age-identity="+identity, "-no-color").out
+	wantContains(s.t, out, "Backup brought back on", filepath.Base(file), "secrets", "nodes")
+	for _, h := range s.planes {
+		if left := s.sh(h.Name, "ls -d /var/lib/kubewright/rehears* 2>/dev/null || true"); left != "" {
+			s.t.Errorf("%s: the rehearsal has left %s", h.Name, left)
+		}
+	}
+	s.wantNoChanges()
+}
+
+// backsUpBeforeRemoval removes a control plane, before which a backup is taken that is decrypted and listed, and
+// lets it join again.
+func (s *site) backsUpBeforeRemoval() {
+	s.t.Helper()
+	last := s.planes[2]
+	list := func() string { return s.sh(s.planes[0].Name, "ls /var/backups/kubewright") }
+	before := list()
+	s.planes = s.planes[:2]
+	s.configure()
+	r := s.must("apply", "-auto-approve", "-no-color")
+	wantContains(s.t, r.out, "a backup is taken on", "/etcd-snapshot@backup: backup ", "_before.tar.age is complete", "Apply complete!")
+	made := 0
+	for name := range strings.FieldsSeq(list()) {
+		if strings.HasSuffix(name, "_before.tar.age") && !strings.Contains(before, name) {
+			made++
+		}
+	}
+	if made != 1 {
+		s.t.Errorf("%d backups were taken before the removal: %s", made, list())
+	}
+	wantContains(s.t, s.must("etcd", "backups", "-no-color").out, "before a member is removed")
+	s.planes = append(s.planes, last)
+	s.configure()
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantNoChanges()
 }
 
 // takesBackup starts the service on every control plane, of which one takes a backup, and fetches it

@@ -1,4 +1,4 @@
-# Part of a shell script that kubewright sends to a host: the data of a member of etcd.
+# Part of a shell script that kubewright sends to a host: the data of a member of etcd, and backups of it.
 
 # kw_etcd_free MEMBER: waits until no etcd uses the database, which etcd locks.
 kw_etcd_free() {
@@ -73,4 +73,21 @@ kw_etcd_restore() {
 	mv -T -- "$kw_f/kubewright-restore/member" "$kw_f/member" && rm -rf -- "$kw_f/kubewright-restore" && sync -f "$kw_f" || kw_fail
 	printf '%s\n' "$kw_sum" >"$kw_marker" && sync -- "$kw_marker" || kw_fail
 	kw_done changed
+}
+
+# kw_backup SCRIPT SHA256 RISK SINCE: has the script of a backup block take a backup before a risk, unless it has
+# taken one since then. The script says at its end which; it prints its name.
+kw_backup() {
+	kw_there "$1" || kw_fail "there is no $1, which takes backups. Apply the backup block first, or go on without a backup and a snapshot: -skip-phase=etcd-snapshot"
+	kw_mine "$1" && kw_has "$1" "$2" || kw_fail "$1 has changed since the plan was made, and is not run. Run kubewright apply, which writes it again"
+	kw_long env KUBEWRIGHT_BACKUP_ROOT="$kw_r" sh "$1" before "$3" "$4" || kw_fail
+	kw_o=$(tail -n 1 "$kw_d/part-out$kw_job")
+	kw_o=${kw_o#kubewright-backup: }
+	case $kw_o in
+	*.tar.age' is complete') kw_x=changed ;;
+	*.tar.age' is there already') kw_x=same ;;
+	*) kw_fail "$1 has ended without a backup: $kw_o" ;;
+	esac
+	printf '%s\n' "${kw_o%% *}"
+	kw_done "$kw_x"
 }

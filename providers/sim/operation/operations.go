@@ -79,6 +79,8 @@ func (do Operations) Perform(op planner.Operation, batch providers.Batch) (bool,
 		return do.setAside(op.DataDir, op.As)
 	case planner.RestoreEtcd:
 		return do.restoreEtcd(op, batch)
+	case planner.TakeBackup:
+		return do.takeBackup(op)
 	}
 	return false, fmt.Errorf("internal error: the simulator does not know operation %s", op.Op())
 }

@@ -27,6 +27,8 @@ func Subject(op planner.Operation) string {
 		return op.Image
 	case planner.RestoreEtcd:
 		return op.Artifact
+	case planner.TakeBackup:
+		return op.Before
 	case planner.SetAsideEtcd:
 		return op.DataDir
 	case planner.Unit:

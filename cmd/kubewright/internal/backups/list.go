@@ -62,6 +62,10 @@ func backupList(b etcd.Backups, c *config.Cluster, now time.Time) listing.Backup
 		row := listing.BackupFile{
 			Name: f.Name, Taken: f.Manifest.Time.UTC(), AgeSeconds: int64(max(0, now.Sub(f.Manifest.Time)) / time.Second), Size: f.Size, SHA256: f.SHA256,
 			Holds: f.Manifest.Holds(), Kubernetes: f.Manifest.Kubernetes, Revision: f.Manifest.Revision, Recipients: f.Manifest.Recipients, Missing: f.Missing,
+			MadeBy: listing.MadeBySchedule, Before: f.Manifest.Before,
+		}
+		if row.Before != "" {
+			row.MadeBy = listing.MadeByPlan
 		}
 		for _, t := range f.Hosts {
 			row.Nodes = append(row.Nodes, t.String())

@@ -40,7 +40,10 @@ type BackupFile struct {
 	Kubernetes string   `json:"kubernetes_version"`
 	Revision   int64    `json:"revision"`
 	Recipients []string `json:"recipients"`
-	Nodes      []string `json:"nodes"`
+	// MadeBy is schedule or plan, Before what the plan had it made for, as in "a member is removed".
+	MadeBy string   `json:"made_by"`
+	Before string   `json:"before,omitempty"`
+	Nodes  []string `json:"nodes"`
 	// Missing reports whether the file is gone from the folder.
 	Missing bool `json:"missing,omitempty"`
 }
@@ -51,7 +54,7 @@ func Backups(w io.Writer, b BackupList, o ui.Options) error {
 	p.Line(p.Bold(ui.Clean(state.ClusterTarget(b.Cluster).String())), ": ", ui.Plural(len(b.Backups), "backup"), " in ", ui.Clean(b.Target))
 	if len(b.Backups) > 0 {
 		p.Line()
-		rows := ui.Table{{"BACKUP", "AGE", "SIZE", "SHA256", "HOLDS", "REVISION", "ON"}}
+		rows := ui.Table{{"BACKUP", "AGE", "SIZE", "SHA256", "HOLDS", "REVISION", "MADE", "ON"}}
 		for _, f := range b.Backups {
 			holds := strings.Join(f.Holds, ", ")
 			if f.Missing {
@@ -59,7 +62,7 @@ func Backups(w io.Writer, b BackupList, o ui.Options) error {
 			}
 			rows = append(rows, []string{
 				ui.Clean(f.Name), ago(time.Duration(f.AgeSeconds) * time.Second), mebibytes(f.Size), f.SHA256[:12], ui.Clean(holds),
-				strconv.FormatInt(f.Revision, 10), ui.Clean(strings.Join(f.Nodes, ", ")),
+				strconv.FormatInt(f.Revision, 10), f.made(), ui.Clean(strings.Join(f.Nodes, ", ")),
 			})
 		}
 		p.Table(rows, "")
@@ -69,6 +72,20 @@ func Backups(w io.Writer, b BackupList, o ui.Options) error {
 		p.Prose("Not observed, and perhaps with others: " + ui.Clean(strings.Join(b.NotObserved, ", ")) + ".")
 	}
 	return p.Flush(w)
+}
+
+// What made a backup.
+const (
+	MadeBySchedule = "schedule"
+	MadeByPlan     = "plan"
+)
+
+// made says when the backup was made: on schedule, or before what a plan did.
+func (f BackupFile) made() string {
+	if f.MadeBy == MadeByPlan {
+		return "before " + ui.Clean(f.Before)
+	}
+	return "on schedule"
 }
 
 // BackupsJSON is Backups for programs.
