@@ -32,6 +32,12 @@ func Takes(component, flag, value string, minor int) string {
 	return ""
 }
 
+// OfMember reports whether a flag of etcd names a member to the others, so that no etcd takes another value
+// than kubewright writes.
+func OfMember(flag string) bool {
+	return slices.Contains([]string{"name", "initial-cluster", "initial-advertise-peer-urls"}, flag)
+}
+
 func (r rule) of(component string) bool {
 	return slices.ContainsFunc(strings.Fields(r.components), func(name string) bool {
 		return name == component || name == "kube" && component != "etcd"
@@ -234,7 +240,7 @@ var rules = []rule{
 	{"etcd", "compact-hash-check-time experimental-compact-hash-check-time", "a duration above 0", above(0)},
 	{"etcd", "corrupt-check-time experimental-corrupt-check-time", "a duration that is not negative", within(0, math.Inf(1))},
 	{"etcd", "config-file", "nothing: with a file etcd ignores all flags, and kubewright writes flags", words(``)},
-	{"etcd", "initial-cluster initial-advertise-peer-urls", "nothing: kubewright writes them for each member, and they have to agree", words("\x00")},
+	{"etcd", "name initial-cluster initial-advertise-peer-urls", "nothing: kubewright writes them for each member, and they have to agree", words("\x00")},
 	{"etcd", "cors", "* or URLs, separated by commas", plain(origins)},
 	{"etcd", "discovery discovery-srv discovery-token", "nothing: the members are known, and etcd takes one of the two", words(``)},
 	{"etcd", "discovery-endpoints", "nothing: the members are known, and etcd takes one of the two", words("\x00")},
