@@ -185,6 +185,7 @@ var rules = []rule{
 	{"kube-controller-manager kube-scheduler", "secure-port", "a port from 0 to 65535", within(0, 65535)},
 	{"kube-apiserver", "secure-port", "a port from 1 to 65535", within(1, 65535)},
 	{"kube-apiserver kube-controller-manager kube-scheduler", "emulated-version min-compatibility-version", "a version, as in 1.36", elements(`(kube=)?v?[0-9]+\.[0-9]+(\..*)?`)},
+	{"kube-apiserver kube-controller-manager kube-scheduler", "emulated-version min-compatibility-version", "the component's minor version, or one of the three before it", plainMinor(0, 3)},
 	{"kube-apiserver kube-controller-manager kube-scheduler", "requestheader-allowed-names requestheader-extra-headers-prefix requestheader-group-headers requestheader-uid-headers requestheader-username-headers", "words, none of which is empty", elements(`\s*\S.*`)},
 	{"kube-apiserver kube-controller-manager kube-scheduler", "requestheader-uid-headers", "names of headers, one of which is X-Remote-Uid", plain(func(v string) bool { return v == "" || strings.Contains(strings.ToLower(v), "x-remote-uid") })},
 	{"kube", "tls-curve-preferences", "numbers of curves that Go has: " + strings.Join(curves, ", "), plain(func(v string) bool {
@@ -211,7 +212,6 @@ var rules = []rule{
 	{"kube-apiserver", "watch-cache-sizes", "RESOURCE#SIZE, several separated by commas", elements(`[^#]+#[0-9]+`)},
 	{"kube-apiserver", "etcd-servers-overrides", "GROUP/RESOURCE#SERVERS, several separated by commas", elements(`[^#/]*/[^#/]*#[^#]+`)},
 	{"kube-apiserver", "cors-allowed-origins", "regular expressions that begin with ^ or // and end with $ or a port", elements(`(\(\?i\))?(\^|//).*`)},
-	{"kube-apiserver", "emulated-version", "the server's minor version, or one of the three before it", plainMinor(0, 3)},
 	// The controller manager.
 	{"kube-controller-manager", "attach-detach-reconcile-sync-period", "a duration of 1s or more", within(1, math.Inf(1))},
 	{"kube-controller-manager", "concurrent-cron-job-syncs concurrent-daemonset-syncs concurrent-device-taint-eviction-syncs concurrent-ephemeralvolume-syncs concurrent-resourceclaim-syncs concurrent-job-syncs", "a number above 0", above(0)},
@@ -219,10 +219,10 @@ var rules = []rule{
 	{"kube-controller-manager", "max-endpoints-per-slice mirroring-max-endpoints-per-subset", "a number from 1 to 1000", within(1, 1000)},
 	{"kube-controller-manager", "controllers", "names of controllers, a * for all, and -NAME for all but one", elements(`[^-].*|-[^*].*|`)},
 	// The kubelet.
-	{"kubelet", "allowed-unsafe-sysctls", "sysctls that a pod can have for itself, as in net.* or kernel.msg*", plain(func(v string) bool {
+	{"kubelet", "allowed-unsafe-sysctls", "sysctls that a pod can have for itself, as in net.* or kernel.msg*", func(v string, minor int) bool {
 		parts, _ := SplitList(v)
-		return !slices.ContainsFunc(parts, func(p string) bool { return !namespaced(p) })
-	})},
+		return !slices.ContainsFunc(parts, func(p string) bool { return !namespaced(p, minor) })
+	}},
 	{"kubelet", "register-with-taints", "taints, each key and effect once", plain(distinctTaints)},
 	{"kubelet", "version", "false", words(`(?i)true|false|t|f|0|1|raw|v[0-9].*`)},
 	{"kubelet", "port", "a port from 1 to 65535", within(1, 65535)},
