@@ -66,6 +66,15 @@ func (f *fields) kubeletValues(minor int) {
 	if d, err := time.ParseDuration(f.v.Get("shutdownGracePeriod").AsString()); err == nil && d > 0 && d < time.Second {
 		f.refuse("shutdownGracePeriod", "shutdownGracePeriod is %s; it must be 0 or 1s at least", d)
 	}
+	if d, err := time.ParseDuration(f.v.Get("imageMinimumGCAge").AsString()); err == nil && d < 0 && (minor == 0 || minor >= 36) {
+		f.refuse("imageMinimumGCAge", "imageMinimumGCAge is %s; it must not be negative", d)
+	}
+	if d, err := time.ParseDuration(f.v.Get("cpuCFSQuotaPeriod").AsString()); err == nil && d != 0 && d != 100*time.Millisecond && minor != 0 && !f.isOn("CustomCPUCFSQuotaPeriod", minor) {
+		f.refuse("cpuCFSQuotaPeriod", "a cpuCFSQuotaPeriod other than 100ms needs the feature gate CustomCPUCFSQuotaPeriod, which is off")
+	}
+	if f.v.Get("enableSystemLogQuery").AsBool() && minor != 0 && minor < 36 && !f.isOn("NodeLogQuery", minor) {
+		f.refuse("enableSystemLogQuery", "enableSystemLogQuery needs the feature gate NodeLogQuery, which is off")
+	}
 	if s := f.v.Get("memoryThrottlingFactor"); s.Kind() == state.KindNumber {
 		switch n, ok := amount(s.AsString()); {
 		case ok && (n <= 0 || n > 1):

@@ -49,6 +49,11 @@ func plain(keeps func(string) bool) func(string, int) bool {
 	return func(value string, _ int) bool { return keeps(value) }
 }
 
+// since is for a rule that a minor version began.
+func since(first int, keeps func(string, int) bool) func(string, int) bool {
+	return func(value string, minor int) bool { return minor != 0 && minor < first || keeps(value, minor) }
+}
+
 // amount returns a number, or a duration in seconds.
 func amount(value string) (float64, bool) {
 	if n, err := strconv.ParseInt(value, 0, 64); err == nil {
@@ -179,7 +184,7 @@ var rules = []rule{
 	{"kube", "logging-format", "json or text", words(`.+`)},
 	{"kube", "vmodule", "PATTERN=N, several separated by commas", words(`|,*[^=,]+=` + unsigned + `(,+[^=,]+=` + unsigned + `)*,*`)},
 	{"kube", "allow-metric-labels", "METRIC,LABEL=VALUE,VALUE", metricLabels},
-	{"kube", "disabled-metrics", "names of metrics, separated by commas", elements(`[a-zA-Z_:][a-zA-Z0-9_:]*`)},
+	{"kube", "disabled-metrics", "names of metrics, separated by commas", since(36, elements(`[a-zA-Z_:][a-zA-Z0-9_:]*`))},
 	{"kube", "show-hidden-metrics-for-version", "the previous minor version, as in 1.35", previous},
 	{"kube-apiserver kube-controller-manager kube-scheduler", "advertise-address bind-address", "an IP address without leading zeros", plain(strictIP)},
 	{"kube-controller-manager kube-scheduler", "secure-port", "a port from 0 to 65535", within(0, 65535)},
@@ -212,6 +217,7 @@ var rules = []rule{
 	{"kube-apiserver", "watch-cache-sizes", "RESOURCE#SIZE, several separated by commas", elements(`[^#]+#[0-9]+`)},
 	{"kube-apiserver", "etcd-servers-overrides", "GROUP/RESOURCE#SERVERS, several separated by commas", elements(`[^#/]*/[^#/]*#[^#]+`)},
 	{"kube-apiserver", "cors-allowed-origins", "regular expressions that begin with ^ or // and end with $ or a port", elements(`(\(\?i\))?(\^|//).*`)},
+	{"kube-apiserver", "enable-admission-plugins disable-admission-plugins", "names of plugins, none of which is empty", elements(`.+`)},
 	// The controller manager.
 	{"kube-controller-manager", "attach-detach-reconcile-sync-period", "a duration of 1s or more", within(1, math.Inf(1))},
 	{"kube-controller-manager", "concurrent-cron-job-syncs concurrent-daemonset-syncs concurrent-device-taint-eviction-syncs concurrent-ephemeralvolume-syncs concurrent-resourceclaim-syncs concurrent-job-syncs", "a number above 0", above(0)},
@@ -229,7 +235,8 @@ var rules = []rule{
 	{"kubelet", "container-log-max-size", "a quantity, as in 10Mi", plain(func(v string) bool { return Types["quantity"].Reads(v) })},
 	{"kubelet", "cpu-manager-policy memory-manager-policy topology-manager-policy topology-manager-scope", "a name that is not empty", words(`.+`)},
 	{"kubelet", "file-check-frequency global-housekeeping-interval runtime-request-timeout", "a duration above 0", above(0)},
-	{"kubelet", "minimum-container-ttl-duration minimum-image-ttl-duration sync-frequency", "a duration that is not negative", within(0, math.Inf(1))},
+	{"kubelet", "minimum-container-ttl-duration sync-frequency", "a duration that is not negative", within(0, math.Inf(1))},
+	{"kubelet", "minimum-image-ttl-duration", "a duration that is not negative", since(36, within(0, math.Inf(1)))},
 	{"kubelet", "qos-reserved", "memory and a percentage, as in memory=50%", words(`|memory=[0-9]+%`)},
 	{"kubelet", "reserved-cpus", "numbers and ranges of CPUs, as in 0-1,3", words(`|[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*`)},
 	{"kubelet", "reserved-memory", "NUMA-NODE:TYPE=QUANTITY, as in 0:memory=1Gi", words(`|([0-9]+:(memory|hugepages-[0-9A-Za-z]+)=[0-9.]+([kMGTPE]i?|m)?(,(memory|hugepages-[0-9A-Za-z]+)=[0-9.]+([kMGTPE]i?|m)?)*;?)+`)},

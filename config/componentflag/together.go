@@ -53,6 +53,7 @@ func Together(component string, flags [][2]string, minor int) []Conflict {
 		t.oidc()
 		t.authorization()
 		t.server()
+		t.peers(minor)
 	case "kube-controller-manager":
 		t.signing()
 	}
@@ -183,6 +184,19 @@ func (t *together) server() {
 				t.refuse(prefix+name, "coordinated-leadership-lease-duration must be more than -renew-deadline, and that more than 1.2 times -retry-period; the API server would not start.")
 				return
 			}
+		}
+	}
+}
+
+// peers refuses options for requests to other API servers without the gate (pkg/controlplane/apiserver/options).
+func (t *together) peers(minor int) {
+	const gate = "UnknownVersionInteroperabilityProxy"
+	if minor == 0 || isOn(needsOf(minor), GatesOf(t.values["feature-gates"]), gate) {
+		return
+	}
+	for _, flag := range []string{"peer-ca-file", "peer-advertise-ip", "peer-advertise-port"} {
+		if t.values[flag] != "" {
+			t.refuse(flag, "The API server takes --%s only with the feature gate %s, which is off, and would not start. Take it out.", flag, gate)
 		}
 	}
 }
