@@ -12,7 +12,7 @@ import (
 // componentGate checks a gate of a component: an unknown gate, or one that is locked to the
 // other value, keeps the component from starting.
 func (c checker) componentGate(path, component, name, value string) {
-	known := componentflag.Gates[c.minor]
+	known := componentflag.GatesKnown(component, c.minor)
 	if known == nil {
 		return
 	}

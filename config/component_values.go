@@ -11,7 +11,7 @@ import (
 func (c checker) value(path, component string, a Arg) {
 	flag := componentflag.FlagName(component, a.Name)
 	kind, set, _ := strings.Cut(componentflag.Flags[component][flag].Type, ":")
-	if takes := componentflag.Takes(component, flag, a.Value, c.minor); takes != "" && kind != "" && !c.ownEtcd(component) {
+	if takes := componentflag.Takes(component, flag, a.Value, c.minor); takes != "" && kind != "" && (!c.ownEtcd(component) || componentflag.OfMember(flag)) {
 		c.errorf(path, "Invalid argument value", "%s is not what --%s takes: %s. %s would not start.", c.show(path, a.Value), flag, takes, component)
 		return
 	}

@@ -115,7 +115,7 @@ var kubeletRules = []rule{
 	between("containerLogMaxFiles", 2, many), between("containerLogMaxWorkers", 1, many), between("maxParallelImagePulls", 1, many),
 	between("nodeLeaseDurationSeconds", 0, many),
 	between("kubeAPIQPS", 0, many), between("tracing.samplingRatePerMillion", 0, 1000000),
-	lasting("cpuCFSQuotaPeriod", time.Millisecond, time.Second), lasting("imageMaximumGCAge", 0, forever), lasting("imageMinimumGCAge", 0, forever), lasting("syncFrequency", 0, forever),
+	lasting("cpuCFSQuotaPeriod", time.Millisecond, time.Second), lasting("imageMaximumGCAge", 0, forever), lasting("syncFrequency", 0, forever),
 	lasting("fileCheckFrequency", 0, forever), lasting("runtimeRequestTimeout", 0, forever),
 	lasting("containerLogMonitorInterval", 3*time.Second, forever),
 	lasting("crashLoopBackOff.maxContainerRestartPeriod", time.Second, 300*time.Second),

@@ -58,7 +58,7 @@ func checkOverridden(c checker, k, base Kubelet) {
 	for i, a := range slices.Concat(base.Args, k.Args) {
 		name := componentflag.FlagName("kubelet", a.Name)
 		field := componentflag.KubeletField(name)
-		if field == "" || all.Get(field).IsNull() || i < len(base.Args) && k.Config.Get(field).IsNull() {
+		if field == "" || field == "featureGates" || all.Get(field).IsNull() || i < len(base.Args) && k.Config.Get(field).IsNull() {
 			continue
 		}
 		if tree := componentflag.KubeletTree(name, a.Value); !tree.IsNull() && !tree.Get(field).Equal(all.Get(field)) {
@@ -73,7 +73,7 @@ func checkTogether(c checker, block, component string, args []Arg) {
 	for _, a := range args {
 		flags = append(flags, [2]string{a.Name, a.Value})
 	}
-	for _, x := range componentflag.Together(component, flags) {
+	for _, x := range componentflag.Together(component, flags, c.minor) {
 		path := fmt.Sprintf("%s.arg[%q]", block, x.Flag)
 		c.errorf(path, "Arguments do not go together", "%s", x.Text(c.show(path, "")))
 	}

@@ -3,6 +3,7 @@ package componentflag
 import (
 	"crypto/tls"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -19,7 +20,7 @@ func KubeletFields(v state.Value, minor int) []Conflict {
 	f.suites()
 	f.vmodule()
 	for _, e := range v.Get("allowedUnsafeSysctls").AsList() {
-		if !namespaced(e.AsString()) {
+		if !namespaced(e.AsString(), minor) {
 			f.refuse("allowedUnsafeSysctls", "%q is no sysctl that a pod can have for itself, as in net.* or kernel.msg*", e.AsString())
 		}
 	}
@@ -32,6 +33,7 @@ func KubeletFields(v state.Value, minor int) []Conflict {
 		}
 	}
 	f.kubeletValues(minor)
+	f.gates("kubelet", minor)
 	for _, e := range v.Get("tlsCurvePreferences").AsList() {
 		if !slices.Contains(curves, e.AsString()) {
 			f.refuse("tlsCurvePreferences", "%s is no curve that Go has: %s", e.AsString(), strings.Join(curves, ", "))
@@ -64,11 +66,24 @@ func (f *fields) kubeletValues(minor int) {
 	if d, err := time.ParseDuration(f.v.Get("shutdownGracePeriod").AsString()); err == nil && d > 0 && d < time.Second {
 		f.refuse("shutdownGracePeriod", "shutdownGracePeriod is %s; it must be 0 or 1s at least", d)
 	}
+	if d, err := time.ParseDuration(f.v.Get("imageMinimumGCAge").AsString()); err == nil && d < 0 && (minor == 0 || minor >= 36) {
+		f.refuse("imageMinimumGCAge", "imageMinimumGCAge is %s; it must not be negative", d)
+	}
+	if d, err := time.ParseDuration(f.v.Get("cpuCFSQuotaPeriod").AsString()); err == nil && d != 0 && d != 100*time.Millisecond && minor != 0 && !f.isOn("CustomCPUCFSQuotaPeriod", minor) {
+		f.refuse("cpuCFSQuotaPeriod", "a cpuCFSQuotaPeriod other than 100ms needs the feature gate CustomCPUCFSQuotaPeriod, which is off")
+	}
+	if f.v.Get("enableSystemLogQuery").AsBool() && minor != 0 && minor < 36 && !f.isOn("NodeLogQuery", minor) {
+		f.refuse("enableSystemLogQuery", "enableSystemLogQuery needs the feature gate NodeLogQuery, which is off")
+	}
 	if s := f.v.Get("memoryThrottlingFactor"); s.Kind() == state.KindNumber {
-		if n, ok := amount(s.AsString()); ok && (n <= 0 || n > 1) {
+		switch n, ok := amount(s.AsString()); {
+		case ok && (n <= 0 || n > 1):
 			f.refuse("memoryThrottlingFactor", "memoryThrottlingFactor is %v; it must be above 0, and 1 at most", n)
+		case ok && minor >= 37 && n != 0.9 && !f.isOn("MemoryQoS", minor):
+			f.refuse("memoryThrottlingFactor", "memoryThrottlingFactor needs the feature gate MemoryQoS, which is off")
 		}
 	}
+	f.podSysctls(minor)
 	if s := f.v.Get("userNamespaces.idsPerPod"); s.Kind() == state.KindNumber {
 		if n, ok := amount(s.AsString()); ok && (n < 65536 || n >= 1<<32 || int64(n)%65536 != 0) {
 			f.refuse("userNamespaces.idsPerPod", "userNamespaces.idsPerPod is %v; it must be a multiple of 65536", n)
@@ -83,18 +98,44 @@ func (f *fields) kubeletValues(minor int) {
 	if on, given := gates["RotateKubeletServerCertificate"]; given && !on.AsBool() && f.v.Get("serverTLSBootstrap").AsBool() {
 		f.refuse("serverTLSBootstrap", "serverTLSBootstrap needs the feature gate RotateKubeletServerCertificate, which is false")
 	}
-	if f.v.Get("memoryReservationPolicy").AsString() == "TieredReservation" && !gates["MemoryQoS"].AsBool() && !gates["AllAlpha"].AsBool() {
+	if f.v.Get("memoryReservationPolicy").AsString() == "TieredReservation" && !f.isOn("MemoryQoS", minor) {
 		f.refuse("memoryReservationPolicy", "TieredReservation needs the feature gate MemoryQoS")
 	}
 }
 
-// namespaced are the sysctls that the kernel keeps for each namespace (pkg/kubelet/sysctl).
-var namespaced = matching(`kernel[./]sem|kernel[./](shm|msg)[a-z0-9_*]*|fs[./]mqueue[./]([a-z0-9_]*\*?)|net[./][a-z0-9_./*-]+`)
+// podSysctls refuses sysctls for all pods that no pod can have for itself, or without their gate.
+func (f *fields) podSysctls(minor int) {
+	sysctls := f.v.Get("defaultPodSysctls").AsMap()
+	if len(sysctls) > 0 && !f.isOn("DefaultPodSysctls", minor) {
+		f.refuse("defaultPodSysctls", "defaultPodSysctls needs the feature gate DefaultPodSysctls, which is off")
+		return
+	}
+	known := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(sysctls)) {
+		plain := strings.ReplaceAll(name, "/", ".")
+		switch {
+		case !namespaced(name, minor) || strings.Contains(name, "*"):
+			f.refuse("defaultPodSysctls", "%q is no sysctl that a pod can have for itself, as net.core.somaxconn is", name)
+		case known[plain]:
+			f.refuse("defaultPodSysctls", "%s is set twice, with dots and with slashes", plain)
+		}
+		known[plain] = true
+	}
+}
+
+// namespaced reports whether the kernel keeps a sysctl for each namespace, as the kubelet knows it
+// (pkg/kubelet/sysctl).
+func namespaced(name string, minor int) bool {
+	return inNamespaces(name) || minor >= 37 && strings.ReplaceAll(name, "/", ".") == "kernel.domainname"
+}
+
+var inNamespaces = matching(`kernel[./]sem|kernel[./](shm|msg)[a-z0-9_*]*|fs[./]mqueue[./]([a-z0-9_]*\*?)|net[./][a-z0-9_./*-]+`)
 
 // ProxyFields returns what kube-proxy refuses of its configuration beyond single values.
 func ProxyFields(v state.Value, minor int) []Conflict {
 	f := &fields{component: "kube-proxy", v: v}
 	f.vmodule()
+	f.gates("kube-proxy", minor)
 	if _, port, err := net.SplitHostPort(v.Get("metricsBindAddress").AsString()); err == nil && port == "0" {
 		f.refuse("metricsBindAddress", "0 is no port to listen on")
 	}
@@ -112,8 +153,17 @@ func ProxyFields(v state.Value, minor int) []Conflict {
 	if bit, err := strconv.Atoi(v.Get("nftables.masqueradeBit").AsString()); err == nil && f.mode() == "nftables" && (bit < 0 || bit > 31) {
 		f.refuse("nftables.masqueradeBit", "nftables.masqueradeBit is %d; it must be from 0 to 31", bit)
 	}
+	if v.Get("mode").AsString() == "ipvs" && minor >= 37 && !f.isOn("KubeProxyIPVS", minor) {
+		f.refuse("mode", "ipvs needs the feature gate KubeProxyIPVS, which is off")
+	}
 	addresses := v.Get("nodePortAddresses").AsList()
-	if len(addresses) > 1 && slices.ContainsFunc(addresses, func(e state.Value) bool { return e.AsString() == "primary" }) {
+	for i, e := range addresses {
+		word := slices.Contains([]string{"primary", "localhost", "all"}, e.AsString())
+		if minor >= 37 && word && slices.ContainsFunc(addresses[:i], e.Equal) {
+			f.refuse("nodePortAddresses", "%q is listed twice", e.AsString())
+		}
+	}
+	if len(addresses) > 1 && minor < 37 && slices.ContainsFunc(addresses, func(e state.Value) bool { return e.AsString() == "primary" }) {
 		f.refuse("nodePortAddresses", "\"primary\" stands alone: it cannot be combined with subnets")
 	}
 	return f.out
@@ -135,6 +185,24 @@ func (f *fields) mode() string {
 		return mode
 	}
 	return "iptables"
+}
+
+// gateSet are the feature gates that are set.
+func (f *fields) gateSet() map[string]bool {
+	set := map[string]bool{}
+	for name, on := range f.v.Get("featureGates").AsMap() {
+		set[name] = on.AsBool()
+	}
+	return set
+}
+
+func (f *fields) isOn(gate string, minor int) bool { return isOn(needsOf(minor), f.gateSet(), gate) }
+
+// gates refuses feature gates without those that they need.
+func (f *fields) gates(component string, minor int) {
+	for _, x := range UnmetNeeds(component, f.gateSet(), minor) {
+		f.out = append(f.out, Conflict{"featureGates", x.Why})
+	}
 }
 
 // vmodule refuses verbosities for no file (k8s.io/component-base/logs/api/v1: Validate).

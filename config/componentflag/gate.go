@@ -43,6 +43,17 @@ func parseGates(text string) map[int]map[string]Gate {
 	return out
 }
 
+// GatesKnown returns the gates of a component in a minor version.
+func GatesKnown(component string, minor int) map[string]Gate {
+	const notOfScheduler = "ControllerManagerReleaseLeaderElectionLockOnExit"
+	known := Gates[minor]
+	if _, there := known[notOfScheduler]; there && component == "kube-scheduler" {
+		known = maps.Clone(known)
+		delete(known, notOfScheduler)
+	}
+	return known
+}
+
 // GateMinors returns the minor versions that have a gate, in order.
 func GateMinors(name string) []string {
 	var known []string

@@ -26,6 +26,7 @@ var kubeletFields = map[string]string{
 	"eviction-minimum-reclaim":          "evictionMinimumReclaim",
 	"eviction-soft":                     "evictionSoft",
 	"eviction-soft-grace-period":        "evictionSoftGracePeriod",
+	"feature-gates":                     "featureGates",
 	"hairpin-mode":                      "hairpinMode",
 	"image-gc-high-threshold":           "imageGCHighThresholdPercent",
 	"image-gc-low-threshold":            "imageGCLowThresholdPercent",
@@ -98,6 +99,12 @@ func asField(of, value string) (any, bool) {
 			}
 		}
 		return out, true
+	case "gates":
+		out := map[string]any{}
+		for name, on := range GatesOf(value) {
+			out[name] = on
+		}
+		return out, len(out) > 0
 	case "pairs", "pair":
 		return readPairs(value, "=")
 	case "thresholds":

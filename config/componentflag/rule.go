@@ -32,6 +32,12 @@ func Takes(component, flag, value string, minor int) string {
 	return ""
 }
 
+// OfMember reports whether a flag of etcd names a member to the others, so that no etcd takes another value
+// than kubewright writes.
+func OfMember(flag string) bool {
+	return slices.Contains([]string{"name", "initial-cluster", "initial-advertise-peer-urls"}, flag)
+}
+
 func (r rule) of(component string) bool {
 	return slices.ContainsFunc(strings.Fields(r.components), func(name string) bool {
 		return name == component || name == "kube" && component != "etcd"
@@ -41,6 +47,11 @@ func (r rule) of(component string) bool {
 // plain makes a function of a version out of one that does not depend on it.
 func plain(keeps func(string) bool) func(string, int) bool {
 	return func(value string, _ int) bool { return keeps(value) }
+}
+
+// since is for a rule that a minor version began.
+func since(first int, keeps func(string, int) bool) func(string, int) bool {
+	return func(value string, minor int) bool { return minor != 0 && minor < first || keeps(value, minor) }
 }
 
 // amount returns a number, or a duration in seconds.
@@ -173,12 +184,13 @@ var rules = []rule{
 	{"kube", "logging-format", "json or text", words(`.+`)},
 	{"kube", "vmodule", "PATTERN=N, several separated by commas", words(`|,*[^=,]+=` + unsigned + `(,+[^=,]+=` + unsigned + `)*,*`)},
 	{"kube", "allow-metric-labels", "METRIC,LABEL=VALUE,VALUE", metricLabels},
-	{"kube", "disabled-metrics", "names of metrics, separated by commas", elements(`[a-zA-Z_:][a-zA-Z0-9_:]*`)},
+	{"kube", "disabled-metrics", "names of metrics, separated by commas", since(36, elements(`[a-zA-Z_:][a-zA-Z0-9_:]*`))},
 	{"kube", "show-hidden-metrics-for-version", "the previous minor version, as in 1.35", previous},
 	{"kube-apiserver kube-controller-manager kube-scheduler", "advertise-address bind-address", "an IP address without leading zeros", plain(strictIP)},
 	{"kube-controller-manager kube-scheduler", "secure-port", "a port from 0 to 65535", within(0, 65535)},
 	{"kube-apiserver", "secure-port", "a port from 1 to 65535", within(1, 65535)},
 	{"kube-apiserver kube-controller-manager kube-scheduler", "emulated-version min-compatibility-version", "a version, as in 1.36", elements(`(kube=)?v?[0-9]+\.[0-9]+(\..*)?`)},
+	{"kube-apiserver kube-controller-manager kube-scheduler", "emulated-version min-compatibility-version", "the component's minor version, or one of the three before it", plainMinor(0, 3)},
 	{"kube-apiserver kube-controller-manager kube-scheduler", "requestheader-allowed-names requestheader-extra-headers-prefix requestheader-group-headers requestheader-uid-headers requestheader-username-headers", "words, none of which is empty", elements(`\s*\S.*`)},
 	{"kube-apiserver kube-controller-manager kube-scheduler", "requestheader-uid-headers", "names of headers, one of which is X-Remote-Uid", plain(func(v string) bool { return v == "" || strings.Contains(strings.ToLower(v), "x-remote-uid") })},
 	{"kube", "tls-curve-preferences", "numbers of curves that Go has: " + strings.Join(curves, ", "), plain(func(v string) bool {
@@ -205,7 +217,7 @@ var rules = []rule{
 	{"kube-apiserver", "watch-cache-sizes", "RESOURCE#SIZE, several separated by commas", elements(`[^#]+#[0-9]+`)},
 	{"kube-apiserver", "etcd-servers-overrides", "GROUP/RESOURCE#SERVERS, several separated by commas", elements(`[^#/]*/[^#/]*#[^#]+`)},
 	{"kube-apiserver", "cors-allowed-origins", "regular expressions that begin with ^ or // and end with $ or a port", elements(`(\(\?i\))?(\^|//).*`)},
-	{"kube-apiserver", "emulated-version", "the server's minor version, or one of the three before it", plainMinor(0, 3)},
+	{"kube-apiserver", "enable-admission-plugins disable-admission-plugins", "names of plugins, none of which is empty", elements(`.+`)},
 	// The controller manager.
 	{"kube-controller-manager", "attach-detach-reconcile-sync-period", "a duration of 1s or more", within(1, math.Inf(1))},
 	{"kube-controller-manager", "concurrent-cron-job-syncs concurrent-daemonset-syncs concurrent-device-taint-eviction-syncs concurrent-ephemeralvolume-syncs concurrent-resourceclaim-syncs concurrent-job-syncs", "a number above 0", above(0)},
@@ -213,17 +225,18 @@ var rules = []rule{
 	{"kube-controller-manager", "max-endpoints-per-slice mirroring-max-endpoints-per-subset", "a number from 1 to 1000", within(1, 1000)},
 	{"kube-controller-manager", "controllers", "names of controllers, a * for all, and -NAME for all but one", elements(`[^-].*|-[^*].*|`)},
 	// The kubelet.
-	{"kubelet", "allowed-unsafe-sysctls", "sysctls that a pod can have for itself, as in net.* or kernel.msg*", plain(func(v string) bool {
+	{"kubelet", "allowed-unsafe-sysctls", "sysctls that a pod can have for itself, as in net.* or kernel.msg*", func(v string, minor int) bool {
 		parts, _ := SplitList(v)
-		return !slices.ContainsFunc(parts, func(p string) bool { return !namespaced(p) })
-	})},
+		return !slices.ContainsFunc(parts, func(p string) bool { return !namespaced(p, minor) })
+	}},
 	{"kubelet", "register-with-taints", "taints, each key and effect once", plain(distinctTaints)},
 	{"kubelet", "version", "false", words(`(?i)true|false|t|f|0|1|raw|v[0-9].*`)},
 	{"kubelet", "port", "a port from 1 to 65535", within(1, 65535)},
 	{"kubelet", "container-log-max-size", "a quantity, as in 10Mi", plain(func(v string) bool { return Types["quantity"].Reads(v) })},
 	{"kubelet", "cpu-manager-policy memory-manager-policy topology-manager-policy topology-manager-scope", "a name that is not empty", words(`.+`)},
 	{"kubelet", "file-check-frequency global-housekeeping-interval runtime-request-timeout", "a duration above 0", above(0)},
-	{"kubelet", "minimum-container-ttl-duration minimum-image-ttl-duration sync-frequency", "a duration that is not negative", within(0, math.Inf(1))},
+	{"kubelet", "minimum-container-ttl-duration sync-frequency", "a duration that is not negative", within(0, math.Inf(1))},
+	{"kubelet", "minimum-image-ttl-duration", "a duration that is not negative", since(36, within(0, math.Inf(1)))},
 	{"kubelet", "qos-reserved", "memory and a percentage, as in memory=50%", words(`|memory=[0-9]+%`)},
 	{"kubelet", "reserved-cpus", "numbers and ranges of CPUs, as in 0-1,3", words(`|[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*`)},
 	{"kubelet", "reserved-memory", "NUMA-NODE:TYPE=QUANTITY, as in 0:memory=1Gi", words(`|([0-9]+:(memory|hugepages-[0-9A-Za-z]+)=[0-9.]+([kMGTPE]i?|m)?(,(memory|hugepages-[0-9A-Za-z]+)=[0-9.]+([kMGTPE]i?|m)?)*;?)+`)},
@@ -234,7 +247,7 @@ var rules = []rule{
 	{"etcd", "compact-hash-check-time experimental-compact-hash-check-time", "a duration above 0", above(0)},
 	{"etcd", "corrupt-check-time experimental-corrupt-check-time", "a duration that is not negative", within(0, math.Inf(1))},
 	{"etcd", "config-file", "nothing: with a file etcd ignores all flags, and kubewright writes flags", words(``)},
-	{"etcd", "initial-cluster initial-advertise-peer-urls", "nothing: kubewright writes them for each member, and they have to agree", words("\x00")},
+	{"etcd", "name initial-cluster initial-advertise-peer-urls", "nothing: kubewright writes them for each member, and they have to agree", words("\x00")},
 	{"etcd", "cors", "* or URLs, separated by commas", plain(origins)},
 	{"etcd", "discovery discovery-srv discovery-token", "nothing: the members are known, and etcd takes one of the two", words(``)},
 	{"etcd", "discovery-endpoints", "nothing: the members are known, and etcd takes one of the two", words("\x00")},

@@ -24,9 +24,19 @@ func TestTogether(t *testing.T) {
 		{"kube-controller-manager", [][2]string{{"log-json-split-stream", "true"}}, []string{"log-json-split-stream"}},
 		{"kube-controller-manager", [][2]string{{"log-json-split-stream", "true"}, {"feature-gates", "LoggingAlphaOptions=true"}}, nil},
 		{"etcd", [][2]string{{"tls-min-version", "TLS1.3"}, {"cipher-suites", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}}, []string{"cipher-suites"}},
+		{"etcd", [][2]string{{"feature-gates", "LeaseCheckpointPersist=true"}}, []string{"feature-gates"}},
+		{"etcd", [][2]string{{"feature-gates", "LeaseCheckpointPersist=true,LeaseCheckpoint=true"}}, nil},
+		{"kube-apiserver", [][2]string{{"enable-admission-plugins", "EventRateLimit"}}, []string{"enable-admission-plugins"}},
+		{"kube-apiserver", [][2]string{{"enable-admission-plugins", "EventRateLimit"}, {"admission-control-config-file", "/a"}}, nil},
+		{"kube-scheduler", [][2]string{{"min-compatibility-version", "1.36"}, {"emulated-version", "1.35"}}, []string{"min-compatibility-version"}},
+		{"kube-apiserver", [][2]string{{"peer-ca-file", "/a"}, {"feature-gates", "UnknownVersionInteroperabilityProxy=false"}}, []string{"peer-ca-file"}},
+		{"kube-apiserver", [][2]string{{"peer-ca-file", "/a"}}, nil},
+		{"kube-scheduler", [][2]string{{"feature-gates", "GangScheduling=true"}}, []string{"feature-gates"}},
+		{"kube-scheduler", [][2]string{{"feature-gates", "GangScheduling=true"}, {"feature-gates", "GenericWorkload=true"}}, nil},
+		{"kube-scheduler", [][2]string{{"feature-gates", "GangScheduling=true"}, {"emulated-version", "1.34"}}, nil},
 	} {
 		var got []string
-		for _, x := range componentflag.Together(tt.component, tt.flags) {
+		for _, x := range componentflag.Together(tt.component, tt.flags, 36) {
 			got = append(got, x.Flag)
 		}
 		if !slices.Equal(got, tt.want) {
@@ -64,5 +74,92 @@ func TestTakes(t *testing.T) {
 		if got := componentflag.Takes(tt.component, tt.flag, tt.value, 36); (got != "") != tt.refused {
 			t.Errorf("%s --%s=%s: %q", tt.component, tt.flag, tt.value, got)
 		}
+	}
+}
+
+// TestUnmetNeeds names gates that are on while one that they need is off, by their defaults and by what sets
+// all alpha or beta gates.
+func TestUnmetNeeds(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		minor int
+		gates string
+		want  []string
+	}{
+		{36, "", nil},
+		{36, "DRADeviceTaintRules=true", nil},
+		{35, "DRADeviceTaintRules=true", []string{"DRADeviceTaintRules"}},
+		{35, "kube:DRADeviceTaintRules=true, DRADeviceTaints=true", nil},
+		{34, "DRADeviceTaintRules=true", nil}, // 1.34 starts with it
+		{36, "GracefulNodeShutdown=false", []string{"GracefulNodeShutdownBasedOnPodPriority", "WindowsGracefulNodeShutdown"}},
+		{36, "AllBeta=false", nil},
+		{36, "AllBeta=false,GracefulNodeShutdownBasedOnPodPriority=true", []string{"GracefulNodeShutdownBasedOnPodPriority"}},
+		{36, "AllAlpha=true", nil},
+		{36, "AllAlpha=true,GenericWorkload=false", []string{"DRAWorkloadResourceClaims", "GangScheduling", "TopologyAwareWorkloadScheduling", "WorkloadWithJob"}},
+		{37, "AllAlpha=true,GenericWorkload=true", nil},
+	} {
+		var got []string
+		for _, x := range componentflag.UnmetNeeds("kubelet", componentflag.GatesOf(tt.gates), tt.minor) {
+			got = append(got, x.Flag)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("1.%d %s: %v, want %v", tt.minor, tt.gates, got, tt.want)
+		}
+	}
+}
+
+// TestFieldsOfVersions names fields that a minor version refuses and another one takes.
+func TestFieldsOfVersions(t *testing.T) {
+	t.Parallel()
+	type object = map[string]any
+	gates := func(name string, on bool) object { return object{name: on} }
+	for _, tt := range []struct {
+		minor  int
+		fields object
+		want   []string
+	}{
+		{36, object{"memoryReservationPolicy": "TieredReservation"}, []string{"memoryReservationPolicy"}},
+		{37, object{"memoryReservationPolicy": "TieredReservation"}, nil},
+		{37, object{"memoryReservationPolicy": "TieredReservation", "featureGates": gates("AllBeta", false)}, []string{"memoryReservationPolicy"}},
+		{35, object{"imageMinimumGCAge": "-1m"}, nil},
+		{36, object{"imageMinimumGCAge": "-1m"}, []string{"imageMinimumGCAge"}},
+		{35, object{"cpuCFSQuotaPeriod": "10ms"}, []string{"cpuCFSQuotaPeriod"}},
+		{35, object{"cpuCFSQuotaPeriod": "10ms", "featureGates": gates("CustomCPUCFSQuotaPeriod", true)}, nil},
+		{36, object{"cpuCFSQuotaPeriod": "10ms"}, nil},
+		{35, object{"enableSystemLogQuery": true}, []string{"enableSystemLogQuery"}},
+		{36, object{"enableSystemLogQuery": true}, nil},
+		{36, object{"memoryThrottlingFactor": 0.5}, nil},
+		{37, object{"memoryThrottlingFactor": 0.5, "featureGates": gates("MemoryQoS", false)}, []string{"memoryThrottlingFactor"}},
+		{37, object{"defaultPodSysctls": object{"net.core.somaxconn": "1"}}, []string{"defaultPodSysctls"}},
+		{37, object{"defaultPodSysctls": object{"net.core.somaxconn": "1"}, "featureGates": gates("DefaultPodSysctls", true)}, nil},
+		{37, object{"defaultPodSysctls": object{"net.core.somaxconn": "1", "net/core/somaxconn": "1", "vm.x": "1"}, "featureGates": gates("DefaultPodSysctls", true)}, []string{"defaultPodSysctls", "defaultPodSysctls"}},
+		{36, object{"allowedUnsafeSysctls": []any{"kernel.domainname"}}, []string{"allowedUnsafeSysctls"}},
+		{37, object{"allowedUnsafeSysctls": []any{"kernel.domainname"}}, nil},
+	} {
+		wantFlags(t, componentflag.KubeletFields(state.FromGo(tt.fields), tt.minor), tt.minor, tt.fields, tt.want)
+	}
+	for _, tt := range []struct {
+		minor  int
+		fields object
+		want   []string
+	}{
+		{36, object{"nodePortAddresses": []any{"primary", "10.0.0.0/8"}}, []string{"nodePortAddresses"}},
+		{37, object{"nodePortAddresses": []any{"primary", "10.0.0.0/8"}}, nil},
+		{37, object{"nodePortAddresses": []any{"primary", "primary"}}, []string{"nodePortAddresses"}},
+		{37, object{"mode": "ipvs", "featureGates": gates("KubeProxyIPVS", false)}, []string{"mode"}},
+		{37, object{"mode": "ipvs"}, nil},
+	} {
+		wantFlags(t, componentflag.ProxyFields(state.FromGo(tt.fields), tt.minor), tt.minor, tt.fields, tt.want)
+	}
+}
+
+func wantFlags(t *testing.T, found []componentflag.Conflict, minor int, fields any, want []string) {
+	t.Helper()
+	var got []string
+	for _, x := range found {
+		got = append(got, x.Flag)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("1.%d %v: %v, want %v", minor, fields, found, want)
 	}
 }

@@ -29,10 +29,14 @@ type together struct {
 
 // Together returns the conflicts among a component's flags, names and values in their order, on top of
 // those that kubeadm writes.
-func Together(component string, flags [][2]string) []Conflict {
+func Together(component string, flags [][2]string, minor int) []Conflict {
 	t := &together{component: component, values: map[string]string{}}
 	for _, f := range flags {
-		t.values[FlagName(component, f[0])] = f[1]
+		name := FlagName(component, f[0])
+		if name == "feature-gates" && t.values[name] != "" {
+			f[1] = t.values[name] + "," + f[1] // given again, it adds
+		}
+		t.values[name] = f[1]
 	}
 	for _, p := range pairs {
 		if slices.Contains(strings.Fields(p.components), component) {
@@ -49,10 +53,13 @@ func Together(component string, flags [][2]string) []Conflict {
 		t.oidc()
 		t.authorization()
 		t.server()
+		t.peers(minor)
 	case "kube-controller-manager":
 		t.signing()
 	}
-	if component != "kubelet" {
+	if component != "kubelet" { // whose gates are checked with those of its configuration
+		t.gates(minor)
+		t.versions()
 		t.suites()
 		return t.out
 	}
@@ -155,6 +162,11 @@ func (t *together) server() {
 			t.refuse("enable-admission-plugins", "%s is enabled and disabled, and the API server would not start. Take one of the two out.", name)
 		}
 	}
+	for _, name := range []string{"EventRateLimit", "ImagePolicyWebhook"} {
+		if slices.Contains(enabled, name) && t.values["admission-control-config-file"] == "" {
+			t.refuse("enable-admission-plugins", "%s needs its configuration in --admission-control-config-file, and the API server would not start. Add it, or take %s out.", name, name)
+		}
+	}
 	if on, _ := strconv.ParseBool(t.values["encryption-provider-config-automatic-reload"]); on && t.values["encryption-provider-config"] == "" {
 		t.refuse("encryption-provider-config-automatic-reload", "The API server takes --encryption-provider-config-automatic-reload only with --encryption-provider-config, and would not start. Write both, or none.")
 	}
@@ -172,6 +184,19 @@ func (t *together) server() {
 				t.refuse(prefix+name, "coordinated-leadership-lease-duration must be more than -renew-deadline, and that more than 1.2 times -retry-period; the API server would not start.")
 				return
 			}
+		}
+	}
+}
+
+// peers refuses options for requests to other API servers without the gate (pkg/controlplane/apiserver/options).
+func (t *together) peers(minor int) {
+	const gate = "UnknownVersionInteroperabilityProxy"
+	if minor == 0 || isOn(needsOf(minor), GatesOf(t.values["feature-gates"]), gate) {
+		return
+	}
+	for _, flag := range []string{"peer-ca-file", "peer-advertise-ip", "peer-advertise-port"} {
+		if t.values[flag] != "" {
+			t.refuse(flag, "The API server takes --%s only with the feature gate %s, which is off, and would not start. Take it out.", flag, gate)
 		}
 	}
 }
@@ -207,6 +232,27 @@ func (t *together) enabled(gate string) bool {
 		}
 	}
 	return on
+}
+
+// versions refuses a version to be compatible with that is above the emulated one (k8s.io/component-base/compatibility).
+func (t *together) versions() {
+	of := func(flag string) int {
+		n, _ := strconv.Atoi(strings.TrimPrefix(strings.TrimPrefix(t.values[flag], "kube="), "1.")) // another text is none
+		return n
+	}
+	if least, emulated := of("min-compatibility-version"), of("emulated-version"); emulated > 0 && least > emulated {
+		t.refuse("min-compatibility-version", "min-compatibility-version (1.%d) is above emulated-version (1.%d); %s would not start.", least, emulated, t.component)
+	}
+}
+
+// gates refuses feature gates without those that they need.
+func (t *together) gates(minor int) {
+	if t.values["emulated-version"] != "" {
+		return // gates are those of that version
+	}
+	for _, x := range UnmetNeeds(t.component, GatesOf(t.values["feature-gates"]), minor) {
+		t.refuse("feature-gates", "%s", x.Text(`""`))
+	}
 }
 
 // logging refuses options that are alpha without their gate (k8s.io/component-base/logs/api/v1: Validate).
@@ -254,6 +300,9 @@ func (t *together) etcd() {
 		return o != "" && !slices.Contains([]string{"default", "stdout", "stderr", "systemd/journal"}, o)
 	}) {
 		t.refuse("enable-log-rotation", "etcd rotates a file, and log-outputs names none, so that etcd would not start. Add a file to log-outputs, or take it out.")
+	}
+	if gates := GatesOf(t.values["feature-gates"]); gates["LeaseCheckpointPersist"] && !gates["LeaseCheckpoint"] && !gates["AllAlpha"] {
+		t.refuse("feature-gates", "The feature gate LeaseCheckpointPersist needs LeaseCheckpoint, and etcd would not start. Add it.")
 	}
 	if t.values["peer-cert-allowed-cn"] != "" && t.values["peer-cert-allowed-hostname"] != "" {
 		t.refuse("peer-cert-allowed-cn", "etcd takes either peer-cert-allowed-cn or peer-cert-allowed-hostname, and would not start. Take one of them out.")

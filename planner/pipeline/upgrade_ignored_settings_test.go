@@ -46,7 +46,7 @@ func TestUpgradeRefusesUnfitIgnoredSetting(t *testing.T) {
 		},
 		"a gate that an intermediate version removes": {
 			"1.35.8", "1.37.1", cluster("scheduler", "arg", "feature-gates"),
-			[]string{"file " + manifests + "kube-scheduler.yaml set-arg feature-gates=InOrderInformers=true"},
+			[]string{"file " + manifests + "kube-scheduler.yaml set-arg feature-gates=InTreePluginPortworxUnregister=true"},
 			[]string{"file " + manifests + "kube-scheduler.yaml unset-arg feature-gates"},
 			refused("kube-scheduler 1.36 has no feature gate", "from 1.35.8 to 1.36.3."),
 		},

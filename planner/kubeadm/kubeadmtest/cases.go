@@ -31,6 +31,14 @@ var Refused = map[string]string{
 	"proxy-config-against-defaults":   "one configuration of kube-proxy serves all nodes, so that it names none",
 }
 
+// RefusedFor are configurations that the language refuses for one argument alone, by the flag that the refusal
+// names: kubeadm takes it, and the component would not start. Tests read them past this one refusal, so that
+// all files are compared.
+var RefusedFor = map[string]string{
+	"everything-control-plane": "--name",
+	"everything-worker":        "--name",
+}
+
 func basics() []Case {
 	worker := joinedBy(newHost("w1", config.Worker, "10.77.0.21"))
 	plane := joinedBy(newHost("cp2", config.ControlPlane, "10.77.0.12"))

@@ -221,7 +221,7 @@ func (c *cell) watch(ctx context.Context, cmd *exec.Cmd, k kind) (Answer, string
 			stop()
 			return Took, "", nil
 		case <-ask:
-			if c.answers(k.network, k.serves) {
+			if serves, _ := c.answers(k.network, k.serves); serves { // healthy or not
 				stop()
 				return Took, "", nil
 			}
@@ -236,7 +236,10 @@ func (c *cell) watch(ctx context.Context, cmd *exec.Cmd, k kind) (Answer, string
 			stop()
 			return Undecided, out.reason(errors.New("it still runs")), nil
 		case <-health.C:
-			if k.health != "" && c.answers(k.network, k.health) {
+			if k.health == "" {
+				continue
+			}
+			if _, healthy := c.answers(k.network, k.health); healthy {
 				stop()
 				return Took, "healthy", nil
 			}
@@ -244,8 +247,8 @@ func (c *cell) watch(ctx context.Context, cmd *exec.Cmd, k kind) (Answer, string
 	}
 }
 
-// answers reports whether a component in the cell serves.
-func (c *cell) answers(number int, url string) bool {
+// answers reports whether a component in the cell serves, and whether it is healthy.
+func (c *cell) answers(number int, url string) (serves, healthy bool) {
 	client := http.Client{Timeout: time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true,
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
@@ -261,10 +264,11 @@ func (c *cell) answers(number int, url string) bool {
 	answer, err := client.Get(url)
 	if err != nil {
 		// An alert is an answer, too: of a server without a certificate.
-		return strings.Contains(err.Error(), "remote error: tls: ")
+		alert := strings.Contains(err.Error(), "remote error: tls: ")
+		return alert, alert
 	}
 	answer.Body.Close()
-	return answer.StatusCode == http.StatusOK || answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden
+	return true, answer.StatusCode == http.StatusOK || answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden
 }
 
 var (

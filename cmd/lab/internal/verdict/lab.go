@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -54,7 +55,7 @@ func NewLab(ctx context.Context, cache *build.Cache, r build.Release, dir string
 	if err != nil {
 		return nil, err
 	}
-	programs, err := cache.Programs(ctx, r)
+	programs, err := cache.Programs(ctx, r, append(slices.Clone(Components), "kubeadm", "containerd")...)
 	if err != nil {
 		return nil, err
 	}
