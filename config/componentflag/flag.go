@@ -25,10 +25,21 @@ func parseFlags(text string) map[string]map[string]Flag {
 	for component, flags := range parseTable(text) {
 		out[component] = map[string]Flag{}
 		for name, words := range flags {
-			out[component][name] = Flag{words[0], words[1:]}
+			out[component][name] = Flag{words[0], minorsOf(words[1:])}
 		}
 	}
 	return out
+}
+
+// all are the minor versions that the word all in a table stands for.
+var all = []string{"34", "35", "36", "37"}
+
+// minorsOf returns the minor versions that end a line of a table.
+func minorsOf(words []string) []string {
+	if len(words) == 1 && words[0] == "all" {
+		return all
+	}
+	return words
 }
 
 // parseTable parses lines of words: the words after the second, by the first and the second.

@@ -28,7 +28,7 @@ func parseGates(text string) map[int]map[string]Gate {
 		if len(words) == 0 || words[0] == "#" {
 			continue
 		}
-		for _, w := range words[1:] {
+		for _, w := range minorsOf(words[1:]) {
 			number, locked, _ := strings.Cut(w, "=")
 			minor, err := strconv.Atoi(number)
 			if err != nil {

@@ -20,7 +20,17 @@ import (
 var valueList string
 
 // Values are the minor versions that have a value, by set and value.
-var Values = parseTable(valueList)
+var Values = parseValues(valueList)
+
+func parseValues(text string) map[string]map[string][]string {
+	out := parseTable(text)
+	for _, values := range out {
+		for v, minors := range values {
+			values[v] = minorsOf(minors)
+		}
+	}
+	return out
+}
 
 // ValuesOf returns the values that a set has in a minor version.
 func ValuesOf(set string, minor int) []string {

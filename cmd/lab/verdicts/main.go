@@ -26,6 +26,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/build"
@@ -137,7 +138,7 @@ func (o options) lab(release build.Release, mutations []verdict.Mutation, file *
 	if len(mutations) == 0 {
 		return nil, nil
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	cache, err := build.DefaultCache()
 	if err != nil {

@@ -143,7 +143,7 @@ var hostAlone = exceptions{
 	except(``, `couldn't get version/kind|unable to load|failed to load|no kind |token-auth-file|data does not contain|error loading|failed to parse.*file|cannot unmarshal string into Go value|PEM|token file`, "What is in a file that is named: only the host knows."),
 	except(``, `connection refused|no such host|dial tcp|i/o timeout|network is unreachable|for endpoint "[^"]*": rpc error: code = Unavailable|cannot fetch cluster info|validate CRI v1 (image|runtime) API|error creating storage factory: (etcd grpc connection not ready: )?context deadline exceeded`, "An address does not answer: only the network knows."),
 	except(``, `cannot assign requested address|address already in use|unable to find suitable network address`, "An address is not the host's, or in use: only the host knows."),
-	except(`^kubelet\t`, `missing paths: |cgroup v1|is not a subset of online-cpus|NUMA|does not exist|swap feature|Failed to create listener for podResources|kubelet user assigned IDs`, "What CPUs, NUMA nodes, cgroups, user IDs and open files a host has: only the host knows."),
+	except(`^kubelet\t`, `missing paths: |cgroup v1|is not a subset of online-cpus|NUMA|does not exist|swap feature|Failed to create listener for podResources|too many open files|kubelet user assigned IDs`, "What CPUs, NUMA nodes, cgroups, user IDs and open files a host has: only the host knows."),
 	except(`^kube-proxy\t`, `error getting ipset version`, "Programs that an image or a host has: only the host knows."),
 	except(`^etcd\t\["log-outputs=/`, `exit status 1`, "A file or a folder that is named is not there: only the host knows."),
 }
