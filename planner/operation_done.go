@@ -212,7 +212,10 @@ func (DeleteObject) DoneWhen() string { return "the object does not exist" }
 func (o PatchNode) DoneWhen() string { return patchNodeDone(o) }
 
 // DoneWhen returns the condition under which the operation is already done.
-func (RestartPods) DoneWhen() string {
+func (o RestartPods) DoneWhen() string {
+	if o.Mark == "" {
+		return "all of its pods have the current template and run, or there is no such object"
+	}
 	return "all of its pods carry the mark and run, or there is no such object"
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/skew"
+	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -323,4 +324,31 @@ func TestRejoiningWorkerIsNotDown(t *testing.T) {
 	o.world.Advance(time.Minute)
 	o.must(o.apply())
 	o.wantNothing()
+}
+
+// TestUpgradeAwaitsKubeProxy checks that the last step of an upgrade waits for the pods of kube-proxy's
+// new template, and that it does not with a node on which they would never run.
+func TestUpgradeAwaitsKubeProxy(t *testing.T) {
+	t.Parallel()
+	o := running(t, 1, 1, "1.35.8")
+	o.config.Clusters[0].KubernetesVersion = "1.36.3"
+	o.kubelets("1.36.3")
+	v := o.observe()
+	awaited := func() bool {
+		p, _ := o.planOf(v, planner.Options{})
+		addon := p.Plan.Step(topology.StepAddress(state.ClusterTarget("prod"), topology.AddonPhase))
+		return slices.ContainsFunc(addon.Operations, func(op planner.Operation) bool {
+			restart, is := op.(planner.RestartPods)
+			return is && restart.Mark == ""
+		})
+	}
+	if !awaited() {
+		t.Error("the plan does not wait for kube-proxy's pods")
+	}
+	worker := v.ClusterReports["prod"].Nodes["host-10-0-0-21"]
+	worker.Ready = false
+	v.ClusterReports["prod"].Nodes["host-10-0-0-21"] = worker
+	if awaited() {
+		t.Error("the plan waits for kube-proxy's pods though a node is not Ready")
+	}
 }

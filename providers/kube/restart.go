@@ -28,7 +28,7 @@ func (a *API) Restart(ctx context.Context, op planner.RestartPods) error {
 		if notFound(err) {
 			return nil
 		}
-		if err == nil && now.mark != op.Mark {
+		if err == nil && op.Mark != "" && now.mark != op.Mark {
 			var patch []byte
 			if patch, err = markPatch(op.Mark); err == nil {
 				now, err = r.patch(ctx, patch)

@@ -34,6 +34,10 @@ func TestRestartMarksPodsOnce(t *testing.T) {
 	if err := api.Restart(t.Context(), op); err != nil {
 		t.Error(err)
 	}
+	ready, op.Mark = 1, ""
+	if err := api.Restart(t.Context(), op); !errors.Is(err, providers.ErrUnavailable) {
+		t.Errorf("without a mark it does not wait for the pods: %v", err)
+	}
 	const path = "/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy"
 	want := `{"spec":{"template":{"metadata":{"annotations":{"` + planner.RestartAnnotation + `":"new"}}}}}`
 	if got := string(a.bodies["PATCH "+path]); got != want || a.saw("kubernetes-admin PATCH") != 1 {

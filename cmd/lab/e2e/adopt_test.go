@@ -174,7 +174,7 @@ apiServer:
   - {name: profiling, value: "false"}
   - {name: request-timeout, value: 1m}
   - {name: service-node-port-range, value: 30000-32767}
-  - {name: tls-cipher-suites, value: "TLS_AES_128_GCM_SHA256,TLS_AES_256_GCM_SHA384,TLS_CHACHA20_POLY1305_SHA256"}
+  - {name: tls-cipher-suites, value: "TLS_AES_128_GCM_SHA256,TLS_AES_256_GCM_SHA384,TLS_CHACHA20_POLY1305_SHA256,TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}
   extraVolumes:
   - {name: audit-conf, hostPath: /etc/kubernetes/audit, mountPath: /etc/kubernetes/audit, readOnly: true, pathType: DirectoryOrCreate}
   - {name: log, hostPath: /var/log/kubernetes, mountPath: /var/log/kubernetes, pathType: DirectoryOrCreate}
@@ -190,8 +190,10 @@ etcd: {local: {extraArgs: [{name: feature-gates, value: CompactHashCheck=true}, 
 				if names := s.kubectl("get", "csr", "-o", "name"); names != "" {
 					s.kubectl(append([]string{"certificate", "approve"}, strings.Fields(names)...)...)
 				}
-				out := s.kubectl("get", "csr", "-o", "jsonpath={range .items[?(@.spec.signerName==\"kubernetes.io/kubelet-serving\")]}{.status.conditions[*].type}{\"\\n\"}{end}")
-				return out, strings.Count(out, "Approved") == len(s.hosts())
+				// A kubelet may have asked twice.
+				out := s.kubectl("get", "csr", "-o", "jsonpath={range .items[?(@.spec.signerName==\"kubernetes.io/kubelet-serving\")]}{.spec.username}: {.status.conditions[*].type}{\"\\n\"}{end}")
+				approved := slices.DeleteFunc(slices.Compact(slices.Sorted(strings.Lines(out+"\n"))), func(line string) bool { return !strings.Contains(line, "Approved") })
+				return out, len(approved) == len(s.hosts())
 			})
 		},
 		written: []string{

@@ -34,8 +34,32 @@ func addonStep(c *topology.Cluster, w topology.PhaseWork) planner.Step {
 			Kind: kubeProxy.Kind, Namespace: kubeProxy.Namespace, Name: kubeProxy.Name, Mark: proxyMark(c, w), Timeout: staticpod.ProxyRestart,
 		})
 		s.Impact = staticpod.RestartsProxies
+	} else if awaitsKubeProxy(c, w) {
+		s.Operations = append(s.Operations, planner.RestartPods{
+			Kind: kubeProxy.Kind, Namespace: kubeProxy.Namespace, Name: kubeProxy.Name, Timeout: staticpod.ProxyRestart,
+		})
 	}
 	return s
+}
+
+// awaitsKubeProxy reports whether the step waits until the pods of kube-proxy's changed template run:
+// without it the step would end while most nodes still have the former ones. The DaemonSet's controller
+// does not get past a node that is not Ready, so then the step does not wait.
+func awaitsKubeProxy(c *topology.Cluster, w topology.PhaseWork) bool {
+	changed := slices.ContainsFunc(w.Changes, func(ch planner.Change) bool {
+		return ParseRef(ch.Address.ID()) == kubeProxy && slices.ContainsFunc(ch.Attributes, func(a planner.AttributeChange) bool {
+			return strings.HasPrefix(a.Path, "spec.template")
+		})
+	})
+	if !changed || there(c, kubeProxy).IsNull() || len(pki.FormerHosts(c)) > 0 {
+		return false
+	}
+	for _, n := range c.Report.Nodes {
+		if !n.Ready {
+			return false
+		}
+	}
+	return true
 }
 
 // rollsKubeProxy reports whether kube-proxy's pods have to be replaced for their configuration. A

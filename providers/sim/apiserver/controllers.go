@@ -52,6 +52,9 @@ func (a API) Restart(op planner.RestartPods) error {
 	if o == nil {
 		return nil
 	}
+	if op.Mark == "" {
+		return nil // ApplyObject has restarted them
+	}
 	o.Live = store.With(o.Live, state.String(op.Mark), "spec", "template", "metadata", "annotations", planner.RestartAnnotation)
 	if roots := a.RootCAs(); roots != nil {
 		o.Trusts = roots
