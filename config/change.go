@@ -101,7 +101,7 @@ func (i Ignored) String() string {
 		switch {
 		case n == 0:
 			b.WriteString(key)
-		case i.Path[n-1] == "arg" || i.Path[n-1] == "addon" || strings.ContainsAny(key, "./:- "):
+		case slices.Contains([]string{"arg", "addon", "unit"}, i.Path[n-1]) || strings.ContainsAny(key, "./:- "):
 			b.WriteString("[" + Quote(key) + "]")
 		default:
 			b.WriteString("." + key)
@@ -144,6 +144,8 @@ var nodeIgnorable = []ignorable{
 	{path: []string{"schedulable"}},
 	{path: []string{"kubelet", "config"}, deep: true},
 	{path: []string{"kubelet", "arg"}, keys: 1, needed: true},
+	{path: []string{"sysctls"}, keys: 1},
+	{path: []string{"unit"}, keys: 1, needed: true},
 }
 
 var clusterIgnorable = []ignorable{
@@ -154,6 +156,8 @@ var clusterIgnorable = []ignorable{
 	{path: []string{"kubelet", "config"}, deep: true},
 	{path: []string{"kube_proxy", "config"}, deep: true},
 	{path: []string{"addon"}, keys: 1, needed: true},
+	{path: []string{"sysctls"}, keys: 1},
+	{path: []string{"unit"}, keys: 1, needed: true},
 }
 
 // name returns the row for a message: labels["KEY"], kubelet.config.

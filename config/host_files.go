@@ -1,11 +1,9 @@
 package config
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"cmp"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -56,10 +54,7 @@ func DefaultFileMode(sensitive bool) string {
 
 // CompleteOwner adds the group to an owner that names only a user.
 func CompleteOwner(owner string) string {
-	if owner != "" && !strings.Contains(owner, ":") {
-		return owner + ":" + owner
-	}
-	return owner
+	return hostfile.CompleteOwner(owner)
 }
 
 // FilesOn returns the files of a node, sorted by path: its own, and those of its cluster that select it
@@ -67,7 +62,7 @@ func CompleteOwner(owner string) string {
 func (c *Cluster) FilesOn(n *Node) []File {
 	out := slices.Clone(n.Files)
 	for _, f := range c.Files {
-		if selects(f.Roles, f.Selector, n) && !n.hasPath(f.Path) {
+		if selects(f.Roles, f.Selector, n) && !n.OwnsFile(f.Path) {
 			out = append(out, f)
 		}
 	}
@@ -79,7 +74,7 @@ func (c *Cluster) FilesOn(n *Node) []File {
 func (c *Cluster) DirectoriesOn(n *Node) []Directory {
 	out := slices.Clone(n.Directories)
 	for _, d := range c.Directories {
-		if selects(d.Roles, d.Selector, n) && !n.hasPath(d.Path) {
+		if selects(d.Roles, d.Selector, n) && !n.OwnsFile(d.Path) {
 			out = append(out, d)
 		}
 	}
@@ -88,9 +83,7 @@ func (c *Cluster) DirectoriesOn(n *Node) []Directory {
 }
 
 // OwnsFile reports whether a block of the node, not of its cluster, has the path.
-func (n *Node) OwnsFile(p string) bool { return n.hasPath(p) }
-
-func (n *Node) hasPath(p string) bool {
+func (n *Node) OwnsFile(p string) bool {
 	return slices.ContainsFunc(n.Files, func(f File) bool { return f.Path == p }) ||
 		slices.ContainsFunc(n.Directories, func(d Directory) bool { return d.Path == p })
 }
@@ -129,65 +122,33 @@ func (c *Cluster) names(n *Node, component, p string) bool {
 		"kube-apiserver": c.APIServer.Args, "kube-controller-manager": c.ControllerManager.Args, "kube-scheduler": c.Scheduler.Args, "etcd": c.Etcd.Args,
 		RestartsKubelet: slices.Concat(c.Kubelet.Args, n.Kubelet.Args),
 	}[component]
-	if slices.ContainsFunc(args, func(a Arg) bool { return a.Value == p }) {
+	if slices.ContainsFunc(args, func(a Arg) bool { return slices.Contains(hostfile.PathsIn(component, a.Name, a.Value), p) }) {
 		return true
 	}
-	return component == RestartsKubelet && (holdsText(c.Kubelet.Config, p) || holdsText(n.Kubelet.Config, p))
+	return component == RestartsKubelet && (hostfile.HoldsText(c.Kubelet.Config, p) || hostfile.HoldsText(n.Kubelet.Config, p))
 }
 
-// holdsText reports whether a leaf of a tree is the text.
-func holdsText(v state.Value, text string) bool {
-	switch v.Kind() {
-	case state.KindMap:
-		for _, e := range v.AsMap() {
-			if holdsText(e, text) {
-				return true
-			}
-		}
-	case state.KindList:
-		return slices.ContainsFunc(v.AsList(), func(e state.Value) bool { return holdsText(e, text) })
-	case state.KindString:
-		return v.AsString() == text
-	}
-	return false
-}
-
-// pathArgs are the arguments whose value is a path that the component reads, or that it writes.
-type pathArgs struct {
-	reads, writes []string
-}
-
-// pathArgsOf are those of the components that run as static pods with mounts of kubewright's, for
-// Kubernetes 1.34 to 1.37 (cmd/*/app/options, and the options of k8s.io/apiserver).
-var pathArgsOf = map[string]pathArgs{
-	"kube-apiserver": {
-		reads: []string{
-			"admission-control-config-file", "audit-policy-file", "audit-webhook-config-file", "authentication-config", "authentication-token-webhook-config-file",
-			"authorization-config", "authorization-policy-file", "authorization-webhook-config-file", "client-ca-file", "egress-selector-config-file", "encryption-provider-config",
-			"kubelet-certificate-authority", "kubelet-client-certificate", "kubelet-client-key", "oidc-ca-file", "peer-ca-file", "proxy-client-cert-file", "proxy-client-key-file",
-			"requestheader-client-ca-file", "service-account-key-file", "service-account-signing-key-file", "tls-cert-file", "tls-private-key-file", "token-auth-file", "tracing-config-file",
-		},
-		writes: []string{"audit-log-path"},
-	},
-	"kube-controller-manager": {reads: []string{
-		"authentication-kubeconfig", "authorization-kubeconfig", "client-ca-file", "cloud-config", "cluster-signing-cert-file", "cluster-signing-key-file", "kubeconfig",
-		"requestheader-client-ca-file", "root-ca-file", "service-account-private-key-file", "tls-cert-file", "tls-private-key-file",
-	}},
-	"kube-scheduler": {reads: []string{
-		"authentication-kubeconfig", "authorization-kubeconfig", "client-ca-file", "config", "kubeconfig", "requestheader-client-ca-file", "tls-cert-file", "tls-private-key-file",
-	}},
-}
-
-// DeriveVolumes mounts the files and directories that arguments of control plane components name. A
-// volume of the configuration that covers the path takes precedence.
+// DeriveVolumes mounts the files and directories that arguments of control plane components name, and
+// those for which the components restart. A volume of the configuration that covers the path takes
+// precedence. What a file of an argument names restarts the component as well.
 func (c *Config) DeriveVolumes() {
 	for _, cl := range c.Clusters {
+		planes := c.NodesOf(cl.Label, ControlPlane)
 		for _, p := range cl.pods() {
-			for _, a := range p.Args {
-				if v := cl.derived(c.NodesOf(cl.Label, ControlPlane), p.name, *p.Component, a); v != nil {
-					p.Volumes = append(p.Volumes, *v)
-					for _, field := range []string{"host_path", "mount_path", "read_only", "path_type"} {
-						cl.Origins[fmt.Sprintf("%s.extra_volume[%q].%s", p.block, v.Name, field)] = v.Source
+			for _, n := range planes {
+				for _, u := range cl.uses(n, p) {
+					if u.file != nil && u.By != "" && !slices.Contains(u.file.Restarts, p.name) {
+						u.file.Restarts = append(u.file.Restarts, p.name)
+					}
+				}
+			}
+			for _, n := range planes {
+				for _, u := range cl.uses(n, p) {
+					if v := cl.derived(planes, p, u); v != nil {
+						*p.volumes = append(*p.volumes, *v)
+						for _, field := range []string{"host_path", "mount_path", "read_only", "path_type"} {
+							cl.Origins[fmt.Sprintf("%s.extra_volume[%q].%s", p.block, v.Name, field)] = v.Source
+						}
 					}
 				}
 			}
@@ -198,62 +159,92 @@ func (c *Config) DeriveVolumes() {
 // podBlock is a component of the control plane with its block.
 type podBlock struct {
 	block, name string
-	*Component
+	args        []Arg
+	volumes     *[]Volume
 }
 
 func (c *Cluster) pods() []podBlock {
-	return []podBlock{
-		{"api_server", "kube-apiserver", &c.APIServer.Component}, {"controller_manager", "kube-controller-manager", &c.ControllerManager}, {"scheduler", "kube-scheduler", &c.Scheduler},
+	out := []podBlock{
+		{"api_server", "kube-apiserver", c.APIServer.Component.Args, &c.APIServer.Volumes},
+		{"controller_manager", "kube-controller-manager", c.ControllerManager.Args, &c.ControllerManager.Volumes},
+		{"scheduler", "kube-scheduler", c.Scheduler.Args, &c.Scheduler.Volumes},
+		{"etcd", "etcd", c.Etcd.Args, &c.Etcd.Mounts},
 	}
+	if c.Etcd.External != nil {
+		return out[:3]
+	}
+	return out
 }
 
-// derived returns the volume that an argument needs; nil if it needs none.
-func (c *Cluster) derived(planes []*Node, component string, p Component, a Arg) *Volume {
-	writes := slices.Contains(pathArgsOf[component].writes, a.Name)
-	if !strings.HasPrefix(a.Value, "/") || path.Clean(a.Value) != a.Value || c.mounted(component, p, a.Value) {
+// fileUse is a path that a component uses on a control plane.
+type fileUse struct {
+	hostfile.Use
+	source state.Source
+	// file is the file block of the path; nil without one.
+	file *File
+}
+
+// uses returns the paths that a component uses on a control plane.
+func (c *Cluster) uses(n *Node, p podBlock) []fileUse {
+	files, contents := map[string]*File{}, map[string]hostfile.Content{}
+	for k, list := range [][]File{c.Files, n.Files} {
+		for i := range list {
+			if f := &list[i]; k == 1 || selects(f.Roles, f.Selector, n) {
+				files[f.Path], contents[f.Path] = f, hostfile.Content{Text: f.Content, Restarts: f.Restarts}
+			}
+		}
+	}
+	args, sources := make([]state.Arg, len(p.args)), map[string]state.Source{}
+	for i, a := range p.args {
+		args[i], sources[a.Name] = state.Arg{Name: a.Name, Value: a.Value}, a.Source
+	}
+	var out []fileUse
+	for _, u := range hostfile.Uses(p.name, args, contents) {
+		use := fileUse{Use: u, source: sources[u.Argument], file: files[u.Path]}
+		if f := files[cmp.Or(u.From, u.Path)]; f != nil && (u.From != "" || u.Argument == "") {
+			use.source = f.Source
+		}
+		out = append(out, use)
+	}
+	return out
+}
+
+// derived returns the volume that a path needs; nil if it needs none.
+func (c *Cluster) derived(planes []*Node, p podBlock, u fileUse) *Volume {
+	if !strings.HasPrefix(u.Path, "/") || path.Clean(u.Path) != u.Path || c.mounted(p.name, *p.volumes, u.Path) {
 		return nil
 	}
 	at, kind := "", "Directory"
 	for _, n := range planes {
 		for _, d := range c.DirectoriesOn(n) {
-			if hostfile.Below(a.Value, d.Path) && len(d.Path) > len(at) {
+			if hostfile.Below(u.Path, d.Path) && len(d.Path) > len(at) {
 				at = d.Path
 			}
 		}
 	}
 	for _, n := range planes {
-		if at == "" && slices.ContainsFunc(c.FilesOn(n), func(f File) bool { return f.Path == a.Value }) {
-			at, kind = a.Value, "File"
+		if at == "" && slices.ContainsFunc(c.FilesOn(n), func(f File) bool { return f.Path == u.Path }) {
+			at, kind = u.Path, "File"
 		}
 	}
 	if at == "" {
 		return nil
 	}
-	return &Volume{Name: volumeName(p.Volumes, at), HostPath: at, MountPath: at, ReadOnly: !writes, PathType: kind, Source: a.Source, Derived: true}
-}
-
-var noLabel = regexp.MustCompile(`[^a-z0-9]+`)
-
-// volumeName names the volume of a path: after the path, with a digest where that is too long or taken.
-func volumeName(taken []Volume, p string) string {
-	name := strings.Trim(noLabel.ReplaceAllString(strings.ToLower(p), "-"), "-")
-	used := slices.ContainsFunc(taken, func(v Volume) bool { return v.Name == name })
-	if len(name) <= 63 && name != "" && !used && !slices.Contains([]string{"ca-certs", "k8s-certs", "kubeconfig", "flexvolume-dir"}, name) {
-		return name
-	}
-	sum := sha256.Sum256([]byte(p))
-	return strings.TrimRight(name[:min(len(name), 54)], "-") + "-" + hex.EncodeToString(sum[:4])
+	name := hostfile.VolumeName(at, func(name string) bool {
+		return slices.ContainsFunc(*p.volumes, func(v Volume) bool { return v.Name == name })
+	})
+	return &Volume{Name: name, HostPath: at, MountPath: at, ReadOnly: !u.Writes, PathType: kind, Source: u.source, Derived: true}
 }
 
 // mounted reports whether a component sees the path without a derived volume: by a volume of its own, or
 // by one that kubeadm adds.
-func (c *Cluster) mounted(component string, p Component, at string) bool {
-	if slices.ContainsFunc(p.Volumes, func(v Volume) bool { return v.MountPath != "" && hostfile.Below(at, v.MountPath) }) {
+func (c *Cluster) mounted(component string, volumes []Volume, at string) bool {
+	if slices.ContainsFunc(volumes, func(v Volume) bool { return v.MountPath != "" && hostfile.Below(at, v.MountPath) }) {
 		return true
 	}
 	folders := keys(usualMounts(component, c.Certificates.Dir))
-	if component != "kube-scheduler" {
-		folders = append(folders, distributionCAs...)
+	if component == "kube-apiserver" || component == "kube-controller-manager" {
+		folders = append(folders, hostfile.DistributionCAs...)
 	}
 	if e := c.Etcd.External; e != nil && component == "kube-apiserver" {
 		for _, file := range []string{e.CAFile, e.CertFile, e.KeyFile} {
@@ -264,6 +255,3 @@ func (c *Cluster) mounted(component string, p Component, at string) bool {
 	}
 	return slices.ContainsFunc(folders, func(dir string) bool { return hostfile.Below(at, dir) })
 }
-
-// distributionCAs are the folders that kubeadm mounts where the host has them.
-var distributionCAs = []string{"/etc/pki/ca-trust", "/etc/pki/tls/certs", "/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates"}

@@ -136,7 +136,9 @@ type Etcd struct {
 	Envs            []EnvVar
 	ServerCertSANs  []string
 	PeerCertSANs    []string
-	External        *ExternalEtcd
+	// Mounts are the derived volumes of the member's pod. kubeadm's configuration has no place for them.
+	Mounts   []Volume `json:",omitempty"`
+	External *ExternalEtcd
 }
 
 // ExternalEtcd is an etcd that kubewright uses and never changes.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/nearest"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -170,7 +171,7 @@ func didYouMean(given string, names []string) string {
 // several names are equally near: VersionTLS14 may stand for any version.
 func didYouMeanOr(given string, names []string, otherwise string) string {
 	near := Nearest(given, names)
-	as := func(name string) int { return editDistance(strings.ToLower(given), strings.ToLower(name)) }
+	as := func(name string) int { return nearest.Distance(strings.ToLower(given), strings.ToLower(name)) }
 	if near == "" || slices.ContainsFunc(names, func(n string) bool { return n != near && as(n) <= as(near) }) {
 		return " " + otherwise
 	}

@@ -49,18 +49,17 @@ func checkFiles(c checker, cl *Cluster, n *Node, files []File, dirs []Directory)
 	for _, h := range hostPaths(files, dirs) {
 		checkPlace(c, host, h)
 		checkAccess(c, h)
-		checkSelection(c, h)
+		checkSelection(c, fmt.Sprintf("%s[%q]", h.block, h.path), h.roles, h.selector)
 	}
 	for _, f := range files {
 		checkContent(c, f)
 		checkRestarts(c, f)
 	}
-	if cl != nil {
-		checkSyntax(c, cl, files)
-	}
 	if n == nil {
+		checkSyntax(c, cl, &Node{Role: ControlPlane, Files: files}, files)
 		checkNesting(c, hostPaths(files, dirs), hostPaths(files, dirs))
 	} else if cl != nil {
+		checkSyntax(c, cl, n, files)
 		checkNesting(c, hostPaths(files, dirs), hostPaths(cl.FilesOn(n), cl.DirectoriesOn(n)))
 	}
 }
@@ -99,12 +98,12 @@ func checkAccess(c checker, h hostPath) {
 }
 
 // checkSelection checks which nodes a cluster's block chooses.
-func checkSelection(c checker, h hostPath) {
-	for _, r := range h.roles {
-		c.oneOf(h.key("roles"), "Invalid role", r, string(ControlPlane), string(Worker))
+func checkSelection(c checker, at string, roles []string, selector string) {
+	for _, r := range roles {
+		c.oneOf(at+".roles", "Invalid role", r, string(ControlPlane), string(Worker))
 	}
-	if _, err := labels.Parse(h.selector); err != nil {
-		c.errorf(h.key("selector"), "Invalid label selector", "%s is no label selector, as in \"node.example.com/pool=batch\": %s.", c.show(h.key("selector"), h.selector), err)
+	if _, err := labels.Parse(selector); err != nil {
+		c.errorf(at+".selector", "Invalid label selector", "%s is no label selector, as in \"node.example.com/pool=batch\": %s.", c.show(at+".selector", selector), err)
 	}
 }
 
@@ -161,51 +160,61 @@ func nested(c checker, h, o hostPath) bool {
 	return true
 }
 
-// checkPathArgs requires that files which arguments of static pods name are there: by a block, or by a
-// volume.
+// checkPathArgs requires that files which arguments of static pods name are there, and those which such
+// files name: by a block, or by a volume.
 func checkPathArgs(c checker, cfg *Config, cl *Cluster) {
 	planes := cfg.NodesOf(cl.Label, ControlPlane)
 	for _, p := range cl.pods() {
-		if p.name != "kube-apiserver" {
-			continue // the files of the others are kubeconfigs and certificates, which kubewright writes itself
-		}
-		for _, a := range p.Args {
-			if !slices.Contains(pathArgsOf[p.name].reads, a.Name) && !slices.Contains(pathArgsOf[p.name].writes, a.Name) {
-				continue
+		var said []string
+		for _, n := range planes {
+			for _, u := range cl.uses(n, p) {
+				// The files of the others are kubeconfigs and certificates, which kubewright writes itself.
+				named := u.By != "" || (p.name == "kube-apiserver" || p.name == "etcd") && (hostfile.Reads(p.name, u.Argument) || u.Writes)
+				if named && !slices.Contains(said, u.Path+" "+u.Argument) && checkUse(c, cl, n, p, u, patched(cl, planes, p.name)) {
+					said = append(said, u.Path+" "+u.Argument)
+				}
 			}
-			checkPathArg(c, cl, planes, p, a, patched(cl, planes, p.name))
 		}
 	}
 }
 
-func checkPathArg(c checker, cl *Cluster, planes []*Node, p podBlock, a Arg, patched bool) {
-	if !strings.HasPrefix(a.Value, "/") || strings.Contains(a.Value, "$(") {
-		return
+// checkUse checks a path that a component uses on a node, and reports whether it said something.
+func checkUse(c checker, cl *Cluster, n *Node, p podBlock, u fileUse, patched bool) bool {
+	if !strings.HasPrefix(u.Path, "/") || strings.Contains(u.Path, "$(") {
+		return false
 	}
-	i := slices.IndexFunc(p.Volumes, func(v Volume) bool { return v.Derived && hostfile.Below(a.Value, v.MountPath) })
+	const missing = "File of an argument is missing"
+	runs := fmt.Sprintf("%s runs with --%s=%s", p.name, u.Argument, u.Path)
+	if u.By != "" {
+		runs = fmt.Sprintf("%s reads %s, which names %s", p.name, u.By, u.Path)
+	}
+	i := slices.IndexFunc(*p.volumes, func(v Volume) bool { return v.Derived && hostfile.Below(u.Path, v.MountPath) })
 	if i < 0 {
 		switch {
-		case patched || cl.mounted(p.name, *p.Component, a.Value):
-		case slices.Contains(pathArgsOf[p.name].writes, a.Name):
-			c.warnf(fmt.Sprintf("%s.arg[%q]", p.block, a.Name), "File is lost with its container", "%s writes --%s=%s, which is on no volume of its pod: what it writes is gone when it restarts. Write directory %q {} in the cluster block, which also mounts it.", p.name, a.Name, a.Value, path.Dir(a.Value))
+		case patched || cl.mounted(p.name, *p.volumes, u.Path) || p.name == "etcd" && hostfile.Below(u.Path, cl.Etcd.DataDir):
+			return false
+		case u.Writes:
+			c.warnf(fmt.Sprintf("%s.arg[%q]", p.block, u.Argument), "File is lost with its container", "%s writes --%s=%s, which is on no volume of its pod: what it writes is gone when it restarts. Write directory %q {} in the cluster block, which also mounts it.", p.name, u.Argument, u.Path, path.Dir(u.Path))
 		default:
-			c.errorAt(a.Source, "File of an argument is missing", "%s runs with --%s=%s, and nothing provides that path in its pod, so that it would not start. Write file %q { source = \"…\" } in the cluster block, which also mounts it, or mount a path that the hosts have with extra_volume.", p.name, a.Name, a.Value, a.Value)
+			volume := ", or mount a path that the hosts have with extra_volume"
+			if p.name == "etcd" {
+				volume = ""
+			}
+			c.errorAt(u.source, missing, "%s, and nothing provides that path in its pod, so that it would not start. Write file %q { source = \"…\" } in the cluster block, which also mounts it%s.", runs, u.Path, volume)
 		}
-		return
+		return true
 	}
-	v := p.Volumes[i]
-	for _, n := range planes {
-		file := slices.ContainsFunc(cl.FilesOn(n), func(f File) bool { return f.Path == a.Value })
-		dir := slices.ContainsFunc(cl.DirectoriesOn(n), func(d Directory) bool { return d.Path == v.MountPath })
-		switch {
-		case !file && !dir || v.PathType == "Directory" && !dir:
-			c.errorAt(a.Source, "File of an argument is missing", "%s runs on every control plane with --%s=%s, and no block provides that path on %s, so that it would not start there. Let the block of %q select all control planes.", p.name, a.Name, a.Value, n.Target, v.MountPath)
-			return
-		case !file && slices.Contains(pathArgsOf[p.name].reads, a.Name):
-			c.errorAt(a.Source, "File of an argument is missing", "%s runs with --%s=%s, and no file block provides it in the directory %q on %s, so that it would not start. Write file %q { source = \"…\" } in the cluster block.", p.name, a.Name, a.Value, v.MountPath, n.Target, a.Value)
-			return
-		}
+	v := (*p.volumes)[i]
+	dir := slices.ContainsFunc(cl.DirectoriesOn(n), func(d Directory) bool { return d.Path == v.MountPath })
+	switch {
+	case u.file == nil && !dir || v.PathType == "Directory" && !dir:
+		c.errorAt(u.source, missing, "%s on every control plane, and no block provides that path on %s, so that it would not start there. Let the block of %q select all control planes.", runs, n.Target, v.MountPath)
+	case u.file == nil && !u.Writes:
+		c.errorAt(u.source, missing, "%s, and no file block provides it in the directory %q on %s, so that it would not start. Write file %q { source = \"…\" } in the cluster block.", runs, v.MountPath, n.Target, u.Path)
+	default:
+		return false
 	}
+	return true
 }
 
 // checkProbed refuses an authentication configuration with which the probes of API servers are refused.
@@ -215,32 +224,36 @@ func checkProbed(c checker, at, content string) {
 	}
 }
 
-// checkSyntax refuses files that the component with an argument for them would not read.
-func checkSyntax(c checker, cl *Cluster, files []File) {
-	for _, f := range files {
-		for _, p := range cl.pods() {
-			for _, a := range p.Args {
-				if a.Value != f.Path {
-					continue
-				}
-				err := hostfile.Check(a.Name, f.Content)
-				h := hostPath{block: "file", path: f.Path}
-				at := h.key("content")
-				if c.origins[at].IsZero() {
-					at = h.key("source")
-				}
-				if err == nil && a.Name == "authentication-config" {
-					checkProbed(c, at, f.Content)
-				}
-				if err == nil {
-					continue
-				}
-				why := err.Error()
-				if c.hidden[h.key("content")] {
-					why = "it is sensitive, so that the reason is not shown; decrypt it and compare it with the documentation of " + hostfile.Kind(a.Name)
-				}
-				c.errorf(at, "Invalid file content", "%s reads %q as --%s, and would not start with it: it is no valid %s: %s. Correct the file.", p.name, f.Path, a.Name, hostfile.Kind(a.Name), why)
+// checkSyntax refuses files that the component which uses them would not read.
+func checkSyntax(c checker, cl *Cluster, n *Node, files []File) {
+	said := map[string]bool{}
+	for _, p := range cl.pods() {
+		for _, u := range cl.uses(n, p) {
+			i := slices.IndexFunc(files, func(f File) bool { return f.Path == u.Path })
+			if i < 0 || u.Argument == "" || said[u.Path] {
+				continue
 			}
+			err := hostfile.Check(u.Argument, files[i].Content)
+			h := hostPath{block: "file", path: u.Path}
+			at := h.key("content")
+			if c.origins[at].IsZero() {
+				at = h.key("source")
+			}
+			if err == nil && u.Argument == "authentication-config" {
+				checkProbed(c, at, files[i].Content)
+			}
+			if err == nil {
+				continue
+			}
+			why, as := err.Error(), "as --"+u.Argument
+			if u.By != "" {
+				as = "because of " + u.By
+			}
+			if c.hidden[h.key("content")] {
+				why = "it is sensitive, so that the reason is not shown; decrypt it and compare it with the documentation of " + hostfile.Kind(u.Argument)
+			}
+			said[u.Path] = true
+			c.errorf(at, "Invalid file content", "%s reads %q %s, and would not start with it: it is no valid %s: %s. Correct the file.", p.name, u.Path, as, hostfile.Kind(u.Argument), why)
 		}
 	}
 }

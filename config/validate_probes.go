@@ -50,6 +50,8 @@ func usualMounts(component, certificates string) map[string]string {
 	case "kube-controller-manager":
 		out[path.Clean(certificates)] = "k8s-certs"
 		out["/etc/kubernetes/controller-manager.conf"] = "kubeconfig"
+	case "etcd":
+		return map[string]string{path.Join(certificates, "etcd"): "etcd-certs"}
 	case "kube-scheduler":
 		return map[string]string{"/etc/kubernetes/scheduler.conf": "kubeconfig"}
 	}

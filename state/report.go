@@ -162,9 +162,10 @@ type FileReport struct {
 	Type string
 	// Mode is octal with four digits: 0600.
 	Mode string
-	// Owner is USER:GROUP by name.
-	Owner string
-	Size  int64
+	// Owner is USER:GROUP by name, and OwnerIDs by number; the latter may be unknown.
+	Owner    string
+	OwnerIDs string
+	Size     int64
 	// Modified is when the content was last written, on the host's clock.
 	Modified time.Time
 	// SHA256 is lower-case hex without prefix.

@@ -63,7 +63,7 @@ func (e *evaluator) cluster(b *block) *config.Cluster {
 		ImageRepository: e.str(b, "image_repository"), FeatureGates: e.boolMap(b, "feature_gates"),
 		UploadCerts: e.boolean(b, "upload_certs"), CertificateKey: e.secret(b, "certificate_key"), ProxyEnv: e.stringMap(b, "proxy_env"),
 		IgnorePreflightErrors: e.strings(b, "ignore_preflight_errors"), SkipPhases: e.strings(b, "skip_phases"),
-		KernelModules: e.strings(b, "kernel_modules"), Sysctls: e.stringMap(b, "sysctls"), Units: units(e, b),
+		KernelModules: e.strings(b, "kernel_modules"), Sysctls: e.stringMap(b, "sysctls"), Units: units(e, b, false),
 		ImagePullPolicy: e.str(b, "image_pull_policy"), ImagePullSerial: e.boolean(b, "image_pull_serial"),
 		OnUnreachable: e.str(b, "on_unreachable"),
 	}

@@ -14,15 +14,10 @@ func hostFiles(l *loader, b *block, ofNode bool, hidden map[string]bool) ([]conf
 	var dirs []config.Directory
 	for _, f := range e.all(b, "file") {
 		out := config.File{Path: f.label, Mode: e.str(f, "mode"), Owner: config.CompleteOwner(e.str(f, "owner")), Restarts: e.strings(f, "restarts"), Source: source(f.at)}
-		if !ofNode {
-			out.Roles, out.Selector = e.strings(f, "roles"), e.str(f, "selector")
-		}
+		out.Roles, out.Selector = chosen(e, f, ofNode)
 		out.Content = fileContent(l, f)
 		path := fileKey(f.label)
-		if f.attrs["source"].set() && hidden["file["+strconv.Quote(f.label)+"].source"] {
-			hidden[path] = true
-		}
-		if e.boolean(f, "sensitive") {
+		if e.boolean(f, "sensitive") || f.attrs["source"].set() && hidden["file["+strconv.Quote(f.label)+"].source"] {
 			hidden[path] = true
 		}
 		if !f.attrs["mode"].set() {
@@ -32,12 +27,18 @@ func hostFiles(l *loader, b *block, ofNode bool, hidden map[string]bool) ([]conf
 	}
 	for _, d := range e.all(b, "directory") {
 		out := config.Directory{Path: d.label, Mode: e.str(d, "mode"), Owner: config.CompleteOwner(e.str(d, "owner")), Source: source(d.at)}
-		if !ofNode {
-			out.Roles, out.Selector = e.strings(d, "roles"), e.str(d, "selector")
-		}
+		out.Roles, out.Selector = chosen(e, d, ofNode)
 		dirs = append(dirs, out)
 	}
 	return files, dirs
+}
+
+// chosen returns which nodes get what a block of a cluster describes.
+func chosen(e *evaluator, b *block, ofNode bool) (roles []string, selector string) {
+	if ofNode {
+		return nil, ""
+	}
+	return e.strings(b, "roles"), e.str(b, "selector")
 }
 
 // fileContent returns the content of a file block: written, or that of a file of the configuration.

@@ -73,13 +73,9 @@ func (l *loader) node(n *nodeInstance, cluster string) *config.Node {
 		AdvertiseAddresses: e.strings(b, "advertise_addresses"), Labels: e.stringMap(b, "labels"), Annotations: e.stringMap(b, "annotations"),
 		Taints: e.taints(b), Kubelet: e.kubelet(e.one(b, "kubelet")), CRISocket: e.str(b, "cri_socket"), Patches: e.patches(b),
 		IgnorePreflightErrors: e.strings(b, "ignore_preflight_errors"), SkipPhases: e.strings(b, "skip_phases"),
-		KernelModules: e.strings(b, "kernel_modules"), Sysctls: e.stringMap(b, "sysctls"), Units: units(e, b),
+		KernelModules: e.strings(b, "kernel_modules"), Sysctls: e.stringMap(b, "sysctls"), Units: units(e, b, true),
 		ImagePullPolicy: e.str(b, "image_pull_policy"), Lifecycle: e.lifecycle(b, n.target),
-	}
-	for name, field := range map[string]**bool{"image_pull_serial": &node.ImagePullSerial, "schedulable": &node.Schedulable} {
-		if _, ok := e.get(b, name); ok {
-			*field = new(e.boolean(b, name))
-		}
+		ImagePullSerial: optional(e, b, "image_pull_serial"), Schedulable: optional(e, b, "schedulable"),
 	}
 	if _, ok := e.get(b, "role"); !ok || cluster == "" {
 		l.incomplete = true

@@ -23,9 +23,9 @@ func lifecycleBlock(ignored string) *Block {
 	}
 }
 
-var clusterLifecycle = lifecycleBlock("Entries are `api_server.arg[\"NAME\"]` (so for `controller_manager`, `scheduler` and `etcd`), `kubelet.config`, `kube_proxy.config`, each with keys below it, and `addon[\"NAME\"]`.")
+var clusterLifecycle = lifecycleBlock("Entries are `api_server.arg[\"NAME\"]` (so for `controller_manager`, `scheduler` and `etcd`), `kubelet.config`, `kube_proxy.config`, each with keys below it, `sysctls` or one of its keys, `unit[\"NAME\"]` and `addon[\"NAME\"]`.")
 
-var nodeLifecycle = lifecycleBlock("Entries are `labels`, `annotations`, one of their keys as in `labels[\"KEY\"]`, `taints`, `schedulable`, `kubelet.config` with keys below it, and `kubelet.arg[\"NAME\"]`.")
+var nodeLifecycle = lifecycleBlock("Entries are `labels`, `annotations`, one of their keys as in `labels[\"KEY\"]`, `taints`, `schedulable`, `kubelet.config` with keys below it, `kubelet.arg[\"NAME\"]`, `sysctls` or one of its keys, and `unit[\"NAME\"]`: those of the cluster on this node as well.")
 
 var movedBlock = &Block{
 	Name: "moved", Repeat: true, Doc: "What had one address is now another block, or another key of one. The state follows; nothing else changes.",

@@ -27,7 +27,7 @@ var clusterBlock = &Block{
 		networkBlock, apiServerBlock,
 		componentBlock("controller_manager", "kube-controller-manager"), componentBlock("scheduler", "kube-scheduler"),
 		etcdBlock, dnsBlock, kubeProxyBlock, kubeletBlock("All kubelets of the cluster."), certificatesBlock, upgradeBlock, installBlock,
-		timeoutsBlock, bootstrapTokenBlock, resetBlock, unitBlock("on every node"), patchBlock("All nodes of the cluster."), fileBlock(false), directoryBlock(false), auditBlock, admissionBlock, authenticationBlock, atRestBlock, hardeningBlock, backupBlock, addonBlock, clusterLifecycle,
+		timeoutsBlock, bootstrapTokenBlock, resetBlock, unitBlock("on nodes", false), patchBlock("All nodes of the cluster."), fileBlock(false), directoryBlock(false), auditBlock, admissionBlock, authenticationBlock, atRestBlock, hardeningBlock, backupBlock, addonBlock, clusterLifecycle,
 	},
 }
 

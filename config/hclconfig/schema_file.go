@@ -11,7 +11,7 @@ func fileBlock(ofNode bool) *Block {
 			{Name: "content", Type: typeString, Cost: CostRestart, Doc: "The content, as in `templatefile(…)` or `file_age(\"token.age\")`. UTF-8, at most 256 KiB. Excludes `source`."},
 			{Name: "source", Type: typeString, NonEmpty: true, Cost: CostRestart, Doc: "The file with the content, relative to the configuration. Excludes `content`."},
 			{Name: "mode", Type: typeString, Derived: "`0644`, sensitive `0600`", Cost: CostNone, Doc: "Permissions in octal. Set-id bits and writing by all are refused."},
-			{Name: "owner", Type: typeString, Default: config.DefaultFileOwner, Cost: CostNone, Doc: "Owner on the host: `USER:GROUP`, or `USER` with a group of the same name."},
+			{Name: "owner", Type: typeString, Default: config.DefaultFileOwner, Cost: CostNone, Doc: "Owner on the host: `USER:GROUP`, by name or by ID, or `USER` with a group of the same name or ID."},
 			{Name: "sensitive", Type: typeBool, Default: false, Cost: CostNone, Doc: "Keep the content out of plans, the state, saved plans, the journal and logs. A content made of sensitive values is sensitive in any case."},
 			{Name: "restarts", Type: typeStrings, Cost: CostNone, Doc: "What reads the file only at its start, and restarts when it changes: `kube-apiserver`, `kube-controller-manager`, `kube-scheduler`, `etcd`, `kubelet`, `containerd`, `crio`. A component with an argument that names the file restarts in any case. Control planes take turns, workers go in the batches of `upgrade`."},
 		}, nodesOfFiles(ofNode)...),
@@ -23,7 +23,7 @@ func directoryBlock(ofNode bool) *Block {
 		Name: "directory", Label: "PATH", Doc: "A directory on hosts, by its absolute path. One that was not there before is removed with the block or the node once it is empty; others get their mode and owner back. " + whereFiles(ofNode),
 		Attributes: append([]Attribute{
 			{Name: "mode", Type: typeString, Default: config.DefaultDirectoryMode, Cost: CostNone, Doc: "Permissions in octal. Set-id bits and writing by all are refused."},
-			{Name: "owner", Type: typeString, Default: config.DefaultFileOwner, Cost: CostNone, Doc: "Owner on the host: `USER:GROUP`, or `USER` with a group of the same name."},
+			{Name: "owner", Type: typeString, Default: config.DefaultFileOwner, Cost: CostNone, Doc: "Owner on the host: `USER:GROUP`, by name or by ID, or `USER` with a group of the same name or ID."},
 		}, nodesOfFiles(ofNode)...),
 	}
 }

@@ -27,7 +27,7 @@ var nodeBlock = &Block{
 		{Name: "image_pull_serial", Type: typeBool, Derived: "the cluster's", Cost: CostNone, Doc: "Pull the images of this node one after the other, instead of all at once."},
 	},
 	Blocks: []*Block{
-		taintBlock, kubeletBlock("This node's kubelet, over the cluster's."), connectionBlock, patchBlock("This node only, after the cluster's."), unitBlock("on this node, in place of the cluster's of the same name"), fileBlock(true), directoryBlock(true), nodeLifecycle,
+		taintBlock, kubeletBlock("This node's kubelet, over the cluster's."), connectionBlock, patchBlock("This node only, after the cluster's."), unitBlock("on this node, in place of the cluster's of the same name", true), fileBlock(true), directoryBlock(true), nodeLifecycle,
 	},
 }
 

@@ -1,7 +1,9 @@
 package hostfile
 
 import (
+	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -12,7 +14,7 @@ const MaxContent = 256 << 10
 var (
 	modeForm  = regexp.MustCompile(`^0?[0-7]{3}$`)
 	longMode  = regexp.MustCompile(`^0?[0-7]{4}$`)
-	ownerForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*:[A-Za-z_][A-Za-z0-9_.-]*$`)
+	ownerName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 )
 
 // RefusedMode says why a mode is refused, as a sentence after the mode; empty if it is not.
@@ -36,10 +38,42 @@ func FullMode(mode string) string {
 	return mode
 }
 
+// maxID is the largest ID of a user or group: the kernel reserves the one after it.
+const maxID = 1<<32 - 2
+
+// CompleteOwner returns an owner as USER:GROUP: a group of the same name or ID is added to a user alone,
+// and the ID 0 has the name root.
+func CompleteOwner(owner string) string {
+	user, group, both := strings.Cut(owner, ":")
+	switch {
+	case owner == "":
+		return ""
+	case !both:
+		group = user
+	}
+	return rootByName(user) + ":" + rootByName(group)
+}
+
+func rootByName(part string) string {
+	if part == "0" {
+		return "root"
+	}
+	return part
+}
+
 // RefusedOwner says why an owner is refused; empty if it is not.
 func RefusedOwner(owner string) string {
-	if !ownerForm.MatchString(owner) {
-		return "names no user and group. Write them by their names, as in \"root:root\"; hosts report owners by name, so that numbers would differ in each plan."
+	user, group, _ := strings.Cut(owner, ":")
+	for _, part := range []string{user, group} {
+		id, err := strconv.ParseUint(part, 10, 64)
+		switch {
+		case err == nil && strconv.FormatUint(id, 10) != part:
+			return fmt.Sprintf("has an ID with a sign or zeros before it. Write %d.", id)
+		case err == nil && id > maxID:
+			return fmt.Sprintf("has an ID that is too large: hosts have IDs up to %d.", uint64(maxID))
+		case err != nil && !ownerName.MatchString(part):
+			return "names no user and group. Write them by their names, as in \"root:root\", or by their IDs, as in \"65532:65532\"."
+		}
 	}
 	return ""
 }

@@ -130,6 +130,9 @@ func (h Host) Refused(p string) string {
 	if state.WholeMachine(p) || state.AtRoot(p) {
 		return "belongs to the whole machine"
 	}
+	if p == "/etc/kubernetes" {
+		return "holds the files of Kubernetes, and kubewright itself sets who may write there"
+	}
 	all := append([]place{{path: h.Certificates, why: "holds the certificates and keys of the cluster, which kubewright writes itself"}, {path: h.Etcd, why: ofEtcd}}, places...)
 	if h.Installs {
 		all = append(all, installed...)

@@ -54,6 +54,7 @@ var readers = map[string]reader{
 	"authorization-webhook-config-file":        {kind: "kubeconfig", other: readKubeconfig},
 	"authentication-kubeconfig":                {kind: "kubeconfig", other: readKubeconfig},
 	"authorization-kubeconfig":                 {kind: "kubeconfig", other: readKubeconfig},
+	pluginForm:                                 {kind: "configuration of an admission plugin in YAML", other: func(content []byte) error { return strict[map[string]any](nil)(content) }},
 	"client-ca-file":                           {kind: "file of certificates in PEM", other: readCertificates},
 	"oidc-ca-file":                             {kind: "file of certificates in PEM", other: readCertificates},
 	"requestheader-client-ca-file":             {kind: "file of certificates in PEM", other: readCertificates},

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // unitSections are the kinds of units that a configuration may have, with the section that a unit
@@ -43,9 +44,7 @@ var allowed = []string{"systemd-timesyncd.service", "systemd-oomd.service", "sys
 var foreignUnits = []struct {
 	pattern, why string
 }{
-	{`^kubelet\.service$`, "kubewright runs the kubelet, and restarts it node by node. Its settings are in kubelet { config, arg }"},
-	{`^(containerd|crio|cri-o|docker|cri-docker)\.(service|socket)$`, "pods of every node would be without their runtime at once while it restarts; " +
-		"only changes of install are rolled out node by node. Its settings are in its own file"},
+	{`^(containerd|crio|cri-o|docker|cri-docker)\.(service|socket)$`, "it is the container runtime, or starts it, and pods of every node would be without it at once. Its settings are in its own file"},
 	{`^(etcd|kube-(apiserver|controller-manager|scheduler|proxy))\.service$`, "kubewright runs it as a pod"},
 	{`^sshd?(@.*)?\.(service|socket)$`, "kubewright reaches the host through it, and a mistake would cut it off"},
 	{`^(dbus|dbus-broker)\.(service|socket)$`, "systemd and logins depend on it, and a restart would cut them off"},
@@ -74,8 +73,22 @@ func ForeignUnit(name string) string {
 // unitFile is the content of a unit file or a drop-in: its sections, and the assignments in each.
 type unitFile map[string]map[string]string
 
-// parseUnit parses a unit file as far as it is checked: systemd.syntax(7).
-func parseUnit(content string) (unitFile, error) {
+// assignment is a line KEY=VALUE of a unit file.
+type assignment struct{ section, key, value string }
+
+// assignments returns the assignments of a valid unit file in their order, each on one line.
+func assignments(content string) []assignment {
+	var out []assignment
+	_, _ = parseUnit(strings.ReplaceAll(content, "\\\n", " "), func(a assignment) { out = append(out, a) })
+	return out
+}
+
+// parseUnit parses a unit file as far as it is checked, and calls a function for each assignment:
+// systemd.syntax(7).
+func parseUnit(content string, each func(assignment)) (unitFile, error) {
+	if strings.Contains(content, "\x00") || !utf8.ValidString(content) {
+		return nil, fmt.Errorf("it holds a zero byte or no UTF-8, and a plan shows it as text")
+	}
 	out, section, continued := unitFile{}, "", false
 	n := 0
 	for line := range strings.Lines(content) {
@@ -95,7 +108,9 @@ func parseUnit(content string) (unitFile, error) {
 		case !assigned:
 			return nil, fmt.Errorf("line %d is neither a section nor KEY=VALUE", n)
 		default:
-			out[section][strings.TrimSpace(key)] = strings.TrimSpace(value)
+			a := assignment{section, strings.TrimSpace(key), strings.TrimSpace(value)}
+			out[section][a.key] = a.value
+			each(a)
 		}
 		continued = strings.HasSuffix(line, `\`)
 	}
@@ -105,16 +120,42 @@ func parseUnit(content string) (unitFile, error) {
 	return out, nil
 }
 
+// units is the folder of the units and drop-ins of a configuration.
+const units = "/etc/systemd/system/"
+
+// DropInPath returns the path of a drop-in.
+func DropInPath(unit, name string) string { return units + unit + ".d/" + name + ".conf" }
+
 // CheckDropIn refuses a drop-in that systemd would not read.
 func CheckDropIn(content string) error {
-	_, err := parseUnit(content)
-	return err
+	if _, err := parseUnit(content, func(assignment) {}); err != nil {
+		return err
+	}
+	return takes(content)
+}
+
+// takes returns why a unit file, or a drop-in, would stop or replace a unit that a configuration cannot have.
+func takes(content string) error {
+	for _, a := range assignments(content) {
+		if !slices.Contains([]string{"Install Alias", "Unit Conflicts"}, a.section+" "+a.key) {
+			continue
+		}
+		for _, name := range strings.Fields(a.value) {
+			if ComponentOf(name) != "" || ForeignUnit(name) != "" {
+				return fmt.Errorf("%s=%s would stop or replace %s, which a configuration cannot have as a unit. Take it out", a.key, name, name)
+			}
+		}
+	}
+	return nil
 }
 
 // CheckUnitFile refuses a unit file that systemd would not load, or whose unit could not be as it is
 // wanted: enabled, or running.
 func CheckUnitFile(name, content string, enabled, running bool) error {
-	u, err := parseUnit(content)
+	u, err := parseUnit(content, func(assignment) {})
+	if err == nil {
+		err = takes(content)
+	}
 	if err != nil {
 		return err
 	}

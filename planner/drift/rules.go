@@ -7,6 +7,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/diff"
 	"github.com/kubewright/kubewright/planner/observe"
+	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -41,7 +42,7 @@ func changed(v *topology.Fleet, desired, observed *state.Snapshot) []planner.Cha
 }
 
 // Ignored drops changes that a lifecycle ignores and that no rendered file contains: labels,
-// annotations and taints of nodes, and whole addons. An addon whose block was removed is still
+// annotations and taints of nodes, sysctls and units of hosts, and whole addons. An addon whose block was removed is still
 // pruned: that is no change of a value.
 func Ignored(v *topology.Fleet) Rule {
 	return func(c *planner.Change) bool {
@@ -50,9 +51,29 @@ func Ignored(v *topology.Fleet) Rule {
 			return !slices.ContainsFunc(cl.Addons, func(a *config.Addon) bool { return a.Name == t.Key })
 		}
 		n := v.Find(t)
+		if n != nil && ignoresHost(n, c) {
+			return false
+		}
 		return c.Kind != state.KindNodeObject || c.Action != planner.Update || n == nil || !v.RecordedNode(t) ||
 			without(c, func(a planner.AttributeChange) bool { return n.Lifecycle.Ignores(state.SplitPath(a.Path)...) })
 	}
+}
+
+// ignoresHost reports whether a change is of a kernel parameter or of a unit with its files that a lifecycle
+// ignores. Without its block it is still put back.
+func ignoresHost(n *topology.Node, c *planner.Change) bool {
+	id := c.Address.ID()
+	switch {
+	case c.Action == planner.Delete:
+		return false
+	case c.Kind == state.KindSysctl:
+		return host.IgnoresSetting(n, "sysctls", id)
+	case c.Kind == state.KindUnit && c.Address.Phase == topology.PreparePhase:
+		return host.IgnoresSetting(n, "unit", id)
+	case c.Kind == state.KindFile && host.UnitOfPath(id) != "" && (c.Address.Phase == topology.PreparePhase || c.Address.Phase == topology.HostFilesPhase):
+		return host.IgnoresSetting(n, "unit", host.UnitOfPath(id))
+	}
+	return false
 }
 
 // without drops attributes of a difference, and reports whether others are left.

@@ -58,6 +58,7 @@ func (e etcdMember) pod(initialCluster string) corev1.Pod {
 	// Like in kubeadm, the mounts keep this order and are writable, even the certificates.
 	m.add("etcd-data", e.Etcd.DataDir, e.Etcd.DataDir, false, corev1.HostPathDirectoryOrCreate)
 	m.add("etcd-certs", e.pki("etcd"), e.pki("etcd"), false, corev1.HostPathDirectoryOrCreate)
+	m.extra(e.Etcd.Mounts)
 	order := slices.Clone(m.mounts)
 	m.sort()
 	m.mounts = order

@@ -128,7 +128,7 @@ func observeOnHost(v *topology.Fleet, it *state.Item, r *state.Report) (state.Va
 		return attrs, ok
 	case state.KindDirectory:
 		f := r.Files[id]
-		return topology.Attributes("mode", f.Mode, "owner", f.Owner), f.Exists
+		return topology.Attributes("mode", f.Mode, "owner", f.OwnerAs(it.Attributes.Get("owner").AsString())), f.Exists
 	case state.KindEncryption:
 		return encryption.Observe(v.Find(it.Address.Target), r.Files[id])
 	case state.KindKey:
@@ -218,14 +218,14 @@ func observeFile(v *topology.Fleet, it *state.Item, f state.FileReport) (state.V
 	if !f.Exists {
 		return state.Value{}, false
 	}
-	mode := pki.FileMode(it, f)
+	mode, owner := pki.FileMode(it, f), f.OwnerAs(it.Attributes.Get("owner").AsString())
 	if it.Address.ID() == topology.KubeletConfig && pki.ImplicitAttribute(v, it.Address, "mode").AsString() == f.Mode {
 		mode = f.Mode // a control has set it, and without it the mode is the usual one again
 	}
-	attrs, err := provenance.FileAttributes(v, it.Kind, f.Content, mode, f.Owner)
+	attrs, err := provenance.FileAttributes(v, it.Kind, f.Content, mode, owner)
 	if err != nil {
 		// A file that cannot be parsed differs as a whole and is shown as text.
-		return topology.Attributes("content", string(f.Content), "mode", mode, "owner", f.Owner), true
+		return topology.Attributes("content", string(f.Content), "mode", mode, "owner", owner), true
 	}
 	return attrs, true
 }

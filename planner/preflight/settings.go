@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -77,6 +78,14 @@ func hostUnits(n *topology.Node) []finding {
 			static = append(static, u.Name)
 		}
 	}
+	for name, unit := range topology.RuntimeUnits {
+		_, asked := n.Report.Units[unit]
+		ofUnit := func(p string) bool { return path.Dir(p) == path.Dir(hostrules.DropInPath(unit, "")) }
+		if asked && slices.ContainsFunc(topology.FilesFor(n, name), ofUnit) && !host.HasRuntime(n, unit) {
+			missing = append(missing, unit)
+		}
+	}
+	slices.Sort(missing)
 	var out []finding
 	if len(missing) > 0 {
 		out = append(out, finding{

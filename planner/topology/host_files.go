@@ -11,8 +11,11 @@ import (
 // recorded, so that a file that leaves the configuration still restarts it, and never compared.
 const RestartsAttr = "restarts"
 
-// HostFiles returns the files of the user on the node.
-func HostFiles(n *Node) []config.File { return n.Cluster.FilesOn(n.Node) }
+// HostFiles returns the files of the user on the node, and the drop-ins of its kubelet and runtime, for which
+// these restart in the same way.
+func HostFiles(n *Node) []config.File {
+	return append(n.Cluster.FilesOn(n.Node), n.Cluster.ComponentDropIns(n.Node)...)
+}
 
 // HostDirectories returns the directories of the user on the node.
 func HostDirectories(n *Node) []config.Directory { return n.Cluster.DirectoriesOn(n.Node) }

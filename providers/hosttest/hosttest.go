@@ -297,6 +297,11 @@ func testAccess(t *testing.T, s *subject) {
 	if !after.Modified.Equal(before.Modified) {
 		t.Errorf("it was written at %s, but its time is now %s", before.Modified, after.Modified)
 	}
+	op.Owner = after.OwnerIDs
+	wantChanged(t, s.do(t, op), false)
+	if after.OwnerAs("0:0") != after.OwnerIDs || after.OwnerAs(s.Owner) != s.Owner {
+		t.Errorf("the owner is %q, by ID %q", after.Owner, after.OwnerIDs)
+	}
 	s.do(t, planner.EnsureDirectory{Path: folder + "/folder", Mode: "0700", Owner: s.Owner})
 	for _, path := range []string{folder + "/absent/file", folder + "/folder"} {
 		if _, err := s.Host.Perform(t.Context(), s.batch(planner.SetAccess{Path: path, Mode: "0640", Owner: s.Owner})); err == nil {

@@ -132,9 +132,9 @@ func (r *reading) stats() error {
 		}
 		file := state.FileReport{
 			Exists: true, Type: "other", Size: size,
-			Mode: fmt.Sprintf("%04o", mode), Owner: providers.Sanitize(f[3], 100),
-			Modified: modified,
+			Mode: fmt.Sprintf("%04o", mode), Modified: modified,
 		}
+		file.Owner, file.OwnerIDs = owners(f[3])
 		switch raw & typeMask {
 		case typeLink:
 			file.Type = "link"
@@ -149,6 +149,15 @@ func (r *reading) stats() error {
 		r.report.Files[r.path(f[5])] = file
 	}
 	return nil
+}
+
+// owners splits USER:GROUP:UID:GID. Names of hosts may have no colon.
+func owners(text string) (names, ids string) {
+	f := strings.SplitN(providers.Sanitize(text, 100), ":", 3)
+	if len(f) < 3 {
+		return strings.Join(f, ":"), ""
+	}
+	return f[0] + ":" + f[1], f[2]
 }
 
 func (r *reading) links() error {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -75,6 +76,10 @@ func fullMode(mode string) string {
 
 // hostOrigins returns the lines that set the attributes of a file or directory.
 func hostOrigins(n *topology.Node, block, p string) map[string]state.Source {
+	if DropInFolder(p) != "" {
+		f := topology.HostFiles(n)
+		return map[string]state.Source{"": f[slices.IndexFunc(f, func(f config.File) bool { return f.Path == p })].Source}
+	}
 	key := fmt.Sprintf("%s[%q]", block, p)
 	of := func(paths ...string) state.Source { return provenance.ClusterOrigin(n.Cluster, paths...) }
 	if n.OwnsFile(p) {
@@ -117,15 +122,15 @@ func hostFilesStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 func withUnits(n *topology.Node, s planner.Step, w topology.PhaseWork) planner.Step {
 	var names []string
 	for _, name := range []string{config.RestartsContainerd, config.RestartsCRIO} {
-		if unit := topology.RuntimeUnits[name]; readsChanged(n, w, name) && (n.Report.Units[unit].Exists || unit == ContainerdUnit && bringsRuntime(n)) {
-			s.Operations, names = append(s.Operations, planner.Unit{Unit: unit, Action: "restart"}), append(names, name)
+		if unit := topology.RuntimeUnits[name]; readsChanged(n, w, name) && HasRuntime(n, unit) {
+			s.Operations, names = append(s.Operations, planner.Unit{Unit: unit, Action: "restart", Reload: changesUnit(w, unit)}), append(names, name)
 		}
 	}
 	if n.Joins() {
 		return s // its kubelet starts later
 	}
 	if readsChanged(n, w, config.RestartsKubelet) && w.Of(topology.KubeletStartPhase).Empty() && !pki.KubeletChanges(n) {
-		s.Operations, names = append(s.Operations, planner.Unit{Unit: topology.KubeletUnit, Action: "restart"}), append(names, "the kubelet")
+		s.Operations, names = append(s.Operations, planner.Unit{Unit: topology.KubeletUnit, Action: "restart", Reload: changesUnit(w, topology.KubeletUnit)}), append(names, "the kubelet")
 	}
 	if len(names) == 0 {
 		return s
@@ -138,6 +143,16 @@ func withUnits(n *topology.Node, s planner.Step, w topology.PhaseWork) planner.S
 		s.Limits = append(s.Limits, n.Cluster.Limit("control-plane-disruption"))
 	}
 	return s
+}
+
+// HasRuntime reports whether the host has the unit of a runtime, or gets it.
+func HasRuntime(n *topology.Node, unit string) bool {
+	return n.Report.Units[unit].Exists || unit == ContainerdUnit && bringsRuntime(n)
+}
+
+// changesUnit reports whether the step changes drop-ins of a unit, which systemd has to read before its start.
+func changesUnit(w topology.PhaseWork, unit string) bool {
+	return slices.ContainsFunc(w.Changes, func(c planner.Change) bool { return UnitOfPath(c.Address.ID()) == unit && c.Action != planner.Forget })
 }
 
 // readsChanged reports whether a component reads one of the changed files.
@@ -275,8 +290,13 @@ func RestoreHostFiles(l topology.Departure) []planner.Operation {
 		}
 	}
 	var ops []planner.Operation
+	reload := ""
 	for _, p := range slices.Backward(SortedNames(set)) { // what is in a folder before the folder
 		ops = append(ops, planner.Restore{Path: p})
+		reload = cmp.Or(UnitOfPath(p), reload)
+	}
+	if reload != "" {
+		ops = append(ops, planner.Unit{Unit: reload, Action: planner.DaemonReload})
 	}
 	for _, unit := range SortedNames(restarts) {
 		if unit != "" && l.Report != nil && l.Report.Units[unit].Active == "active" && (l.Report.Marks == nil || len(l.Report.Marks.Owned) == 0) {

@@ -50,7 +50,7 @@ var Prepare = topology.Phase{
 		}
 		ops = append(ops, etcdFolderOperations(marker.Marks, w)...)
 		own := w
-		own.Changes = slices.DeleteFunc(slices.Clone(w.Changes), func(c planner.Change) bool { return unitOfPath(c.Address.ID()) != "" })
+		own.Changes = slices.DeleteFunc(slices.Clone(w.Changes), func(c planner.Change) bool { return UnitOfPath(c.Address.ID()) != "" })
 		ops = append(ops, FileOperations(own)...)
 		units, restarts := unitOperations(n, marker.Marks, w)
 		ops = append(ops, units...)

@@ -68,11 +68,54 @@ func sysctlContent(n *topology.Node) []byte {
 		if slices.Contains(needed, s.Name) {
 			continue
 		}
+		line, kept := keptLine(n, s)
+		if line == "" && kept {
+			continue
+		}
 		b.WriteString(heading)
 		heading = ""
-		b.WriteString(sysctlLine(s) + "\n")
+		b.WriteString(line + "\n")
 	}
 	return []byte(b.String())
+}
+
+// keptLine returns the line of a kernel parameter in the file, and whether ignore_changes keeps the one that
+// the file has.
+func keptLine(n *topology.Node, s config.Sysctl) (line string, kept bool) {
+	file := state.FileReport{}
+	if n.Report != nil {
+		file = n.Report.Files[SysctlFile]
+	}
+	if !file.Exists || !IgnoresSetting(n, "sysctls", s.Name) {
+		return sysctlLine(s), false
+	}
+	for line := range strings.Lines(string(file.Content)) {
+		if name, _, ok := strings.Cut(line, "="); ok && strings.TrimSpace(name) == s.Name {
+			return strings.TrimSpace(line), true
+		}
+	}
+	return "", true
+}
+
+// IgnoresSetting reports whether ignore_changes of a node or its cluster has a kernel parameter or a unit:
+// sysctls or unit, and its name. It counts once the node is part of its cluster.
+func IgnoresSetting(n *topology.Node, block, name string) bool {
+	if !n.Cluster.Fleet.RecordedNode(n.Target) || n.Cluster.Fleet.Replaces(n.Target) {
+		return false
+	}
+	for _, keys := range append(n.Lifecycle.Below(block), n.Cluster.Lifecycle.Below(block)...) {
+		if len(keys) == 0 {
+			return true
+		}
+		key := keys[0]
+		if dotted, err := hostrules.SysctlName(key); err == nil && block == "sysctls" {
+			key = dotted
+		}
+		if key == name {
+			return true
+		}
+	}
+	return false
 }
 
 // sysctlLine returns the line of a file in sysctl.d.
@@ -144,7 +187,7 @@ func settingOf(kind state.Kind, id string) string {
 		return settingUnit + id
 	case kind == state.KindUser:
 		return settingUser + id
-	case kind == state.KindFile && unitOfPath(id) != "":
+	case kind == state.KindFile && UnitOfPath(id) != "":
 		return settingPath + id
 	}
 	return ""

@@ -20,13 +20,11 @@ const (
 	kept        = "kept"
 )
 
-// unitPath returns the path of a unit's own file, dropInPath that of a drop-in.
+// unitPath returns the path of a unit's own file.
 func unitPath(name string) string { return Units + name }
 
-func dropInPath(unit, name string) string { return Units + unit + ".d/" + name + ".conf" }
-
-// unitOfPath returns the unit to which a file of units belongs; "" if it is none.
-func unitOfPath(p string) string {
+// UnitOfPath returns the unit to which a file of units belongs; "" if it is none.
+func UnitOfPath(p string) string {
 	rest, ok := strings.CutPrefix(p, Units)
 	if !ok {
 		return ""
@@ -37,7 +35,7 @@ func unitOfPath(p string) string {
 
 // DropInFolder returns the folder of a drop-in; "" if the path is none.
 func DropInFolder(p string) string {
-	if dir := path.Dir(p); unitOfPath(p) != "" && strings.HasSuffix(dir, ".d") {
+	if dir := path.Dir(p); UnitOfPath(p) != "" && strings.HasSuffix(dir, ".d") {
 		return dir
 	}
 	return ""
@@ -61,7 +59,7 @@ func unitItems(n *topology.Node) []state.Item {
 			file(unitPath(u.Name), u.Content, secrets[at+".content"], u.Source)
 		}
 		for _, d := range u.DropIns {
-			file(dropInPath(u.Name, d.Name), d.Content, secrets[at+`.drop_in["`+d.Name+`"].content`], d.Source)
+			file(hostrules.DropInPath(u.Name, d.Name), d.Content, secrets[at+`.drop_in["`+d.Name+`"].content`], d.Source)
 		}
 		if !hostrules.IsTemplate(u.Name) {
 			items = append(items, unitItem(n, u))
@@ -154,8 +152,8 @@ func unitOperations(n *topology.Node, m state.Marks, w topology.PhaseWork) (ops 
 		switch id := c.Address.ID(); {
 		case c.Kind == state.KindUnit:
 			changed[id] = true
-		case c.Kind == state.KindFile && unitOfPath(id) != "":
-			files[unitOfPath(id)], changed[unitOfPath(id)] = true, true
+		case c.Kind == state.KindFile && UnitOfPath(id) != "":
+			files[UnitOfPath(id)], changed[UnitOfPath(id)] = true, true
 			u.file(w, c)
 		}
 	}
@@ -271,10 +269,10 @@ func unitsBefore(l topology.Departure) []planner.Operation {
 	touched := map[string]bool{}
 	for _, key := range SortedNames(before) {
 		p, ok := strings.CutPrefix(key, settingPath)
-		if !ok || unitOfPath(p) == "" {
+		if !ok || UnitOfPath(p) == "" {
 			continue
 		}
-		reload, touched[unitOfPath(p)] = unitOfPath(p), true
+		reload, touched[UnitOfPath(p)] = UnitOfPath(p), true
 		files = append(files, putBackPath(before, p)...)
 		if dir := DropInFolder(p); dir != "" && before[key] != kept && l.Report.Files[p].Exists {
 			if leaving[dir]++; leaving[dir] == l.Report.Files[dir].Entries {

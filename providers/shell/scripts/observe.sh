@@ -78,7 +78,7 @@ kw_line() {
 	if IFS= read -r kw_v <"$2"; then printf '%s %s\n' "$1" "$kw_v"; fi
 }
 
-# kw_stats PATH...: type, size, mode, owner, time of those that exist; targets of links and
+# kw_stats PATH...: type, size, mode, owner by name and by ID, time of those that exist; targets of links and
 # their types; how many entries a folder has.
 kw_stats() {
 	kw_unseen "$@"
@@ -87,7 +87,7 @@ kw_stats() {
 		if [ -e "$kw_f" ] || [ -L "$kw_f" ]; then set -- "$@" "$kw_f"; fi
 	done
 	kw_say stats
-	[ $# = 0 ] || stat -c '%f|%s|%a|%U:%G|%.9Y|%n' -- "$@"
+	[ $# = 0 ] || stat -c '%f|%s|%a|%U:%G:%u:%g|%.9Y|%n' -- "$@"
 	kw_say links
 	for kw_f do
 		if [ -L "$kw_f" ]; then printf '%s\n' "$kw_f"; readlink -- "$kw_f"; fi

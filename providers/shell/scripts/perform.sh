@@ -374,7 +374,19 @@ kw_is() {
 	case $kw_o in
 	"regular empty file|"*) kw_o="regular file|${kw_o#*|}" ;;
 	esac
-	[ "$kw_o" = "$2|$3|${4:-${kw_o##*|}}" ]
+	[ "$kw_o" = "$2|$3|${4:-${kw_o##*|}}" ] || case $4 in
+	[0-9]*:* | *:[0-9]*) kw_has_ids "$kw_o" "$2|$3|$4" "$1" ;;
+	*) false ;;
+	esac
+}
+
+# kw_has_ids SEEN WANTED FILE: kw_is for an OWNER with IDs.
+kw_has_ids() {
+	kw_o=${1%|*}
+	for kw_v in $(stat -c '%u:%g %U:%g %u:%G' -- "$3" 2>/dev/null); do
+		if [ "$kw_o|$kw_v" = "$2" ]; then return; fi
+	done
+	return 1
 }
 
 # kw_own FILE MODE OWNER: the owner first, since chown drops set-id bits.

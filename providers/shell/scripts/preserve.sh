@@ -19,7 +19,7 @@ kw_kept() { kw_there "$kw_d/before$1" && { [ -L "$kw_d/before$1" ] || ! [ -d "$k
 kw_preserve_any() {
 	if kw_there "$kw_d/was/$3" || kw_kept "$2"; then kw_done same; return; fi
 	if [ -d "$1" ] && ! [ -L "$1" ]; then
-		kw_v=$(stat -c 'folder %a %U:%G' -- "$1") || kw_fail
+		kw_v=$(stat -c 'folder %a %u:%g' -- "$1") || kw_fail
 		kw_was "$3" "$kw_v"
 		kw_done changed
 		return

@@ -75,7 +75,7 @@ func (f File) WithAccess(mode, owner string) *File {
 	if mode != "" && mode != f.EffectiveMode() {
 		f.Mode = mode
 	}
-	if owner != "" && owner != RootOwner {
+	if owner != "" && owner != RootOwner && owner != "0:0" {
 		f.Owner = owner
 	}
 	return &f

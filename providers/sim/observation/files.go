@@ -19,7 +19,8 @@ func (ob Observation) file(p string, read state.Read) state.FileReport {
 	if f == nil {
 		return state.FileReport{}
 	}
-	r := state.FileReport{Exists: true, Type: f.Type, Mode: f.EffectiveMode(), Owner: f.EffectiveOwner(), Size: f.Size, Link: f.Link, Modified: f.Modified}
+	r := state.FileReport{Exists: true, Type: f.Type, Mode: f.EffectiveMode(), Size: f.Size, Link: f.Link, Modified: f.Modified}
+	r.Owner, r.OwnerIDs = owners(f.EffectiveOwner())
 	if r.Type == "" {
 		r.Type = "file"
 	}
@@ -44,6 +45,22 @@ func (ob Observation) file(p string, read state.Read) state.FileReport {
 	r.SHA256 = f.SHA256
 	ob.content(f, read, &r)
 	return r
+}
+
+// owners returns an owner as stat shows it, by name and by ID. Simulated machines have no name for an ID,
+// and of users with a name but root the ID of the first one.
+func owners(owner string) (names, ids string) {
+	user, group, _ := strings.Cut(owner, ":")
+	uid, gid := "1000", "1000"
+	for _, part := range []struct{ name, id *string }{{&user, &uid}, {&group, &gid}} {
+		switch {
+		case *part.name == "root":
+			*part.id = "0"
+		case strings.Trim(*part.name, "0123456789") == "":
+			*part.id, *part.name = *part.name, "UNKNOWN"
+		}
+	}
+	return user + ":" + group, uid + ":" + gid
 }
 
 // preserved returns the copy or record of what was at a path before kubewright wrote there, or nil.

@@ -120,7 +120,21 @@ cluster "prod" {
 
   file "/etc/example/numbers" {
     content = ""
-    owner   = "0:0" # ERROR: Invalid file owner
+    owner   = "007:0" # ERROR: Invalid file owner
+  }
+
+  directory "/etc/kubernetes" { # ERROR: Host path belongs to another
+    roles = ["worker"]
+  }
+
+  file "/etc/example/ids" {
+    content = ""
+    owner   = "4294967295" # ERROR: Invalid file owner
+  }
+
+  file "/etc/example/names" {
+    content = ""
+    owner   = "ann smith" # ERROR: Invalid file owner
   }
 
   file "/etc/example/restarts" {

@@ -32,9 +32,23 @@ cluster "u" { # ERROR: Cluster without control plane
   unit "a b.service" { # ERROR: Invalid unit
     running = true
   }
-  unit "kubelet.service" { # ERROR: Unit belongs to another
+  unit "kubelet.service" {
     drop_in "10-memory" {
       content = "[Service]\nMemoryMin=1G\n"
+    }
+    drop_in "10-kubeadm" { # ERROR: Drop-in belongs to another
+      content = "[Service]\nMemoryMin=1G\n"
+    }
+    drop_in "20-start" { # ERROR: Drop-in belongs to another
+      content = "[Service]\nExecStart=\nExecStart=/usr/bin/kubelet\n"
+    }
+    drop_in "20-args" { # ERROR: Drop-in belongs to another
+      content = "[Service]\nEnvironment=A=b \\\n  KUBELET_EXTRA_ARGS=--v=4\n"
+    }
+  }
+  unit "crio.service" {
+    drop_in "20-start" { # ERROR: Drop-in belongs to another
+      content = "[Service]\nExecStart=/usr/bin/crio --log-level=debug\n"
     }
   }
   unit "containerd.service" { # ERROR: Unit belongs to another
@@ -91,6 +105,14 @@ cluster "u" { # ERROR: Cluster without control plane
   }
   unit "srv-data.mount" {
     content = "[Mount]\nWhere=/srv/other" # ERROR: Invalid unit file
+  }
+  unit "h.service" {
+    content = "[Service]\nExecStart=/bin/true\n[Install]\nAlias=kubelet.service" # ERROR: Invalid unit file
+  }
+  unit "i.service" {
+    drop_in "x" {
+      content = "[Unit]\nConflicts=a.service sshd.service" # ERROR: Invalid drop-in
+    }
   }
   unit "g.service" {
     drop_in "x.conf" { # ERROR: Invalid name of a drop-in

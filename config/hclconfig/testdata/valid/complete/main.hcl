@@ -238,6 +238,8 @@ cluster "prod" {
   }
 
   unit "chrony.service" {
+    roles    = ["worker"]
+    selector = "node.example.com/pool=batch"
     drop_in "10-cpu" {
       content = "[Service]\nCPUWeight=50\n"
     }
