@@ -439,6 +439,7 @@ func TestInvalidOperationsAreRefused(t *testing.T) {
 		{planner.WriteFile{Path: "/etc/a", Mode: "0600", Content: planner.Content{Ref: "nobody:brought"}}, "internal error"},
 		{planner.WriteFile{Path: "/etc/a", Mode: "0600", SHA256: none}, "its content has digest e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855, planned was " + none},
 		{planner.Unit{Unit: "kubelet", Action: "mask"}, "internal error"},
+		{planner.TakeBackup{Script: "/etc/backup.sh", SHA256: strings.Repeat("0", 64), Before: "\"; reboot"}, "names no risk"},
 		{planner.Unit{Unit: "-x", Action: "start"}, `unit "-x" is not a plain name`},
 		{planner.LoadImage{Image: "--help", Socket: "unix:///run/x"}, `"--help" is no image`},
 		{planner.LoadImage{Image: "a", Socket: "tcp://x"}, `path "tcp://x" is not absolute`},

@@ -32,7 +32,7 @@ func swapHost(t *testing.T, root, component string) (manifest string, events fun
 		root + "/usr/local/bin/systemd-run":            "#!/bin/sh\necho 'a unit runs' >>" + root + "/events\nwhile [ \"$1\" != -- ]; do shift; done; shift\nexec \"$@\"\n",
 		root + "/usr/local/bin/crictl": "#!/bin/sh\nfor last; do :; done\ncase $* in *' ps '*) echo c0ffee ;; *) echo \"crictl $*\" >>" + root + "/events\n" +
 			forget + ";; esac\n",
-		// The kubelet, seen by whoever waits for it.
+		// The kubelet, as seen by a script that waits for it.
 		root + "/usr/local/bin/sleep": "#!/bin/sh\n" + forget,
 	} {
 		if strings.HasPrefix(name, root+"/usr/") {
