@@ -37,7 +37,7 @@ kw_static() {
 
 # kw_endpoint: the socket of the kubelet's container runtime; nothing if it is not known.
 kw_endpoint() {
-	cat "$kw_r/var/lib/kubelet/instance-config.yaml" "$kw_r/var/lib/kubelet/kubeadm-flags.env" "$kw_r/var/lib/kubelet/config.yaml" 2>/dev/null |
+	cat "$kw_r/var/lib/kubelet/instance-config.yaml" "$kw_r"/var/lib/kubelet/*.env "$kw_r/var/lib/kubelet/config.yaml" 2>/dev/null |
 		sed -n 's#.*[cC]ontainer-*[rR]untime-*[eE]ndpoint[:=] *"*\(unix://[^" ]*\).*#\1#p' | head -n 1
 }
 
