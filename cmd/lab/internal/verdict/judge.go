@@ -153,6 +153,7 @@ var hostAlone = exceptions{
 var stricter = exceptions{
 	except(`^kubelet\t`, `^(Folder of|Node name|Socket|Certificates are not renewed|Node is not registered|Health check|Configuration f|Kubeconfig|Field belongs elsewhere)`, "kubewright owns the setting: another value contradicts what it writes, or waits for."),
 	except(`^etcd\t\["(name|initial-cluster|initial-advertise-peer-urls)=`, `kubewright writes them`, "kubewright owns the setting: another value contradicts what it writes, or waits for."),
+	except(`^etcd\t\["(client|peer)-crl-file=`, `^File of an argument is missing`, "etcd starts, and refuses every connection: it reads the list at each of them (client/pkg/transport/listener_tls.go)."),
 	except(`^kube-proxy\t.*hostnameOverride`, `^Field belongs elsewhere`, "One configuration serves all nodes, and a node cannot have the name of all others."),
 	except(`^(kubelet|kube-proxy)\t\{`, `Unknown field`, "The component drops a field that it does not know, and starts without what was asked for."),
 	except(`^kubelet\t.*clusterDNS`, `is no IP address`, "The kubelet starts, and pods have no DNS."),
