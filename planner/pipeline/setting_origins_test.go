@@ -28,6 +28,7 @@ var keysOf = map[string][]string{
 	},
 	"cluster.Scheduler.Args":     {`scheduler.arg["v"]`},
 	"cluster.Scheduler.Envs":     {`scheduler.extra_env["A"].value_from`},
+	"cluster.Etcd.Mounts":        {`etcd.extra_volume["own"].host_path`, `etcd.extra_volume["own"].mount_path`},
 	"cluster.Scheduler.Volumes":  {`scheduler.extra_volume["own"].host_path`, `scheduler.extra_volume["own"].mount_path`},
 	"cluster.Etcd.Args":          {`etcd.arg["log-level"]`},
 	"cluster.Etcd.Envs":          {`etcd.extra_env["A"].value`},

@@ -65,7 +65,7 @@ func settings() map[string]setting {
 		"ControllerManager.Args": args, "ControllerManager.Volumes": volumes, "ControllerManager.Envs": envs,
 		"Scheduler.Args": args, "Scheduler.Volumes": volumes, "Scheduler.Envs": envs,
 		"Etcd.ImageRepository": "mirror.example.com", "Etcd.ImageTag": "3.6.1-0", "Etcd.DataDir": "/srv/etcd", "Etcd.Args": []config.Arg{{Name: "log-level", Value: "warn"}},
-		"Etcd.Envs": envs, "Etcd.ServerCertSANs": []string{"etcd.example.com"}, "Etcd.PeerCertSANs": []string{"etcd.example.com"},
+		"Etcd.Envs": envs, "Etcd.Mounts": volumes, "Etcd.ServerCertSANs": []string{"etcd.example.com"}, "Etcd.PeerCertSANs": []string{"etcd.example.com"},
 		"Etcd.External":       &config.ExternalEtcd{Endpoints: []string{"https://10.0.0.9:2379"}, CAFile: "/srv/ca.crt", CertFile: "/srv/c.crt", KeyFile: "/srv/c.key"},
 		"DNS.ImageRepository": "mirror.example.com", "DNS.ImageTag": "v1.13.0", "DNS.Disabled": true,
 		"KubeProxy.Disabled": true, "KubeProxy.Config": state.FromGo(map[string]any{"mode": "nftables"}),
