@@ -28,12 +28,15 @@ func (c *compiler) restoreEtcd(op planner.RestoreEtcd) (string, error) {
 }
 
 // riskForm is the text of a risk, which goes into the manifest of a backup as it is.
-var riskForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._-]{0,100}$`)
+var riskForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._-]*$`)
+
+// riskLength is the longest text of a risk, in bytes.
+const riskLength = 100
 
 // takeBackup runs the script of a backup block.
 func (c *compiler) takeBackup(op planner.TakeBackup) (string, error) {
 	err := errors.Join(state.CheckPath(op.Script), checkDigest(op.SHA256))
-	if !riskForm.MatchString(op.Before) {
+	if !riskForm.MatchString(op.Before) || len(op.Before) > riskLength {
 		err = errors.Join(err, fmt.Errorf("%q names no risk", op.Before))
 	}
 	since := ""
