@@ -111,10 +111,9 @@ func settings() map[string]setting {
 var otherwise = map[string]string{
 	"cluster.Backup": "stands for files and units; see backup.txtar", "cluster.Restored": "no setting; see backup_restored_on_blank_hosts.txtar",
 	"cluster.Label": "the address", "cluster.Lifecycle": "forbids; see lifecycle.txtar", "node.Lifecycle": "forbids; see lifecycle.txtar",
-	"cluster.AtRest":      "a file of keys and stages; see encryption_test.go",
-	"cluster.Etcd.Mounts": "derived from files that arguments name; see files_named_by_files.txtar",
-	"cluster.Hardening":   "what it stands for is in other fields; the modes of files are in the scripts hardening_of_…",
-	"cluster.Origins":     "no setting", "cluster.Sensitive": "no setting", "cluster.Source": "no setting",
+	"cluster.AtRest":    "a file of keys and stages; see encryption_test.go",
+	"cluster.Hardening": "what it stands for is in other fields; the modes of files are in the scripts hardening_of_…",
+	"cluster.Origins":   "no setting", "cluster.Sensitive": "no setting", "cluster.Source": "no setting",
 	"node.Origins": "no setting", "node.Sensitive": "no setting", "node.Source": "no setting", "node.Target": "the address", "node.Cluster": "the cluster",
 	"node.Role": "what a node is", "node.Address": "where it is", "node.Connection": "how hosts are reached; see providers/ssh",
 	"cluster.KubernetesVersion":        "see TestUpgradeConverges",
