@@ -103,3 +103,35 @@ func TestManifestIsWrittenWhateverBecomesOfUnit(t *testing.T) {
 		})
 	}
 }
+
+// TestManifestWithoutFormerOneIsWrittenAtOnce checks that the folder of a pod whose manifest is gone is not
+// waited for, since a kubelet that was started since then does not remove it, and that only an API server is
+// still ended.
+func TestManifestWithoutFormerOneIsWrittenAtOnce(t *testing.T) {
+	t.Parallel()
+	for component, want := range map[string]string{"kube-apiserver": "crictl", "etcd": ""} {
+		t.Run(component, func(t *testing.T) {
+			t.Parallel()
+			h, root, _ := newHost(t)
+			manifest, events := swapHost(t, root, component)
+			if err := os.Remove(root + manifest); err != nil {
+				t.Fatal(err)
+			}
+			// This kubelet forgets nothing.
+			hosttest.WriteProgram(t, root+"/usr/local/bin/sleep", "#!/bin/sh\necho sleep >>"+root+"/events\n")
+			hosttest.WriteProgram(t, root+"/usr/local/bin/crictl", "#!/bin/sh\ncase $* in *' ps '*) echo c0ffee ;; *) echo crictl >>"+root+"/events ;; esac\n")
+			if _, err := perform(t, h, planner.WriteFile{Path: manifest, Mode: "0600", Content: planner.Content{Inline: "new\n"}, StaticPod: true}); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Count(events(), "sleep"); got != 50*len(want)/len("crictl") {
+				t.Errorf("it waited %d times", got)
+			}
+			if got := events(); strings.Contains(got, "crictl") != (want != "") {
+				t.Errorf("events:\n%s", got)
+			}
+			if got, err := os.ReadFile(root + manifest); err != nil || string(got) != "new\n" {
+				t.Errorf("the manifest is %q, %v", got, err)
+			}
+		})
+	}
+}
