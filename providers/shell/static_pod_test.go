@@ -3,8 +3,10 @@ package shell_test
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers/hosttest"
@@ -104,30 +106,29 @@ func TestManifestIsWrittenWhateverBecomesOfUnit(t *testing.T) {
 	}
 }
 
-// TestManifestWithoutFormerOneIsWrittenAtOnce checks that the folder of a pod whose manifest is gone is not
-// waited for, since a kubelet that was started since then does not remove it, and that only an API server is
-// still ended.
-func TestManifestWithoutFormerOneIsWrittenAtOnce(t *testing.T) {
+// TestRemovedManifestWaitsForKubeletThatHadItsPod checks that the folder of a pod whose manifest was removed
+// before is waited for if the kubelet that runs was started before the pod, and not if it was started since.
+func TestRemovedManifestWaitsForKubeletThatHadItsPod(t *testing.T) {
 	t.Parallel()
-	for component, want := range map[string]string{"kube-apiserver": "crictl", "etcd": ""} {
-		t.Run(component, func(t *testing.T) {
+	for name, age := range map[string]time.Duration{"had it": 0, "has started since": 1000 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h, root, _ := newHost(t)
-			manifest, events := swapHost(t, root, component)
+			manifest, events := swapHost(t, root, "etcd")
 			if err := os.Remove(root + manifest); err != nil {
 				t.Fatal(err)
 			}
-			// This kubelet forgets nothing.
-			hosttest.WriteProgram(t, root+"/usr/local/bin/sleep", "#!/bin/sh\necho sleep >>"+root+"/events\n")
-			hosttest.WriteProgram(t, root+"/usr/local/bin/crictl", "#!/bin/sh\ncase $* in *' ps '*) echo c0ffee ;; *) echo crictl >>"+root+"/events ;; esac\n")
+			kubelet := start(t, "kubelet", "x")
+			hosttest.WriteProgram(t, root+"/usr/local/bin/systemctl", "#!/bin/sh\n[ \"$1\" != show ] || echo "+strconv.Itoa(kubelet.Process.Pid)+"\n")
+			made := time.Now().Add(2*time.Second - age)
+			if err := os.Chtimes(root+"/var/lib/kubelet/pods/0123456789abcdef0123456789abcdef", made, made); err != nil {
+				t.Fatal(err)
+			}
 			if _, err := perform(t, h, planner.WriteFile{Path: manifest, Mode: "0600", Content: planner.Content{Inline: "new\n"}, StaticPod: true}); err != nil {
 				t.Fatal(err)
 			}
-			if got := strings.Count(events(), "sleep"); got != 50*len(want)/len("crictl") {
-				t.Errorf("it waited %d times", got)
-			}
-			if got := events(); strings.Contains(got, "crictl") != (want != "") {
-				t.Errorf("events:\n%s", got)
+			if got := strings.Contains(events(), "the kubelet forgets the pod"); got != (age == 0) {
+				t.Errorf("waited: %v", got)
 			}
 			if got, err := os.ReadFile(root + manifest); err != nil || string(got) != "new\n" {
 				t.Errorf("the manifest is %q, %v", got, err)

@@ -13,12 +13,12 @@ kw_write_pod() {
 }
 
 # kw_follow: puts the new manifest in the place of the former one. A transient unit does it, so
-# that the pod comes back when the connection is lost. Without a former manifest it waits for
-# an API server alone, whose manifest may just have been removed: a kubelet that has started
-# since then does not remove folders before it has reached the API.
+# that the pod comes back when the connection is lost. Where the former one was removed before,
+# only a kubelet that had its pod is waited for: one that has started since then does not remove
+# the folder before it has reached the API.
 kw_follow() {
 	kw_o=$(kw_static "$kw_c")
-	if ! kw_there "./$kw_name" && [ "$kw_c" != kube-apiserver ]; then kw_o=; fi
+	if ! kw_there "./$kw_name" && ! kw_had $kw_o; then kw_o=; fi
 	if [ -n "$kw_o" ] && systemctl --quiet is-active kubelet.service && command -v systemd-run >/dev/null; then
 		systemd-run --quiet --wait --collect --unit="kubewright-manifest-$kw_c-$$" --description="replace the manifest of $kw_c" --setenv=PATH="$PATH" -- \
 			/bin/sh -c "$kw_follow_script" sh "$PWD" "$kw_name" "$kw_t" "$(kw_endpoint)" "$kw_o" >&2 || :
@@ -38,6 +38,14 @@ kw_static() {
 	done
 }
 
+# kw_had FOLDER...: whether the kubelet that runs was started before the first of these folders was made.
+kw_had() {
+	[ $# != 0 ] || return
+	kw_p=$(systemctl show --property=MainPID --value kubelet.service)
+	[ "${kw_p:-0}" != 0 ] && kw_p=$(awk 'NR == 1 { now = $22; next } { print (now - $22) / 100 }' /proc/self/stat "/proc/$kw_p/stat") || return
+	awk -v age="$kw_p" -v made="$(stat -c %Y -- "$1")" -v now="$(date +%s)" 'BEGIN { exit !(now - age < made) }'
+}
+
 # kw_endpoint: the socket of the kubelet's container runtime; nothing if it is not known.
 kw_endpoint() {
 	cat "$kw_r/var/lib/kubelet/instance-config.yaml" "$kw_r"/var/lib/kubelet/*.env "$kw_r/var/lib/kubelet/config.yaml" 2>/dev/null |
@@ -50,10 +58,10 @@ kw_endpoint() {
 # answered what it had received. A runtime sends SIGTERM once, whoever else asks it to stop the
 # container. The kubelet removes the folder of a pod when it has forgotten it. systemd keeps the
 # script in a unit file: it is one line, and has no braces.
-kw_follow_script='cd -P -- "$1" || exit; n=$3 m=$2 e=$4 most=50; shift 4; [ ! -e "./$m" ] || most=600; '\
+kw_follow_script='cd -P -- "$1" || exit; n=$3 m=$2 e=$4; shift 4; '\
 'trap "mv -fT -- \"\$n\" \"./\$m\"" EXIT; trap "exit 1" TERM; rm -f -- "./$m"; '\
 'if [ "$m" = kube-apiserver.yaml ] && [ -n "$e" ] && command -v crictl >/dev/null; then '\
 'set -- "$*" --timeout 60s --runtime-endpoint "$e" --image-endpoint "$e"; d=$1; shift; '\
 'id=$(crictl "$@" ps --quiet --name "^kube-apiserver\$" --label io.kubernetes.pod.namespace=kube-system </dev/null); '\
 '[ -z "$id" ] || crictl "$@" stop --timeout 10 $id </dev/null >/dev/null; set -- "$d"; fi; '\
-'i=0; for d in $*; do while [ -d "$d" ] && [ "$i" -lt "$most" ]; do sleep 0.1; i=$((i + 1)); done; done'
+'i=0; for d in $*; do while [ -d "$d" ] && [ "$i" -lt 600 ]; do sleep 0.1; i=$((i + 1)); done; done'
