@@ -29,17 +29,21 @@ func addonStep(c *topology.Cluster, w topology.PhaseWork) planner.Step {
 	w.Changes = slices.Clone(w.Changes)
 	slices.SortStableFunc(w.Changes, func(a, b planner.Change) int { return last(a) - last(b) })
 	s := objectStep(c, w)
-	if rollsKubeProxy(c, w) {
-		s.Operations = append(append(s.Operations, staticpod.WaitForNewEndpoint(c.PrimaryNode())...), planner.RestartPods{
-			Kind: kubeProxy.Kind, Namespace: kubeProxy.Namespace, Name: kubeProxy.Name, Mark: proxyMark(c, w), Timeout: staticpod.ProxyRestart,
-		})
+	restart := planner.RestartPods{Kind: kubeProxy.Kind, Namespace: kubeProxy.Namespace, Name: kubeProxy.Name, Timeout: staticpod.ProxyRestart}
+	switch {
+	case rollsKubeProxy(c, w):
+		restart.Mark = proxyMark(c, w)
+		s.Operations = append(append(s.Operations, staticpod.WaitForNewEndpoint(c.PrimaryNode())...), restart)
 		s.Impact = staticpod.RestartsProxies
-	} else if awaitsKubeProxy(c, w) {
-		s.Operations = append(s.Operations, planner.RestartPods{
-			Kind: kubeProxy.Kind, Namespace: kubeProxy.Namespace, Name: kubeProxy.Name, Timeout: staticpod.ProxyRestart,
-		})
+	case awaitsKubeProxy(c, w):
+		s.Operations = append(s.Operations, restart)
 	}
 	return s
+}
+
+// changesBelow reports whether a change is of attributes below a path.
+func changesBelow(ch planner.Change, path string) bool {
+	return slices.ContainsFunc(ch.Attributes, func(a planner.AttributeChange) bool { return strings.HasPrefix(a.Path, path) })
 }
 
 // awaitsKubeProxy reports whether the step waits until the pods of kube-proxy's changed template run:
@@ -47,9 +51,7 @@ func addonStep(c *topology.Cluster, w topology.PhaseWork) planner.Step {
 // does not get past a node that is not Ready, so then the step does not wait.
 func awaitsKubeProxy(c *topology.Cluster, w topology.PhaseWork) bool {
 	changed := slices.ContainsFunc(w.Changes, func(ch planner.Change) bool {
-		return ParseRef(ch.Address.ID()) == kubeProxy && slices.ContainsFunc(ch.Attributes, func(a planner.AttributeChange) bool {
-			return strings.HasPrefix(a.Path, "spec.template")
-		})
+		return ParseRef(ch.Address.ID()) == kubeProxy && changesBelow(ch, "spec.template")
 	})
 	if !changed || there(c, kubeProxy).IsNull() || len(pki.FormerHosts(c)) > 0 {
 		return false
@@ -68,16 +70,13 @@ func awaitsKubeProxy(c *topology.Cluster, w topology.PhaseWork) bool {
 func rollsKubeProxy(c *topology.Cluster, w topology.PhaseWork) bool {
 	rolls := false
 	for _, ch := range w.Changes {
-		changes := func(path string) bool {
-			return slices.ContainsFunc(ch.Attributes, func(a planner.AttributeChange) bool { return strings.HasPrefix(a.Path, path) })
-		}
 		switch ParseRef(ch.Address.ID()) {
 		case kubeProxy:
 			// Before the rules of another mode are removed, all pods have to run in the new one.
-			if before, after := proxyModes(c, w.Changes); changes("spec.template") && leftBehind[after] != before {
+			if before, after := proxyModes(c, w.Changes); changesBelow(ch, "spec.template") && leftBehind[after] != before {
 				return false
 			}
-			rolls = rolls || changes(planner.StaleFiles)
+			rolls = rolls || changesBelow(ch, planner.StaleFiles)
 		case state.KubeProxyConfig:
 			rolls = rolls || ch.Action == planner.Create || ch.Action == planner.Update
 		}
