@@ -46,7 +46,8 @@ type (
 		Owner   string  `json:"owner"`
 		Content Content `json:"content"`
 		SHA256  string  `json:"sha256,omitempty"`
-		// StaticPod reports whether the file is the manifest of a static pod.
+		// StaticPod reports whether the file is the manifest of a static pod, and the kubelet that runs
+		// may have the pod of a former one.
 		StaticPod bool `json:"static_pod,omitempty"`
 	}
 

@@ -352,3 +352,29 @@ func TestUpgradeAwaitsKubeProxy(t *testing.T) {
 		t.Error("the plan waits for kube-proxy's pods though a node is not Ready")
 	}
 }
+
+// TestManifestsAwaitTheKubeletThatHasTheirPod checks that a manifest follows its former pod where etcd and the
+// API server are stopped, and not where the kubelet is replaced: the new one does not have that pod.
+func TestManifestsAwaitTheKubeletThatHasTheirPod(t *testing.T) {
+	t.Parallel()
+	o := running(t, 1, 0, "1.35.8")
+	o.config.Clusters[0].KubernetesVersion = "1.36.3"
+	o.kubelets("1.36.3")
+	p, err := o.plan()
+	o.must(err)
+	awaited := map[string]bool{topology.EtcdPhase: true, topology.KubeletStartPhase: false}
+	for phase, want := range awaited {
+		written := 0
+		for _, op := range p.Step(topology.StepAddress(o.config.Nodes[0].Target, phase)).Operations {
+			if file, is := op.(planner.WriteFile); is && planner.Serves(file.Path) {
+				written++
+				if file.StaticPod != want {
+					t.Errorf("%s writes %s, awaiting its former pod: %v", phase, file.Path, file.StaticPod)
+				}
+			}
+		}
+		if written < 2 {
+			t.Errorf("%s writes %d manifests of etcd and the API server", phase, written)
+		}
+	}
+}

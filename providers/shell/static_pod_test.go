@@ -3,10 +3,8 @@ package shell_test
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers/hosttest"
@@ -98,37 +96,6 @@ func TestManifestIsWrittenWhateverBecomesOfUnit(t *testing.T) {
 			hosttest.WriteProgram(t, root+"/usr/local/bin/"+program.name, "#!/bin/sh\nROOT="+root+"\n"+program.content)
 			if _, err := perform(t, h, planner.WriteFile{Path: manifest, Mode: "0600", Content: planner.Content{Inline: "new\n"}, StaticPod: true}); err != nil {
 				t.Fatal(err)
-			}
-			if got, err := os.ReadFile(root + manifest); err != nil || string(got) != "new\n" {
-				t.Errorf("the manifest is %q, %v", got, err)
-			}
-		})
-	}
-}
-
-// TestRemovedManifestWaitsForKubeletThatHadItsPod checks that the folder of a pod whose manifest was removed
-// before is waited for if the kubelet that runs was started before the pod, and not if it was started since.
-func TestRemovedManifestWaitsForKubeletThatHadItsPod(t *testing.T) {
-	t.Parallel()
-	for name, age := range map[string]time.Duration{"had it": 0, "has started since": 1000 * time.Hour} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h, root, _ := newHost(t)
-			manifest, events := swapHost(t, root, "etcd")
-			if err := os.Remove(root + manifest); err != nil {
-				t.Fatal(err)
-			}
-			kubelet := start(t, "kubelet", "x")
-			hosttest.WriteProgram(t, root+"/usr/local/bin/systemctl", "#!/bin/sh\n[ \"$1\" != show ] || echo "+strconv.Itoa(kubelet.Process.Pid)+"\n")
-			made := time.Now().Add(2*time.Second - age)
-			if err := os.Chtimes(root+"/var/lib/kubelet/pods/0123456789abcdef0123456789abcdef", made, made); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := perform(t, h, planner.WriteFile{Path: manifest, Mode: "0600", Content: planner.Content{Inline: "new\n"}, StaticPod: true}); err != nil {
-				t.Fatal(err)
-			}
-			if got := strings.Contains(events(), "the kubelet forgets the pod"); got != (age == 0) {
-				t.Errorf("waited: %v", got)
 			}
 			if got, err := os.ReadFile(root + manifest); err != nil || string(got) != "new\n" {
 				t.Errorf("the manifest is %q, %v", got, err)

@@ -64,7 +64,7 @@ func podsOf(n *topology.Node, w topology.PhaseWork, phase string) []*state.Item 
 
 func isAPIServer(it *state.Item) bool { return it.Address.ID() == topology.Manifest("kube-apiserver") }
 
-// WhileStopped lets the kubelet stop static pods, runs operations, and starts the pods from their new
+// WhileStopped lets the kubelet stop static pods, runs operations that replace the kubelet, and starts the pods from their new
 // manifests. The API server stops first: it has finished its requests then, and receives no more. Each
 // port was observed to be closed, so that the component that answers afterwards is the new one; its
 // mirror pod would show that only a minute later.
@@ -88,7 +88,9 @@ func WhileStopped(n *topology.Node, pods []*state.Item, meanwhile ...planner.Ope
 	}
 	ops = append(ops, meanwhile...)
 	for _, it := range pods {
-		ops, names = append(ops, host.WriteFile(it)), append(names, ComponentOf(it))
+		file := host.WriteFile(it)
+		file.StaticPod = len(meanwhile) == 0 // a kubelet that has started meanwhile does not have the former pod
+		ops, names = append(ops, file), append(names, ComponentOf(it))
 	}
 	return append(ops, HealthWaits(n, names...)...)
 }

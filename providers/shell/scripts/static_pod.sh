@@ -13,12 +13,10 @@ kw_write_pod() {
 }
 
 # kw_follow: puts the new manifest in the place of the former one. A transient unit does it, so
-# that the pod comes back when the connection is lost. Where the former one was removed before,
-# only a kubelet that had its pod is waited for: one that has started since then does not remove
-# the folder before it has reached the API.
+# that the pod comes back when the connection is lost. It also waits where the manifest was
+# removed before: the API server of that pod may still run.
 kw_follow() {
 	kw_o=$(kw_static "$kw_c")
-	if ! kw_there "./$kw_name" && ! kw_had $kw_o; then kw_o=; fi
 	if [ -n "$kw_o" ] && systemctl --quiet is-active kubelet.service && command -v systemd-run >/dev/null; then
 		systemd-run --quiet --wait --collect --unit="kubewright-manifest-$kw_c-$$" --description="replace the manifest of $kw_c" --setenv=PATH="$PATH" -- \
 			/bin/sh -c "$kw_follow_script" sh "$PWD" "$kw_name" "$kw_t" "$(kw_endpoint)" "$kw_o" >&2 || :
@@ -36,14 +34,6 @@ kw_static() {
 		*) [ ! -d "$kw_f" ] || printf '%s ' "$kw_f" ;;
 		esac
 	done
-}
-
-# kw_had FOLDER...: whether the kubelet that runs was started before the first of these folders was made.
-kw_had() {
-	[ $# != 0 ] || return
-	kw_p=$(systemctl show --property=MainPID --value kubelet.service)
-	[ "${kw_p:-0}" != 0 ] && kw_p=$(awk 'NR == 1 { now = $22; next } { print (now - $22) / 100 }' /proc/self/stat "/proc/$kw_p/stat") || return
-	awk -v age="$kw_p" -v made="$(stat -c %Y -- "$1")" -v now="$(date +%s)" 'BEGIN { exit !(now - age < made) }'
 }
 
 # kw_endpoint: the socket of the kubelet's container runtime; nothing if it is not known.
