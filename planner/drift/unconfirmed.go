@@ -3,6 +3,7 @@ package drift
 import (
 	"slices"
 
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -34,7 +35,8 @@ func unconfirmedBy(begun []state.Address) func(state.Address) bool {
 
 // StepsSeenDone returns the unconfirmed steps for which everything is now as desired. Targets that
 // could not be observed do not count. Items that skip_phases leaves out keep the step unconfirmed,
-// as they still differ; items that are only forgotten do not.
+// as they still differ; items that are only forgotten do not. The start of a kubelet is unconfirmed
+// while the plan waits until its node is Ready.
 func StepsSeenDone(v *topology.Fleet, r topology.Result) []string {
 	if v.Recorded == nil || len(v.Recorded.Unseen) == 0 {
 		return nil
@@ -52,11 +54,21 @@ func StepsSeenDone(v *topology.Fleet, r topology.Result) []string {
 	var out []string
 	for _, text := range v.Recorded.Unseen {
 		a, err := state.ParseAddress(text)
-		if err != nil || !dark[a.Target] && !slices.ContainsFunc(due[a.Target], unconfirmedBy([]state.Address{a})) {
+		if err != nil || !dark[a.Target] && !awaited(r.Plan, a) && !slices.ContainsFunc(due[a.Target], unconfirmedBy([]state.Address{a})) {
 			out = append(out, text)
 		}
 	}
 	return out
+}
+
+// awaited reports whether a step has started a kubelet whose node a plan awaits to be Ready.
+func awaited(p *planner.Plan, a state.Address) bool {
+	return a.Phase == topology.KubeletStartPhase && slices.ContainsFunc(p.Steps, func(s planner.Step) bool {
+		return s.Target == a.Target && slices.ContainsFunc(s.Operations, func(op planner.Operation) bool {
+			w, ok := op.(planner.Wait)
+			return ok && w.For == planner.WaitNodeReady
+		})
+	})
 }
 
 // interruptedSteps returns the steps of an interrupted apply that still have differences, and the

@@ -162,8 +162,8 @@ func DescribeWalk(c *topology.Cluster, acts []quorum.Act) string {
 }
 
 // OrderMembershipChanges makes the changes run one after another in the simulated order: a removal
-// waits for all changes before it, and an addition for the removals before it. New workers are
-// Ready for pods before old ones are drained.
+// waits for all changes before it, and an addition for the removals before it. OrderJoins orders
+// additions.
 func OrderMembershipChanges(b *topology.Builder, c *topology.Cluster) {
 	acts := MembershipChanges(c)
 	for i, a := range acts {
@@ -180,16 +180,6 @@ func OrderMembershipChanges(b *topology.Builder, c *topology.Cluster) {
 			case !a.Add:
 				b.After(a.Step, done)
 				b.After(topology.StepAddress(a.Step.Target, topology.DrainPhase), done)
-			}
-		}
-	}
-	for _, l := range c.Fleet.Departures() {
-		if l.Cluster != c || l.Role != string(config.Worker) || l.Replaced {
-			continue
-		}
-		for _, n := range c.Nodes {
-			if n.Joining() && !c.Fleet.Replaces(n.Target) && !n.IsControlPlane() {
-				b.After(topology.StepAddress(l.Target, topology.DrainPhase), topology.StepAddress(n.Target, topology.WaitBootstrapPhase))
 			}
 		}
 	}

@@ -19,7 +19,7 @@ import (
 // TestEveryOrderKeepsWhatTheWalkPromises makes plans for one to seven control planes, some of which join
 // or are removed while the others restart and any one host or member may be silent. In every order of
 // steps that a plan allows, each API server that the walk promises at a step serves when that step
-// begins, and its gate finds the quorum that the plan counts on.
+// begins, its gate finds the quorum that the plan counts on, and control planes join in turn.
 func TestEveryOrderKeepsWhatTheWalkPromises(t *testing.T) {
 	t.Parallel()
 	fleets := 24
@@ -45,6 +45,7 @@ func TestEveryOrderKeepsWhatTheWalkPromises(t *testing.T) {
 				})
 				s := ready[r.IntN(len(ready))]
 				m.wantPromised(&s)
+				m.wantTurn(&s)
 				m.carryOut(&s)
 				if planner.RestartsMember(&s) || planner.RestartsServer(&s) {
 					restarts++
@@ -148,6 +149,22 @@ func (m *midway) wantPromised(s *planner.Step) {
 	}
 	if err := quorum.Allows(s, own, m.members); err != nil {
 		m.t.Errorf("%s: %s is refused after %v: %v", m.story, s.ID, m.done, err)
+	}
+}
+
+// wantTurn checks that a control plane begins to join when each other one that has begun serves.
+func (m *midway) wantTurn(s *planner.Step) {
+	m.t.Helper()
+	joins := func(t state.Target) bool {
+		return slices.ContainsFunc(m.cluster.Newcomers(), func(n *topology.Node) bool { return n.Target == t })
+	}
+	if !joins(s.Target) || s.Phase != topology.KubeletStartPhase && !planner.ChangesMembers(s) {
+		return
+	}
+	for id := range m.done {
+		if id.Target != s.Target && joins(id.Target) && id.Phase == topology.KubeletStartPhase && !m.serving[id.Target] {
+			m.t.Errorf("%s: %s begins before the API server of %s serves, after %v", m.story, s.ID, id.Target, m.done)
+		}
 	}
 }
 

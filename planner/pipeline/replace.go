@@ -11,8 +11,6 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/ownership"
-	"github.com/kubewright/kubewright/planner/phases"
-	"github.com/kubewright/kubewright/planner/phases/kubelet"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/reset"
@@ -104,36 +102,6 @@ func departureLeft(l topology.Departure) *state.Report {
 	r.Units[topology.KubeletUnit] = u
 	r.Secrets = nil
 	return &r
-}
-
-// chainReplaced makes replaced nodes join after their removal, and removes former workers one at a
-// time, in an upgrade only when the control planes have the version with which they join.
-// etcd.OrderMembershipChanges orders control planes.
-func chainReplaced(b *topology.Builder, c *topology.Cluster) {
-	before := kubelet.StepsBeforeJoins(c)
-	for _, n := range c.Nodes {
-		if !c.Fleet.Replaces(n.Target) {
-			continue
-		}
-		reset := topology.StepAddress(n.Target, topology.ResetPhase)
-		for _, p := range phases.All() {
-			if p.NodeStep != nil {
-				b.After(topology.StepAddress(n.Target, p.Name), reset)
-			}
-		}
-		if !n.ReplacesWorker() {
-			continue
-		}
-		for _, id := range before {
-			b.After(reset, id)
-			b.After(topology.StepAddress(n.Target, topology.DrainPhase), id)
-		}
-		back := topology.StepAddress(n.Target, topology.WaitBootstrapPhase)
-		if n.IsControlPlane() {
-			back = topology.StepAddress(n.Target, topology.WaitControlPlanePhase)
-		}
-		before = []state.Address{back}
-	}
 }
 
 // endpointLeaves refuses to remove a control plane whose own address is the endpoint of a cluster that

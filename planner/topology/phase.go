@@ -132,3 +132,8 @@ func ItemAddress(t state.Target, phase, class, id string) state.Address {
 func (b *Builder) After(id, need state.Address) {
 	b.Draft.Edges[id] = append(slices.Clone(b.Draft.Edges[id]), need)
 }
+
+// InTurn makes a step come after others, in a partial plan after those that are in it.
+func (b *Builder) InTurn(id state.Address, others ...state.Address) {
+	b.Draft.Turns[id] = append(slices.Clone(b.Draft.Turns[id]), others...)
+}

@@ -60,12 +60,12 @@ func beforeTurn(n *topology.Node) []state.Address {
 	return needs
 }
 
-// workersBack returns the steps after which all absent workers have returned.
+// workersBack returns the steps after which all absent workers have returned and are Ready.
 func workersBack(c *topology.Cluster) []state.Address {
 	var out []state.Address
 	for _, n := range c.Nodes {
 		if n.ComesBack() {
-			out = append(out, topology.StepAddress(n.Target, topology.WaitBootstrapPhase))
+			out = append(out, kubelet.JoinProved(n))
 		}
 	}
 	return out

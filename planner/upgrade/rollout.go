@@ -127,12 +127,12 @@ func (r *rollout) order(b *topology.Builder, before []state.Address) []state.Add
 	}
 	for _, n := range r.planes {
 		r.prove(b, n, nil)
-		after(b, r.step(n), last...)
+		b.InTurn(r.step(n), last...)
 		last = []state.Address{r.step(n)}
 	}
 	if turning {
 		for _, n := range kubelet.KubeletsToUpgrade(c, config.Worker) {
-			after(b, topology.StepAddress(n.Target, topology.DrainPhase), last...)
+			b.InTurn(topology.StepAddress(n.Target, topology.DrainPhase), last...)
 		}
 		last = slices.Concat(last, kubeletSteps(kubelet.KubeletsToUpgrade(c, config.Worker)))
 	}
@@ -143,7 +143,7 @@ func (r *rollout) order(b *topology.Builder, before []state.Address) []state.Add
 		for _, n := range c.ControlPlanes() {
 			for _, phase := range []string{topology.EtcdPhase, topology.ControlPlanePhase} {
 				if !n.Joins() {
-					after(b, topology.StepAddress(n.Target, phase), last...)
+					b.InTurn(topology.StepAddress(n.Target, phase), last...)
 				}
 			}
 		}
@@ -167,7 +167,7 @@ func (r *rollout) orderWorkers(b *topology.Builder, last []state.Address) []stat
 	batches := r.batches()
 	for i, batch := range batches {
 		at := r.pause(i)
-		after(b, at, last...)
+		b.InTurn(at, last...)
 		if i > 0 {
 			addPause(b, at, pauseAfter(c, &batches[i-1]))
 		} else if nodes, left := r.resting(); len(nodes) > 0 {
@@ -178,7 +178,7 @@ func (r *rollout) orderWorkers(b *topology.Builder, last []state.Address) []stat
 			r.prove(b, n, batchBefore(batches, i))
 			b.After(r.step(n), at)
 			if o := staticpod.NodeBefore(batch.Nodes, n, batch.Lanes); o != nil {
-				after(b, r.step(n), r.step(o))
+				b.InTurn(r.step(n), r.step(o))
 			}
 			last = append(last, r.step(n))
 		}
@@ -309,11 +309,6 @@ func pauseAfter(c *topology.Cluster, batch *topology.Batch) planner.Step {
 		s.Impact = fmt.Sprintf("waits %s, and until %s is Ready", topology.Brief(p), drain.Names(batch.Nodes))
 	}
 	return s
-}
-
-// after makes a step come after others, in a partial plan after those that are in it.
-func after(b *topology.Builder, id state.Address, others ...state.Address) {
-	b.Draft.Turns[id] = append(slices.Clone(b.Draft.Turns[id]), others...)
 }
 
 func kubeletSteps(nodes []*topology.Node) []state.Address {

@@ -39,6 +39,15 @@ func StepsBeforeJoins(c *topology.Cluster) []state.Address {
 	return AfterControlPlanes(c)
 }
 
+// JoinProved returns the step after which a node that joins serves: a worker is Ready, with its labels
+// and taints, and the components of a control plane answer. It may have no work.
+func JoinProved(n *topology.Node) state.Address {
+	if n.IsControlPlane() {
+		return topology.StepAddress(n.Target, topology.WaitControlPlanePhase)
+	}
+	return topology.StepAddress(n.Target, topology.MarkWorkerPhase)
+}
+
 // beforeKubelet returns the steps before a kubelet is restarted in a cluster that is being upgraded. A
 // kubelet that keeps its version waits for the control planes as well.
 func beforeKubelet(n *topology.Node) []state.Address {
