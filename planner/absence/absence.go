@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -105,7 +106,7 @@ func (a *Absence) doubt(silent []plane) string {
 		return fmt.Sprintf("etcd has no quorum: %d of %d members answer, and quorum is %d", a.healthy, a.voters, a.quorum())
 	}
 	for _, p := range silent {
-		if !c.Votes(p.peerURL) {
+		if c.MemberCondition(p.peerURL) < quorum.VoterDown {
 			return fmt.Sprintf("etcd lists no voting member at %s, so that it does not say what became of %s", p.peerURL, p.target)
 		}
 	}

@@ -86,7 +86,7 @@ func (a *Absence) reason(s *planner.Step) string {
 // after returns a clause about etcd while the member on a node restarts.
 func (a *Absence) after(s *planner.Step, n *topology.Node) string {
 	left := a.healthy
-	if m := n.PeerURL(); quorum.IsDown(n.Cluster.Seen.Members, m) || !n.Cluster.Votes(m) {
+	if n.MemberCondition() != quorum.Voter {
 		return a.Quorum() // it takes none away, but is not known to return
 	}
 	if left--; left < a.quorum() {

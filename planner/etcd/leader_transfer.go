@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/availability"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -60,7 +61,7 @@ func memberStops(c *topology.Cluster, p *planner.Plan) []memberStop {
 				out = append(out, memberStop{leave.PeerURL, i, j})
 				break
 			}
-			if n != nil && planner.StopsMember(op) && c.Votes(n.PeerURL()) {
+			if n != nil && planner.StopsMember(op) && n.MemberCondition() >= quorum.VoterDown {
 				out = append(out, memberStop{n.PeerURL(), i, j})
 				break
 			}

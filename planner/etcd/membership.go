@@ -83,7 +83,7 @@ func RemovedMembers(c *topology.Cluster) diag.Diagnostics {
 func movedMembers(c *topology.Cluster) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, l := range c.Departing() {
-		if c.Lists(l.PeerURL()) {
+		if c.MemberCondition(l.PeerURL()) > quorum.Unlisted {
 			continue
 		}
 		for _, m := range c.Seen.Members {
@@ -121,10 +121,8 @@ func rejoins(n *topology.Node) remedy.Text {
 // that the answering etcd does not list.
 func UnlistedMember(n *topology.Node) bool {
 	c := n.Cluster
-	if len(c.Report.Members) == 0 || n.Report == nil || !n.Report.Files[n.EtcdData()].Exists || !c.Fleet.RecordedNode(n.Target) && n.Report.Marks == nil {
-		return false
-	}
-	return !quorum.Lists(c.Report.Members, n.PeerURL())
+	return quorum.ConditionOf(c.Report.Members, n.PeerURL()) == quorum.Unlisted &&
+		n.Report != nil && n.Report.Files[n.EtcdData()].Exists && (c.Fleet.RecordedNode(n.Target) || n.Report.Marks != nil)
 }
 
 // EtcdOfBefore returns the recorded ID of the cluster's etcd if another one answers: a first member

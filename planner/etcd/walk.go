@@ -29,14 +29,15 @@ func MembershipChanges(c *topology.Cluster) []quorum.Act {
 	var dead, begun, back, comes, goes, replaced []quorum.Act
 	readd := map[state.Target]quorum.Act{}
 	for _, n := range c.ControlPlanes() {
-		if n.Report == nil || c.Votes(n.PeerURL()) && !c.Fleet.Replaces(n.Target) {
+		at := n.MemberCondition()
+		if n.Report == nil || at >= quorum.VoterDown && !c.Fleet.Replaces(n.Target) {
 			continue
 		}
 		add := quorum.Act{Step: topology.StepAddress(n.Target, topology.EtcdPhase), Name: n.NodeName, PeerURL: n.PeerURL(), Add: true}
 		switch {
 		case c.Fleet.Replaces(n.Target) && c.Fleet.Recorded.Nodes[n.Target].Role == string(config.ControlPlane):
 			readd[n.Target] = add
-		case quorum.IsLearner(c.Seen.Members, add.PeerURL):
+		case at == quorum.LearnerDown || at == quorum.Learner:
 			begun = append(begun, add)
 		default:
 			comes = append(comes, add)
@@ -48,8 +49,8 @@ func MembershipChanges(c *topology.Cluster) []quorum.Act {
 		}
 		remove := quorum.Act{Step: topology.StepAddress(l.Target, topology.ResetPhase), Name: l.Name, PeerURL: l.PeerURL()}
 		again, returns := readd[l.Target]
-		switch {
-		case quorum.IsDown(c.Seen.Members, remove.PeerURL) || quorum.IsLearner(c.Seen.Members, remove.PeerURL):
+		switch at := c.MemberCondition(remove.PeerURL); {
+		case at > quorum.Unlisted && at < quorum.Voter:
 			dead = append(dead, remove)
 			if returns {
 				back = append(back, again)
@@ -153,7 +154,7 @@ func DescribeWalk(c *topology.Cluster, acts []quorum.Act) string {
 	before := len(c.Voters())
 	out := fmt.Sprintf("%s, quorum %d", availability.Members(before), before/2+1)
 	for i, a := range acts {
-		if !a.Add && !c.Lists(a.PeerURL) {
+		if !a.Add && c.MemberCondition(a.PeerURL) <= quorum.Unlisted {
 			continue // etcd does not list the departing member
 		}
 		out += fmt.Sprintf(" → %s: %d, quorum %d", DescribeChanges(c, []quorum.Act{a}), sizes[i], sizes[i]/2+1)
@@ -172,10 +173,10 @@ func OrderMembershipChanges(b *topology.Builder, c *topology.Cluster) {
 			if before.Add {
 				done.Phase = topology.WaitControlPlanePhase
 			}
-			switch {
+			switch at := c.MemberCondition(before.PeerURL); {
 			case a.Add && !before.Add:
 				b.After(a.Step, done)
-			case a.Add && quorum.IsLearner(c.Seen.Members, before.PeerURL):
+			case a.Add && (at == quorum.LearnerDown || at == quorum.Learner):
 				b.After(a.Step, before.Step)
 			case !a.Add:
 				b.After(a.Step, done)

@@ -292,18 +292,13 @@ func (b *restore) start() {
 
 func (b *restore) join(n *topology.Node) planner.Step {
 	s := planner.Step{Via: b.controlPlanes[0].Target, Impact: "joins etcd and starts the API server"}
-	if !b.votes(n) {
+	if b.from.overWorking() || quorum.ConditionOf(b.from.Answers, n.PeerURL()) < quorum.VoterDown { // no voter of the new etcd yet
 		s.Limits, s.Gates = []string{b.cluster.Limit("etcd-membership")}, []string{planner.QuorumGate}
 		s.Operations = staticpod.JoinEtcd(n, staticpod.EtcdManifest(topology.PhaseWork{Desired: b.desired}, n))
 	}
 	s.Operations = append(s.Operations, b.file(n, topology.ControlPlanePhase, "kube-apiserver"))
 	s.Operations = append(s.Operations, staticpod.HealthWaits(n, "kube-apiserver")...)
 	return s
-}
-
-// votes reports whether a node is already a voter of the new etcd.
-func (b *restore) votes(n *topology.Node) bool {
-	return !b.from.overWorking() && quorum.Lists(quorum.Voters(b.from.Answers), n.PeerURL())
 }
 
 // file writes a static pod as configured.

@@ -43,7 +43,7 @@ func Allows(step *planner.Step, own string, members []state.EtcdMember) error {
 	voting := Voters(members)
 	voters, healthy := len(voting), 0
 	if url := planner.RemovedMember(step); url != "" {
-		if own = url; voters > 0 && !Lists(voting, own) {
+		if own = url; ConditionOf(voting, own) == Unlisted {
 			return nil
 		}
 	}

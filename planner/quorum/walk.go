@@ -31,7 +31,7 @@ func Walk(members []state.EtcdMember, acts []Act) ([]int, error) {
 		if a.Add {
 			op = planner.AddEtcdMember{PeerURL: a.PeerURL}
 		}
-		if a.Add != Lists(at, a.PeerURL) {
+		if a.Add != (ConditionOf(at, a.PeerURL) > Unlisted) {
 			if err := Allows(&planner.Step{Operations: planner.Operations{op}}, a.PeerURL, at); err != nil {
 				return sizes, remedy.Textf("%s: %v", a.Step, err)
 			}
@@ -51,25 +51,7 @@ func (a Act) After(members []state.EtcdMember) []state.EtcdMember {
 	return out
 }
 
-// IsLearner reports whether the member at the URL is a learner: one that an apply has added and,
-// being interrupted, not promoted.
-func IsLearner(members []state.EtcdMember, peerURL string) bool {
-	return slices.ContainsFunc(members, func(m state.EtcdMember) bool { return m.Learner && slices.Contains(m.PeerURLs, peerURL) })
-}
-
-// IsDown reports whether the member at the URL does not answer, or has never started.
-func IsDown(members []state.EtcdMember, peerURL string) bool {
-	return slices.ContainsFunc(members, func(m state.EtcdMember) bool {
-		return slices.Contains(m.PeerURLs, peerURL) && !m.Healthy
-	})
-}
-
 // Voters returns the members with a vote.
 func Voters(members []state.EtcdMember) []state.EtcdMember {
 	return slices.DeleteFunc(slices.Clone(members), func(m state.EtcdMember) bool { return m.Learner })
-}
-
-// Lists reports whether a member is at the URL.
-func Lists(members []state.EtcdMember, peerURL string) bool {
-	return slices.ContainsFunc(members, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, peerURL) })
 }

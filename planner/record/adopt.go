@@ -99,7 +99,7 @@ func clusterOthers(c *topology.Cluster) []*topology.Node {
 	}
 	known := ownership.Vouched([]string{c.RecordedCA()}, ownership.ControlPlaneReports(c), c.CABase())
 	return slices.DeleteFunc(slices.Clone(c.Nodes), func(n *topology.Node) bool {
-		return n.Report == nil || c.Fleet.RecordedNode(n.Target) || !unchanged(n.Report) || !knows(c, n) || !slices.Contains(known, ownership.CADigest(n))
+		return n.Report == nil || c.Fleet.RecordedNode(n.Target) || !unchanged(n.Report) || n.NodeCondition() == state.NodeMissing || !slices.Contains(known, ownership.CADigest(n))
 	})
 }
 
@@ -134,7 +134,7 @@ func adoptable(c *topology.Cluster) diag.Diagnostics {
 		if ca := ownership.CADigest(n); ca != "" {
 			cas[ca] = append(cas[ca], "  "+topology.Short(ca)+": "+n.Target.String()+" ("+n.Address+")")
 		}
-		if c.Report != nil && !knows(c, n) {
+		if n.NodeCondition() == state.NodeMissing {
 			refused.unknown = append(refused.unknown, fmt.Sprintf("  %s: %q", who, n.NodeName))
 		}
 		refused.role(n)
@@ -175,12 +175,6 @@ func (r refusals) findings(c *topology.Cluster) diag.Diagnostics {
 	}
 	say(r.roles, "Hosts have another role in cluster %q than in their blocks. Give each the role that it has; change the role in the next plan.", c.Label)
 	return diags
-}
-
-// knows reports whether the API has the node.
-func knows(c *topology.Cluster, n *topology.Node) bool {
-	_, ok := c.Report.Nodes[n.NodeName]
-	return ok
 }
 
 func nodeNames(c *topology.Cluster) []string { return host.SortedNames(c.Report.Nodes) }

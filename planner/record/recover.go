@@ -86,7 +86,7 @@ func (r *recovery) node(n *topology.Node) {
 			// still lists it.
 			r.state.Nodes[n.Target] = recovered(n)
 		} // otherwise the node has yet to join
-	case unchanged(n.Report) && sharesCA(n) && (n.Cluster.Report == nil || knows(n.Cluster, n)):
+	case unchanged(n.Report) && sharesCA(n) && n.NodeCondition() != state.NodeMissing:
 		// Adopted and unchanged since: its CA makes it a node of the cluster. If the nodes cannot
 		// be queried now, a finding about the cluster says so.
 		r.state.Nodes[n.Target] = recovered(n)

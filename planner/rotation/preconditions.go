@@ -126,13 +126,10 @@ func unheard(c *topology.Cluster) *rotationConflict {
 // is recreated when the first stage restarts its kubelet.
 func unreadyKubelets(c *topology.Cluster) []*topology.Node {
 	r := c.ClusterCA()
-	if r == nil || r.Begun || c.Report == nil {
+	if r == nil || r.Begun {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(c.Nodes), func(n *topology.Node) bool {
-		seen, known := c.Report.Nodes[n.NodeName]
-		return !known || seen.Ready
-	})
+	return slices.DeleteFunc(slices.Clone(c.Nodes), func(n *topology.Node) bool { return !n.NodeCondition().IsDown() })
 }
 
 // warnUnready warns of these nodes.

@@ -53,19 +53,6 @@ func (c *Cluster) ExternalCA() bool {
 	return !c.Authority(c.Certificates.Dir + "/ca").KeyOnHosts()
 }
 
-// registered reports whether the node is part of the running cluster, as far as can be observed: a
-// node that did not bootstrap has no certificate that would show it.
-func (n *Node) registered() bool {
-	if !n.Report.Files[KubeletConf].Exists || !n.Report.Files[KubeletConfig].Exists || n.Report.Units[KubeletUnit].Active != "active" {
-		return false
-	}
-	if n.Cluster.Report == nil {
-		return true
-	}
-	_, ok := n.Cluster.Report.Nodes[n.NodeName]
-	return ok
-}
-
 // Kept is a supplied certificate or kubeconfig on a host that the folder does not contain.
 type Kept struct {
 	state.CertificateInfo

@@ -2,7 +2,6 @@ package topology
 
 import (
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -66,16 +65,6 @@ func (c *Cluster) ClusterCA() *CARotation { return c.Rotation(c.Certificates.Dir
 // components have picked up the new CA; restoring the API comes first.
 func (c *Cluster) Rotates() bool {
 	return (len(c.Rotating) > 0 || c.Keys.Acts()) && c.Report != nil
-}
-
-// Votes reports whether etcd lists the member as a voter.
-func (c *Cluster) Votes(peerURL string) bool {
-	return quorum.Lists(quorum.Voters(c.Seen.Members), peerURL)
-}
-
-// Lists reports whether etcd lists the member, as a voter or as a learner.
-func (c *Cluster) Lists(peerURL string) bool {
-	return quorum.Lists(c.Seen.Members, peerURL)
 }
 
 // CAFile returns the path of the cluster CA's certificate on a control plane.

@@ -6,6 +6,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -201,12 +202,8 @@ func (v *Fleet) hasLeft(was *state.RecordedNode, r *state.Report) bool {
 	if r == nil || c == nil || cfg == nil || !Blank(r) || r.Units[KubeletUnit].Active == "active" {
 		return false
 	}
-	if _, registered := c.Nodes[was.Name]; registered {
-		return false
-	}
-	url := kubeadm.PeerURL(was.Address)
-	return cfg.Etcd.External != nil || len(c.Members) > 0 &&
-		!slices.ContainsFunc(c.Members, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, url) })
+	return c.NodeCondition(was.Name) == state.NodeMissing &&
+		(cfg.Etcd.External != nil || quorum.ConditionOf(c.Members, kubeadm.PeerURL(was.Address)) == quorum.Unlisted)
 }
 
 func (v *Fleet) ClusterOf(t state.Target) *Cluster {

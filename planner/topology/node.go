@@ -105,9 +105,8 @@ func (n *Node) MissingCredentials() string {
 // known reports whether the cluster has the node: according to the API or, if it does not answer,
 // to what an apply has completed on the node.
 func (n *Node) known() bool {
-	if n.Cluster.Report != nil {
-		_, ok := n.Cluster.Report.Nodes[n.NodeName]
-		return ok
+	if at := n.NodeCondition(); at != state.NodeUnknown {
+		return at != state.NodeMissing
 	}
 	phase := WaitBootstrapPhase
 	if n.IsControlPlane() {
@@ -149,7 +148,8 @@ func (n *Node) Bootstraps() bool { return n.Joining() && !n.Cluster.ExternalCA()
 
 // Joins reports whether the node has no identity in the cluster yet. A kubelet writes its
 // kubeconfig when it begins to bootstrap; the file that this names shows whether it has got its
-// certificate. A kubelet whose certificate is being replaced has it in the kubeconfig.
+// certificate. A kubelet whose certificate is being replaced has it in the kubeconfig. A node that did
+// not bootstrap has no certificate that would show it: what runs there and what the API has count.
 func (n *Node) Joins() bool {
 	switch {
 	case n.Report == nil || n.MissingCredentials() != "":
@@ -157,7 +157,8 @@ func (n *Node) Joins() bool {
 	case n.Target == n.Cluster.Primary:
 		return !n.Report.Files[KubeletConf].Exists
 	case n.Cluster.ExternalCA():
-		return !n.registered()
+		return !n.Report.Files[KubeletConf].Exists || !n.Report.Files[KubeletConfig].Exists ||
+			n.Report.Units[KubeletUnit].Active != "active" || n.NodeCondition() == state.NodeMissing
 	}
 	conf := n.Report.Files[KubeletConf].Kubeconfig
 	return !n.Report.Files[KubeletClientCert].Exists && (conf == nil || conf.Client == nil)

@@ -3,6 +3,7 @@ package topology
 import (
 	"slices"
 
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -68,13 +69,13 @@ const (
 )
 
 func (n *Node) condition() condition {
-	here := n.Runs() || n.belongs()
+	here, member := n.Runs() || n.belongs(), n.MemberCondition()
 	switch {
 	case n.Joins():
 		return none
-	case here && n.MemberDown() && n.Stopped():
+	case here && member == quorum.VoterDown && n.Stopped():
 		return downAndStopped
-	case here && n.MemberDown():
+	case here && member == quorum.VoterDown:
 		return down
 	case here && n.Serves() && n.Unhealthy():
 		return degraded
@@ -86,7 +87,7 @@ func (n *Node) condition() condition {
 		return notServing
 	case here:
 		return none
-	case n.Cluster.Lists(n.PeerURL()):
+	case member > quorum.Unlisted:
 		return learning
 	}
 	return entering
@@ -95,8 +96,8 @@ func (n *Node) condition() condition {
 // belongs reports whether etcd lists a voter on the control plane, or the members are unknown: a
 // component that does not run there has run before.
 func (n *Node) belongs() bool {
-	c := n.Cluster
-	return c.Etcd.External != nil || c.Seen == nil || len(c.Seen.Members) == 0 || c.Votes(n.PeerURL())
+	member := n.MemberCondition()
+	return member == quorum.Unknown || member >= quorum.VoterDown
 }
 
 // Preceding returns the control planes that are changed before a node: all of them if it has no

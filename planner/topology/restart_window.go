@@ -48,15 +48,7 @@ func (c *Cluster) Voters() []state.EtcdMember {
 // does not run as its file says, or its etcd member is not healthy. If the API does not answer,
 // that is unknown.
 func (n *Node) Unhealthy() bool {
-	return n.Cluster.Report != nil && !n.Joins() && (!n.Serves() || n.Stopped() || n.Fails() || n.MemberDown())
-}
-
-// MemberDown reports whether etcd lists a voter on the control plane that was not observed to be
-// healthy.
-func (n *Node) MemberDown() bool {
-	return slices.ContainsFunc(n.Cluster.Voters(), func(m state.EtcdMember) bool {
-		return !m.Healthy && slices.Contains(m.PeerURLs, n.PeerURL())
-	})
+	return n.Cluster.Report != nil && !n.Joins() && (!n.Serves() || n.Stopped() || n.Fails() || n.MemberCondition() == quorum.VoterDown)
 }
 
 // Serves reports whether the API showed the node's own API server as ready. A lost administrator's
@@ -71,5 +63,6 @@ func (c *Cluster) ShowsReady(name string) bool {
 
 // Dead reports whether etcd lists a member on the departing node that does not answer.
 func (l Departure) Dead() bool {
-	return l.Cluster.Seen != nil && quorum.IsDown(l.Cluster.Seen.Members, l.PeerURL())
+	at := l.Cluster.MemberCondition(l.PeerURL())
+	return at == quorum.LearnerDown || at == quorum.VoterDown
 }

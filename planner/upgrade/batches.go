@@ -25,7 +25,9 @@ func tooManyDown(c *topology.Cluster, turning []*topology.Node) diag.Diagnostics
 	members := drain.Members(c, pools)
 	for _, p := range pools {
 		down := kubelet.DownThroughout(members[p], turning)
-		if len(down) < drain.MaxUnavailable(p.MaxUnavailable, len(members[p])) || !slices.ContainsFunc(members[p], func(n *topology.Node) bool { return slices.Contains(turning, n) && !kubelet.IsDown(n) }) {
+		if len(down) < drain.MaxUnavailable(p.MaxUnavailable, len(members[p])) || !slices.ContainsFunc(members[p], func(n *topology.Node) bool {
+			return slices.Contains(turning, n) && !n.NodeCondition().IsDown()
+		}) {
 			continue
 		}
 		of, at := "", pki.Place(c, "kubernetes_version")

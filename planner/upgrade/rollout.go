@@ -245,7 +245,7 @@ func (r *rollout) prove(b *topology.Builder, n *topology.Node, paused *topology.
 		return ok && w.For == planner.WaitNodeReady
 	}
 	// A node that is not Ready may be waiting for a later step, such as the addon of its pod network.
-	if c.Report.Nodes[n.NodeName].Ready && !slices.ContainsFunc(s.Operations, ready) {
+	if n.NodeCondition() == state.NodeReady && !slices.ContainsFunc(s.Operations, ready) {
 		s.Operations = append(s.Operations, pki.ReadyWait(n)...)
 	}
 	if s.Via == (state.Target{}) {

@@ -82,25 +82,18 @@ func urgency(n *topology.Node) int {
 	switch {
 	case drain.Cordoned(n):
 		return 0
-	case IsDown(n):
+	case n.NodeCondition().IsDown():
 		return 1
 	}
 	return 2
 }
 
-// IsDown reports whether the node's Node object exists and was observed to be not Ready.
-func IsDown(n *topology.Node) bool {
-	if n.Cluster.Report == nil {
-		return false
-	}
-	seen, ok := n.Cluster.Report.Nodes[n.NodeName]
-	return ok && !seen.Ready
-}
-
 // DownThroughout returns the workers that are down and are not among those that are taken down: they
 // count as unavailable throughout. A node that rejoins is not among them: its Node object is a leftover.
 func DownThroughout(members, turning []*topology.Node) []*topology.Node {
-	return slices.DeleteFunc(slices.Clone(members), func(n *topology.Node) bool { return !IsDown(n) || n.Joins() || slices.Contains(turning, n) })
+	return slices.DeleteFunc(slices.Clone(members), func(n *topology.Node) bool {
+		return !n.NodeCondition().IsDown() || n.Joins() || slices.Contains(turning, n)
+	})
 }
 
 // BatchOf returns the index of a worker's batch; -1 when it is in none.

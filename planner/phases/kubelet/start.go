@@ -264,8 +264,7 @@ func observeRegistered(n *topology.Node, a state.Address, seen state.Value) stat
 	case n.Cluster.Report == nil:
 		return topology.WithAttribute(seen, RegisteredAttr, was.AsBool())
 	}
-	_, there := n.Cluster.Report.Nodes[n.NodeName]
-	return topology.WithAttribute(seen, RegisteredAttr, there)
+	return topology.WithAttribute(seen, RegisteredAttr, n.NodeCondition() != state.NodeMissing)
 }
 
 // joinTokenTTL is the lifetime of a joining node's token, unless the cluster's timeouts let the join

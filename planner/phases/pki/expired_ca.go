@@ -94,7 +94,7 @@ func unmanagedNode(n *topology.Node) bool {
 	if len(trusted) == 0 || slices.Contains(trusted, certs[0].IssuerKeyDigest) {
 		return false
 	}
-	return c.Report == nil || !c.Report.Nodes[n.NodeName].Ready || certs[0].IssuerKeyDigest == CAsReplacedHalfway(c)[c.CABase()]
+	return n.NodeCondition() != state.NodeReady || certs[0].IssuerKeyDigest == CAsReplacedHalfway(c)[c.CABase()]
 }
 
 // checkExpired reports a CA that kubewright has created and that has expired.

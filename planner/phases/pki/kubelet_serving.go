@@ -114,7 +114,7 @@ func dropServing(n *topology.Node, w topology.PhaseWork) []planner.Operation {
 
 // showServing waits until a running kubelet serves a renewed certificate.
 func showServing(n *topology.Node, w topology.PhaseWork, s *planner.Step) {
-	if !n.Cluster.Certificates.KubeletServing || !ChangesPair(w, n.Cluster.KubeletServingBase()) || !n.ServesSigned() || n.Cluster.Report == nil || !n.Cluster.Report.Nodes[n.NodeName].Ready {
+	if !n.Cluster.Certificates.KubeletServing || !ChangesPair(w, n.Cluster.KubeletServingBase()) || !n.ServesSigned() || n.NodeCondition() != state.NodeReady {
 		return
 	}
 	s.Operations = append(s.Operations, ServingWait(n))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -76,18 +77,8 @@ func ReturnsToFormerData(n *topology.Node, wants string) bool {
 	if wants != n.Cluster.Etcd.DataDir || !n.Report.Files[n.EtcdData()].Exists {
 		return false
 	}
-	if n.Cluster.Seen == nil {
-		return true
-	}
-	own := n.Cluster.Fleet.PeerURL(n.Target)
-	for _, m := range n.Cluster.Seen.Members {
-		for _, url := range m.PeerURLs {
-			if url == own && m.Healthy {
-				return false
-			}
-		}
-	}
-	return true
+	at := n.Cluster.MemberCondition(n.Cluster.Fleet.PeerURL(n.Target))
+	return at != quorum.Learner && at != quorum.Voter
 }
 
 // patchedEtcdTag returns the tag of etcd's image where a patch sets another one than the configuration,

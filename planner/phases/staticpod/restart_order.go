@@ -25,7 +25,7 @@ func RestartWindow(n *topology.Node, phase string) topology.RestartWindow {
 	case !n.Unhealthy():
 	case raises && phase != topology.KubeletStartPhase:
 		return topology.BeforeJoins // all departures come before the first risk
-	case !raises && phase != topology.ControlPlanePhase && !n.MemberDown() && slices.ContainsFunc(c.Departing(), topology.Departure.Dead):
+	case !raises && phase != topology.ControlPlanePhase && n.MemberCondition() != quorum.VoterDown && slices.ContainsFunc(c.Departing(), topology.Departure.Dead):
 		return topology.BeforeAll // beside a dead member no other one restarts
 	default:
 		return topology.AnyWindow

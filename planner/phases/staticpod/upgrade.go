@@ -52,7 +52,7 @@ func ComingKubelet(n *topology.Node) string {
 // AwaitsReady reports whether the node's version changes and its Node was observed to be not Ready for
 // a reason that the upgrade does not remove.
 func AwaitsReady(n *topology.Node) bool {
-	return n.Upgrades() && n.Cluster.Up.Raises && n.IsControlPlane() && n.Cluster.Report != nil && !n.Cluster.Report.Nodes[n.NodeName].Ready && !KubeletAheadOfAPI(n) && !apiUnavailable(n)
+	return n.Upgrades() && n.Cluster.Up.Raises && n.IsControlPlane() && n.NodeCondition() != state.NodeUnknown && n.NodeCondition() != state.NodeReady && !KubeletAheadOfAPI(n) && !apiUnavailable(n)
 }
 
 // apiUnavailable reports whether the API server beside a kubelet, or etcd beside that, is stopped or
@@ -63,7 +63,8 @@ func apiUnavailable(n *topology.Node) bool {
 		if component != "etcd" && component != "kube-apiserver" {
 			return false
 		}
-		return !n.Report.Files[topology.Manifest(component)].Exists || showsAnother(n, component)
+		at := podCondition(n, component)
+		return !n.Report.Files[topology.Manifest(component)].Exists || at == podDoubted || at == podOutdated
 	})
 }
 
@@ -74,7 +75,7 @@ func KubeletAheadOfAPI(n *topology.Node) bool {
 	kubelet, installed := skew.ParseRelease(n.Facts().KubeletVersion)
 	api, known := ManifestVersion(n, "kube-apiserver")
 	return installed && known && OfMinor(kubelet).Compare(OfMinor(api)) > 0 &&
-		n.Report.Units[topology.KubeletUnit].Active == "active" && n.Cluster.Report.Nodes[n.NodeName].Silent
+		n.Report.Units[topology.KubeletUnit].Active == "active" && n.NodeCondition() == state.NodeSilent
 }
 
 // LastKubelet returns the running version of a kubelet. While the API does not answer, or has no Node
@@ -123,11 +124,7 @@ func PodHash(n *topology.Node, component string, content []byte) string {
 // Unregistered reports whether a kubelet runs and its Node is missing, as after a user has deleted it.
 // A kubelet creates its Node only at its start.
 func Unregistered(n *topology.Node) bool {
-	if n.Report == nil || n.Cluster.Report == nil || n.Cluster.Founding || n.Joins() || n.Report.Units[topology.KubeletUnit].Active != "active" {
-		return false
-	}
-	_, there := n.Cluster.Report.Nodes[n.NodeName]
-	return !there
+	return n.Report != nil && n.NodeCondition() == state.NodeMissing && !n.Cluster.Founding && !n.Joins() && n.Report.Units[topology.KubeletUnit].Active == "active"
 }
 
 // changesItem reports whether the item is among the changes.

@@ -32,7 +32,7 @@ func ProofStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 			continue // no pods are shown before the API answers
 		}
 		wait := planner.Wait{For: planner.WaitStaticPod, Name: component + "-" + n.NodeName, Timeout: t.UpgradeManifests}
-		if it.Sealed.IsZero() && !doubtsHash(n, component) {
+		if it.Sealed.IsZero() && podCondition(n, component) != podDoubted {
 			wait.Hash = manifestHash(n, component)
 		}
 		ops = append(ops, wait)
@@ -41,7 +41,7 @@ func ProofStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 		return planner.Step{}
 	}
 	s := planner.Step{Via: n.Target, Action: planner.NoOp, Impact: proofImpact(n, components), Operations: ops}
-	if n.Upgrades() || slices.ContainsFunc(components, func(component string) bool { return surelyFails(n, component) }) {
+	if n.Upgrades() || slices.ContainsFunc(components, func(component string) bool { return podCondition(n, component) >= podGone }) {
 		s.Action = planner.Update
 	}
 	return s
@@ -79,11 +79,7 @@ func proved(n *topology.Node, component string) bool {
 	if !n.Upgrades() {
 		return !slices.Contains(n.Cluster.Failed[n.Target], component)
 	}
-	if n.Cluster.Report == nil {
-		return false
-	}
-	pod := n.Cluster.Report.StaticPods[component+"-"+n.NodeName]
-	return pod.Running && pod.Ready && !runsAnother(n, component, pod)
+	return podCondition(n, component) == podProved
 }
 
 // runsAnother reports whether a pod was made from another manifest than the host has.
@@ -92,30 +88,54 @@ func runsAnother(n *topology.Node, component string, pod state.StaticPodReport) 
 	return hash != "" && !slices.Contains(strings.Fields(hash), pod.Hash)
 }
 
-// componentFails reports whether a component is known not to run as the manifest on its host says. The
-// API's report of a pod that is not ready counts as long as its kubelet reports. When the kubelet or
-// the API is silent, the host shows whether the process exists at all. Where neither is known, the
-// component does not count as failing.
-func componentFails(n *topology.Node, component string) bool {
-	c := n.Cluster
-	if c.Founding || !n.Runs() || n.Joins() || !n.Report.Files[topology.Manifest(component)].Exists {
-		return false
+// condition is whether a component of a control plane runs as the manifest on its host says, by what
+// the API shows of its pod and the host of its process. From podStarting on it does not, and from podGone
+// on that is certain.
+type condition int
+
+const (
+	// podUnknown: neither is known. The API or the kubelet is silent, or the API has no Node of the
+	// kubelet, and the host has the process or was not asked.
+	podUnknown condition = iota
+	// podProved: the API shows the pod as ready, and no other manifest than the host's.
+	podProved
+	// podUnhashed: the API shows the pod as ready, and not which manifest it was made from.
+	podUnhashed
+	// podStarting: the kubelet reports, and the pod is not ready. The API shows a pod as ready only some
+	// seconds after it is.
+	podStarting
+	// podDoubted: the pod shows another hash than that of the manifest, and nothing else indicates that
+	// it runs another one. The kubelet may compute the hash differently than assumed here, so that the
+	// expected one may never appear.
+	podDoubted
+	// podGone: the host has no process that was started from the manifest.
+	podGone
+	// podOutdated: the pod shows another hash, and its process is older than the manifest or gone.
+	podOutdated
+)
+
+// podCondition returns the condition of a component of an observed control plane.
+func podCondition(n *topology.Node, component string) condition {
+	var pod state.StaticPodReport
+	if n.Cluster.Report != nil {
+		pod = n.Cluster.Report.StaticPods[component+"-"+n.NodeName]
 	}
-	if c.Report == nil {
-		return processGone(n, component)
+	another, ready := n.Cluster.Report != nil && runsAnother(n, component, pod), pod.Running && pod.Ready
+	switch at := n.NodeCondition(); {
+	case another && pod.Hash != "" && (n.Report.Outdated(component, topology.Manifest(component)) || processGone(n, component)):
+		return podOutdated
+	case another && pod.Hash != "":
+		return podDoubted
+	case ready && another:
+		return podUnhashed
+	case ready:
+		return podProved
+	case processGone(n, component):
+		return podGone
+	case at == state.NodeReady || at == state.NodeNotReady:
+		return podStarting
 	}
-	seen, registered := c.Report.Nodes[n.NodeName]
-	if !registered {
-		return false
-	}
-	pod, shown := c.Report.StaticPods[component+"-"+n.NodeName]
-	switch {
-	case showsAnother(n, component):
-		return true
-	case shown && pod.Running && pod.Ready:
-		return false
-	}
-	return !seen.Silent || processGone(n, component)
+	return podUnknown
 }
 
 // processGone reports whether the host has no process that was started from the component's manifest
@@ -132,31 +152,6 @@ func processGone(n *topology.Node, component string) bool {
 	return false
 }
 
-// surelyFails reports whether a failing component is more than just starting: it has no process, or one
-// from another manifest. The API shows a pod as ready only some seconds after it is. A differing hash
-// alone is not enough, since the kubelet may compute it differently than assumed here: the process has
-// to be older than the manifest as well.
-func surelyFails(n *topology.Node, component string) bool {
-	return showsAnother(n, component) && n.Report.Outdated(component, topology.Manifest(component)) || processGone(n, component)
-}
-
-// showsAnother reports whether the API shows a pod with another hash than that of the manifest on the
-// host.
-func showsAnother(n *topology.Node, component string) bool {
-	if n.Cluster.Report == nil {
-		return false
-	}
-	pod := n.Cluster.Report.StaticPods[component+"-"+n.NodeName]
-	return pod.Hash != "" && runsAnother(n, component, pod)
-}
-
-// doubtsHash reports whether a pod shows another hash, and nothing else indicates that it runs another
-// manifest. The expected hash may never appear, so that the plan waits until the pod is ready and
-// healthy.
-func doubtsHash(n *topology.Node, component string) bool {
-	return showsAnother(n, component) && !surelyFails(n, component)
-}
-
 // WithoutDoubts returns the failing components of a cluster without those that may just be starting,
 // unless a control plane is about to be touched. Such doubts are neither a reason for a plan nor a
 // change, but reason enough to wait before another control plane is disturbed.
@@ -167,7 +162,7 @@ func WithoutDoubts(c *topology.Cluster, changes []planner.Change) map[state.Targ
 	out := map[state.Target][]string{}
 	for t, components := range c.Failed {
 		n := c.Node(t)
-		out[t] = slices.DeleteFunc(slices.Clone(components), func(component string) bool { return !surelyFails(n, component) })
+		out[t] = slices.DeleteFunc(slices.Clone(components), func(component string) bool { return podCondition(n, component) < podGone })
 	}
 	return out
 }
@@ -186,8 +181,11 @@ func touchesControlPlanes(c *topology.Cluster, changes []planner.Change) bool {
 func FailingComponents(c *topology.Cluster) map[state.Target][]string {
 	out := map[state.Target][]string{}
 	for _, n := range c.Running() {
+		if c.Founding || n.Joins() || n.NodeCondition() == state.NodeMissing {
+			continue
+		}
 		for _, component := range n.StaticPods() {
-			if componentFails(n, component) {
+			if n.Report.Files[topology.Manifest(component)].Exists && podCondition(n, component) >= podStarting {
 				out[n.Target] = append(out[n.Target], component)
 			}
 		}

@@ -134,7 +134,7 @@ func (f facts) api(label string) listing.APIStatus {
 
 // node returns the status of a node and its host.
 func (f facts) node(m *hosts.Member) listing.NodeStatus {
-	out := listing.NodeStatus{Address: m.Target.String(), Role: string(config.Worker), Leaving: m.Leaves, HostAnswers: true, Ready: listing.NodeUnknown}
+	out := listing.NodeStatus{Address: m.Target.String(), Role: string(config.Worker), Leaving: m.Leaves, HostAnswers: true}
 	if m.Plane {
 		out.Role = string(config.ControlPlane)
 	}
@@ -152,20 +152,10 @@ func (f facts) node(m *hosts.Member) listing.NodeStatus {
 		out.Certificate = c
 	}
 	r := f.fleet.ClusterReports[m.Cluster]
-	if r == nil {
+	if out.Ready = r.NodeCondition(out.Name); r == nil {
 		return out
 	}
-	n, ok := r.Nodes[out.Name]
-	switch {
-	case !ok:
-		out.Ready = listing.NodeMissing
-	case n.Silent:
-		out.Ready = listing.NodeSilent
-	case !n.Ready:
-		out.Ready = listing.NodeNotReady
-	default:
-		out.Ready = listing.NodeReady
-	}
+	n := r.Nodes[out.Name]
 	out.Cordoned, out.Kubelet = n.Unschedulable, strings.TrimPrefix(n.KubeletVersion, "v")
 	if v, known := runs(r, "kube-apiserver", out.Name); known {
 		out.APIServer = v.String()
@@ -362,10 +352,10 @@ func (f facts) nodeProblem(c listing.ClusterStatus, m *hosts.Member) (listing.Pr
 	i := slices.IndexFunc(c.Nodes, func(n listing.NodeStatus) bool { return n.Address == m.Target.String() })
 	n := c.Nodes[i]
 	p := listing.Problem{Address: n.Address, Remedy: f.said(f.fleet.Unobserved[m.Target].Remedy)}
-	text := map[listing.Ready]string{
-		listing.NodeNotReady: "the node is not ready", listing.NodeSilent: "the kubelet has not reported to the API for a while",
+	text := map[state.NodeCondition]string{
+		state.NodeNotReady: "the node is not ready", state.NodeSilent: "the kubelet has not reported to the API for a while",
 	}[n.Ready]
-	if n.Ready == listing.NodeMissing && f.fleet.RecordedNode(m.Target) {
+	if n.Ready == state.NodeMissing && f.fleet.RecordedNode(m.Target) {
 		text = "the API has no such node"
 	}
 	switch {

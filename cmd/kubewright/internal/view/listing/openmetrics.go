@@ -82,9 +82,11 @@ func MetricFamilies() []MetricFamily {
 		})},
 		{"kubewright_cluster_version", "", "1; the labels have the version of the configuration and the one of the API server.", []string{"cluster", "configured", "observed"}, versionSamples},
 		{"kubewright_host_up", "", "1 if the host answers over SSH, 0 if it does not.", node, perNode(func(n NodeStatus) (float64, bool) { return number(n.HostAnswers), true })},
-		{"kubewright_node_ready", "", "1 if the API reports the node as ready, 0 if not, or if it has no such node.", node, perNode(func(n NodeStatus) (float64, bool) { return number(n.Ready == NodeReady), n.Ready != NodeUnknown })},
+		{"kubewright_node_ready", "", "1 if the API reports the node as ready, 0 if not, or if it has no such node.", node, perNode(func(n NodeStatus) (float64, bool) {
+			return number(n.Ready == state.NodeReady), n.Ready != state.NodeUnknown
+		})},
 		{"kubewright_node_cordoned", "", "1 if the node is cordoned.", node, perNode(func(n NodeStatus) (float64, bool) {
-			return number(n.Cordoned), n.Ready != NodeUnknown && n.Ready != NodeMissing
+			return number(n.Cordoned), n.Ready != state.NodeUnknown && n.Ready != state.NodeMissing
 		})},
 		{"kubewright_node_version", "", "1; the label has the version of the kubelet.", []string{"cluster", "node", "role", "kubelet"}, kubeletSamples},
 		{"kubewright_etcd_voters", "", "Members of etcd that vote.", cluster, perCluster(func(c ClusterStatus) (float64, bool) { return float64(c.Etcd.Voters), c.Etcd.Voters > 0 })},

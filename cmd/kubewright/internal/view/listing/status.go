@@ -71,21 +71,6 @@ type APIStatus struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// Ready is what the API says of a node.
-type Ready string
-
-// What the API says of a node.
-const (
-	NodeReady    Ready = "ready"
-	NodeNotReady Ready = "not-ready"
-	// NodeSilent: the kubelet has not reported for a while.
-	NodeSilent Ready = "silent"
-	// NodeMissing: the API has no such node.
-	NodeMissing Ready = "missing"
-	// NodeUnknown: the API could not be asked.
-	NodeUnknown Ready = "unknown"
-)
-
 // NodeStatus is the status of a node and its host.
 type NodeStatus struct {
 	Address string `json:"address"`
@@ -95,11 +80,11 @@ type NodeStatus struct {
 	// Leaving reports whether the configuration has no such node any more.
 	Leaving bool `json:"leaving,omitempty"`
 	// HostAnswers reports whether the host was observed; otherwise Reason says why not.
-	HostAnswers bool   `json:"host_answers"`
-	Reason      string `json:"reason,omitempty"`
-	Ready       Ready  `json:"ready"`
-	Cordoned    bool   `json:"cordoned,omitempty"`
-	Kubelet     string `json:"kubelet_version,omitempty"`
+	HostAnswers bool                `json:"host_answers"`
+	Reason      string              `json:"reason,omitempty"`
+	Ready       state.NodeCondition `json:"ready"`
+	Cordoned    bool                `json:"cordoned,omitempty"`
+	Kubelet     string              `json:"kubelet_version,omitempty"`
 	// APIServer is the version of the API server on a control plane.
 	APIServer string `json:"api_server_version,omitempty"`
 	// Certificate is the first to expire on the host.

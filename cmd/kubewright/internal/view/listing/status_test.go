@@ -36,8 +36,8 @@ func fullStatus() Status {
 		Clusters: []ClusterStatus{{
 			Name: "prod", Created: true, Configured: "1.36.3", API: APIStatus{Answers: new(false), Version: "v1.36.2", Reason: "no route"},
 			Nodes: []NodeStatus{
-				{Address: "node.cp", Name: "cp1", Role: "control-plane", HostAnswers: true, Ready: NodeReady, Cordoned: true, Kubelet: "1.36.3", APIServer: "1.36.3", Certificate: first},
-				{Address: "node.old[\"a\\b\nc\xff\"]", Role: "worker", Leaving: true, Reason: "no route", Ready: NodeSilent, Kubelet: "1.35.8"},
+				{Address: "node.cp", Name: "cp1", Role: "control-plane", HostAnswers: true, Ready: state.NodeReady, Cordoned: true, Kubelet: "1.36.3", APIServer: "1.36.3", Certificate: first},
+				{Address: "node.old[\"a\\b\nc\xff\"]", Role: "worker", Leaving: true, Reason: "no route", Ready: state.NodeSilent, Kubelet: "1.35.8"},
 			},
 			Etcd: EtcdHealth{ID: "9f", Voters: 1, Healthy: 1, Quorum: 1, Members: []state.EtcdMember{
 				{ID: "1", Name: "cp1", Healthy: true, DBSize: 3 << 20, DBInUse: 1 << 20, Alarms: []string{"NOSPACE"}}, {ID: "2", Learner: true},

@@ -133,9 +133,9 @@ func (c ClusterStatus) nodesText() string {
 	ready, unknown := 0, 0
 	for _, n := range c.Nodes {
 		switch n.Ready {
-		case NodeReady:
+		case state.NodeReady:
 			ready++
-		case NodeUnknown:
+		case state.NodeUnknown:
 			unknown++
 		}
 	}
