@@ -77,7 +77,10 @@ func TestDestroySavesEtcd(t *testing.T) {
 		}, planner.Options{}, false, ""},
 		{"the block is gone", func(o *operator) {
 			o.config = &config.Config{Removals: []config.Removal{{From: state.ClusterTarget("prod"), Destroy: true}}}
-		}, planner.Options{}, false, "no snapshot is taken of cluster.prod, whose block is gone. To have one, restore its block, and destroy it then."},
+		}, planner.Options{}, true, "a snapshot is fetched to this machine and verified before the hosts of cluster.prod are reset."},
+		{"the block is gone, and not wanted", func(o *operator) {
+			o.config = &config.Config{Removals: []config.Removal{{From: state.ClusterTarget("prod"), Destroy: true}}}
+		}, withoutSnapshot, false, "no snapshot is taken before the hosts of cluster.prod are reset. What it holds is lost with them."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

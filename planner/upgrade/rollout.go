@@ -21,8 +21,12 @@ import (
 // planes one at a time, then the workers in the batches of their pools, each proved before the next.
 // One phase is finished on all nodes before the next one begins, so that a failure stops the rest.
 
-// restartingPhases are the phases whose steps restart a kubelet or a container runtime, in their order.
-var restartingPhases = []string{topology.InstallPhase, topology.HostFilesPhase, topology.KubeconfigPhase, topology.KubeletStartPhase, topology.WaitBootstrapPhase, topology.FinalizePhase}
+// The phases whose steps restart a kubelet, a container runtime or a unit, in their order. Static pods
+// restart between the two lists.
+var (
+	phasesBeforePods = []string{topology.PreparePhase, topology.InstallPhase, topology.HostFilesPhase}
+	phasesAfterPods  = []string{topology.KubeconfigPhase, topology.KubeletStartPhase, topology.WaitBootstrapPhase, topology.FinalizePhase}
+)
 
 // rollout is the work of one phase, or of one phase in a stage of a rotation, on the nodes of a cluster.
 // Nodes whose kubelets get another version are not among its nodes: OrderUpgrade orders them.
@@ -42,7 +46,7 @@ func (r *rollout) step(n *topology.Node) state.Address {
 // the workers' runtimes, not beside them.
 func (r *rollout) beforePods() bool {
 	begins := r.phase == topology.KubeletStartPhase && r.c.StartsVerifying()
-	return (r.phase == topology.InstallPhase || r.phase == topology.HostFilesPhase || begins) && r.waypoint == ""
+	return (slices.Contains(phasesBeforePods, r.phase) || begins) && r.waypoint == ""
 }
 
 // pause returns the address of the step before the batch at an index. It may have no work.
@@ -65,13 +69,13 @@ func rollouts(c *topology.Cluster, steps []planner.Step) []*rollout {
 		}
 		return out[i]
 	}
-	for _, phase := range restartingPhases[:2] {
+	for _, phase := range phasesBeforePods {
 		of(phase, "")
 	}
 	if c.StartsVerifying() {
 		of(topology.KubeletStartPhase, "") // before API servers, for which the other phases may wait
 	}
-	for _, phase := range restartingPhases[2:] {
+	for _, phase := range phasesAfterPods {
 		of(phase, "")
 	}
 	turn := slices.Concat(c.InTurn(), slices.DeleteFunc(slices.Clone(c.Nodes), (*topology.Node).IsControlPlane))

@@ -43,7 +43,7 @@ const hostSettings = `
   }
   unit "kubelet.service" {
     drop_in "50-noted" {
-      content = "[Service]\nEnvironment=NOTED=NOTE\n"
+      content = "[Service]\nEnvironment=NOTICE=NOTE\n"
     }
   }
   file "/etc/motd" { content = "managed\n" }
@@ -110,7 +110,7 @@ func publicKey(t testing.TB) string {
 // wantNoted checks what the kubelets' drop-in gives them.
 func (s *site) wantNoted(note string) {
 	for _, h := range s.Hosts() {
-		if got := s.sh(h.Name, "tr '\\0' '\\n' </proc/$("+pidOf+"kubelet)/environ | grep NOTED; cat "+dropInPath); got != "NOTED="+note+"\n[Service]\nEnvironment=NOTED="+note {
+		if got := s.sh(h.Name, "tr '\\0' '\\n' </proc/$("+pidOf+"kubelet)/environ | grep NOTICE=; cat "+dropInPath); got != "NOTICE="+note+"\n[Service]\nEnvironment=NOTICE="+note {
 			s.t.Errorf("the kubelet on %s: %q", h.Name, got)
 		}
 	}
