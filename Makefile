@@ -37,7 +37,7 @@ FEW_CORES := $(filter 1 2,$(shell getconf _NPROCESSORS_ONLN))
 # make check vets the tests, with everything else.
 TEST = $(GO) test -vet=off $(LINK)
 
-.PHONY: build demo test test-races test-tools long attack check licences fmt golden e2e fetch conformance e2e-all bench site release snapshot release-check sizes image-lock help
+.PHONY: build demo test test-races test-tools long attack check licences fmt golden e2e fetch conformance e2e-all bench site release snapshot release-check sizes minor image-lock help
 
 # The tools of releases are a module of their own, whose dependencies are none of kubewright's.
 TOOLS = $(GO) -C tools
@@ -159,6 +159,9 @@ release-check: ## a snapshot whose second build compiles everything again, which
 
 sizes: ## the size of the program by dependency, and what it does before main
 	$(TOOLS) test -vet=off -count=1 -v -run 'TestDependenciesHaveReasons|TestStartUp' ./sizes
+
+minor: ## add a minor version of Kubernetes to the tables, or read it again, and say what is left: make minor VERSION=1.38.0
+	$(GO) run $(LINK) ./cmd/lab/minor -version $(VERSION)
 
 image-lock: ## update the Debian packages of the image for CI (needs apt)
 	sh tools/image/lock.sh

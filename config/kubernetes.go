@@ -5,13 +5,14 @@ import (
 	"regexp"
 	"strconv"
 
+	"github.com/kubewright/kubewright/config/componentflag"
 	"github.com/kubewright/kubewright/state"
 )
 
 // The minor versions of Kubernetes 1 that kubewright supports.
 const (
-	MinMinor = 34
-	MaxMinor = 37
+	MinMinor = componentflag.MinMinor
+	MaxMinor = componentflag.MaxMinor
 )
 
 var releasePattern = regexp.MustCompile(`^1\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,3})$`)

@@ -31,9 +31,6 @@ func parseFlags(text string) map[string]map[string]Flag {
 	return out
 }
 
-// all are the minor versions that the word all in a table stands for.
-var all = []string{"34", "35", "36", "37"}
-
 // minorsOf returns the minor versions that end a line of a table.
 func minorsOf(words []string) []string {
 	if len(words) == 1 && words[0] == "all" {

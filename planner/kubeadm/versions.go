@@ -5,12 +5,14 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/kubewright/kubewright/config"
 )
 
 // The minor versions of Kubernetes that this package supports.
 const (
-	MinMinor = 34
-	MaxMinor = 37
+	MinMinor = config.MinMinor
+	MaxMinor = config.MaxMinor
 )
 
 // release describes kubeadm of one minor version: its images and its behaviour. A field named

@@ -14,7 +14,8 @@
 // and runs DaemonSets. Components come up only when the files in their arguments exist,
 // their certificates are valid and match their keys, and their dependencies answer:
 // kube-apiserver needs etcd, etcd needs a quorum of voters, the others need the API in
-// their kubeconfig. TLS is checked as far as records allow: issuer, names, expiry.
+// their kubeconfig. Kubelets and components of static pods exit with the flags and fields with which
+// the real ones of their version exited, and with their words. TLS is checked as far as records allow: issuer, names, expiry.
 //
 // Deployments get pods on nodes that they tolerate; a DaemonSet that mounts the folder of
 // CNI configurations is a network addon and leaves the traces of one on hosts.
@@ -48,6 +49,7 @@
 //
 //	file         the content at a path, or a record in place of keys
 //	staticpod    manifests of static pods
+//	refusal      flags and configurations with which real components exit
 //	store        the data that the API server keeps in etcd
 //	machine      hosts: files, units, kernel, packages, processes
 //	etcd         membership, quorum, snapshots

@@ -2,12 +2,14 @@ package kubeadmtest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -20,7 +22,9 @@ type Run struct {
 // Runs lists all runs of kubeadm. The run that the goldens of the others are based on comes first.
 func Runs() []Run {
 	var out []Run
-	for _, version := range []string{baseVersion, "1.34.9", "1.35.8", "1.37.1"} {
+	versions := slices.Sorted(maps.Values(kubeadm.KnownReleases()))
+	versions = slices.DeleteFunc(versions, func(v string) bool { return v == baseVersion })
+	for _, version := range append([]string{baseVersion}, versions...) {
 		for _, c := range Cases() {
 			if c, ok := c.At(version); ok {
 				out = append(out, Run{version, c})

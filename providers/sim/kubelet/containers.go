@@ -172,6 +172,9 @@ func (kl Kubelet) readTrust(p *machine.StaticPod) {
 	if at := manifest.NotMounted(); at != "" {
 		p.Exited = "open " + at + ": no such file or directory"
 	}
+	if p.Exited == "" {
+		p.Exited = podRefusal(manifest)
+	}
 	if manifest.Component() == staticpod.APIServer {
 		if err := kl.servers.ReadEncryption(kl.m, p); err != nil && p.Exited == "" {
 			p.Exited = err.Error()

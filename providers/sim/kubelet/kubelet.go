@@ -58,6 +58,9 @@ func (kl Kubelet) Fault() string {
 	case kl.m.Kernel().Swap() && kl.failsOnSwap(read.Tree):
 		return "running with swap on is not supported"
 	}
+	if why := kl.refusal(read.Tree); why != "" {
+		return why
+	}
 	if fault := kl.checkpointFault(read.Tree); fault != "" {
 		return fault
 	}

@@ -5,15 +5,20 @@ import (
 	"strings"
 )
 
-// FlagIn returns the value of a flag in a file of flags; the last one counts.
-func FlagIn(file []byte, name string) string {
+// FlagsIn returns the flags in a file of flags.
+func FlagsIn(file []byte) []string {
 	_, quoted, _ := strings.Cut(strings.TrimSpace(string(file)), "=")
 	line, err := strconv.Unquote(quoted)
 	if err != nil {
 		line = quoted
 	}
+	return strings.Fields(line)
+}
+
+// FlagIn returns the value of a flag in a file of flags; the last one counts.
+func FlagIn(file []byte, name string) string {
 	value := ""
-	for word := range strings.FieldsSeq(line) {
+	for _, word := range FlagsIn(file) {
 		if n, v, _ := strings.Cut(strings.TrimPrefix(word, "--"), "="); n == name {
 			value = v
 		}
