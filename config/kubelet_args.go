@@ -16,11 +16,9 @@ var taintEffects = []string{"NoSchedule", "PreferNoSchedule", "NoExecute"}
 func (c checker) kubeletLabels(path, value string) {
 	const summary = "Invalid node label"
 	for part := range strings.SplitSeq(value, ",") {
-		k, v, ok := strings.Cut(strings.TrimSpace(part), "=")
+		k, v, _ := strings.Cut(strings.TrimSpace(part), "=") // a key alone has an empty value
 		switch {
 		case part == "":
-		case !ok:
-			c.errorf(path, summary, "%s is not KEY=VALUE; several are separated by commas.", c.show(path, part))
 		case ofKubernetes(k) && !kubeletapis.IsKubeletLabel(k):
 			c.errorf(path, "Label is not the kubelet's to set", "The kubelet does not start with a label %s: of those in kubernetes.io and k8s.io it sets only some, so that a node cannot make itself what it is not. Write it in labels of the node block, which the cluster's administrator sets.", k)
 		case len(validation.IsQualifiedName(k)) > 0:

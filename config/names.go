@@ -54,7 +54,7 @@ func Checks() []string {
 	for _, n := range []string{
 		"all", "IsPrivilegedUser", "NumCPU", "Mem", "KubernetesVersion", "Firewalld", "HTTPProxy", "HTTPProxyCIDR",
 		"ExternalEtcdVersion", "ExternalEtcdData", "ExternalEtcdClientCertificates", "ImagePull", "CRI", "ContainerRuntimeVersion", "Swap",
-		"SystemVerification", "Hostname", "ControlPlaneEndpoint", "PeerPorts", "PathMTU", "KubeletVersion", "Service-kubelet", "Port-6443", "Port-10250", "Port-10257", "Port-10259", "Port-2379", "Port-2380",
+		"SystemVerification", "Hostname", "ControlPlaneEndpoint", "PeerPorts", "PathMTU", "EtcdDisk", "KubeletVersion", "Service-kubelet", "Port-6443", "Port-10250", "Port-10257", "Port-10259", "Port-2379", "Port-2380",
 		"FileContent--proc-sys-net-ipv4-ip_forward", "FileContent--proc-sys-net-ipv6-conf-default-forwarding",
 		"FileExisting-losetup", "FileExisting-mount", "FileExisting-cp", "DirAvailable--var-lib-etcd",
 		"InitSystem", "Architecture", "Clock", "DiskSpace", "DirWritable--etc", "DirLinks", "DirOwners", "KernelLog", "KernelDefaults", "KernelModules", "Sysctls", "Units", "Backup", "AdvertiseAddress", "Artifacts", "Packages",

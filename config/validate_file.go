@@ -196,11 +196,7 @@ func checkUse(c checker, cl *Cluster, n *Node, p podBlock, u fileUse, patched bo
 		case u.Writes:
 			c.warnf(fmt.Sprintf("%s.arg[%q]", p.block, u.Argument), "File is lost with its container", "%s writes --%s=%s, which is on no volume of its pod: what it writes is gone when it restarts. Write directory %q {} in the cluster block, which also mounts it.", p.name, u.Argument, u.Path, path.Dir(u.Path))
 		default:
-			volume := ", or mount a path that the hosts have with extra_volume"
-			if p.name == "etcd" {
-				volume = ""
-			}
-			c.errorAt(u.source, missing, "%s, and nothing provides that path in its pod, so that it would not start. Write file %q { source = \"…\" } in the cluster block, which also mounts it%s.", runs, u.Path, volume)
+			c.errorAt(u.source, missing, "%s, and nothing provides that path in its pod, so that it would %s. %s.", runs, hostfile.Without(u.Argument), hostfile.Provide(p.name, u.Argument, u.Path))
 		}
 		return true
 	}
@@ -208,9 +204,9 @@ func checkUse(c checker, cl *Cluster, n *Node, p podBlock, u fileUse, patched bo
 	dir := slices.ContainsFunc(cl.DirectoriesOn(n), func(d Directory) bool { return d.Path == v.MountPath })
 	switch {
 	case u.file == nil && !dir || v.PathType == "Directory" && !dir:
-		c.errorAt(u.source, missing, "%s on every control plane, and no block provides that path on %s, so that it would not start there. Let the block of %q select all control planes.", runs, n.Target, v.MountPath)
+		c.errorAt(u.source, missing, "%s on every control plane, and no block provides that path on %s, so that it would %s there. Let the block of %q select all control planes.", runs, n.Target, hostfile.Without(u.Argument), v.MountPath)
 	case u.file == nil && !u.Writes:
-		c.errorAt(u.source, missing, "%s, and no file block provides it in the directory %q on %s, so that it would not start. Write file %q { source = \"…\" } in the cluster block.", runs, v.MountPath, n.Target, u.Path)
+		c.errorAt(u.source, missing, "%s, and no file block provides it in the directory %q on %s, so that it would %s. Write file %q { source = \"…\" } in the cluster block.", runs, v.MountPath, n.Target, hostfile.Without(u.Argument), u.Path)
 	default:
 		return false
 	}
@@ -253,7 +249,7 @@ func checkSyntax(c checker, cl *Cluster, n *Node, files []File) {
 				why = "it is sensitive, so that the reason is not shown; decrypt it and compare it with the documentation of " + hostfile.Kind(u.Argument)
 			}
 			said[u.Path] = true
-			c.errorf(at, "Invalid file content", "%s reads %q %s, and would not start with it: it is no valid %s: %s. Correct the file.", p.name, u.Path, as, hostfile.Kind(u.Argument), why)
+			c.errorf(at, "Invalid file content", "%s reads %q %s, and would %s with it: it is no valid %s: %s. Correct the file.", p.name, u.Path, as, hostfile.Without(u.Argument), hostfile.Kind(u.Argument), why)
 		}
 	}
 }

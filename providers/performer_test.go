@@ -298,6 +298,29 @@ func TestPerformerWaits(t *testing.T) {
 			seen := time.Date(2030, 1, 1, 0, 0, 9, 5, time.UTC)
 			s.pods = map[string]state.StaticPodReport{"p": {Hash: "h", Running: true, Ready: true, Seen: seen, Acknowledged: seen.Truncate(time.Second), Started: seen.Add(-time.Minute)}}
 		}, planner.Wait{For: planner.WaitStaticPod, Name: "p", Hash: "h"}, ""},
+		{"started, not reported", func(s *scene) {
+			s.files["/var/lib/kubelet/pods/h/etc-hosts"] = ""
+			s.pods = map[string]state.StaticPodReport{"p": {Hash: "h", Seen: time.Date(2030, 1, 1, 0, 0, 9, 5, time.UTC)}}
+		}, planner.Wait{For: planner.WaitStaticPod, Name: "p", Hash: "h"}, ""},
+		{"started, not ready, not reported", func(s *scene) {
+			s.files["/var/lib/kubelet/pods/h/etc-hosts"] = ""
+			s.pods = map[string]state.StaticPodReport{"kube-apiserver-n": {Hash: "h", Seen: time.Date(2030, 1, 1, 0, 0, 9, 5, time.UTC)}}
+			for range 100 {
+				s.apiErrs = append(s.apiErrs, nil, errRefused) // the pod is read, and its API server is not ready
+			}
+		}, planner.Wait{For: planner.WaitStaticPod, Name: "kube-apiserver-n", Hash: "h", Timeout: 5 * time.Second}, "pod kube-apiserver-n has not been restarted yet"},
+		{"neither started nor reported", func(s *scene) {
+			s.files["/var/lib/kubelet/pods/g/etc-hosts"] = ""
+			s.pods = map[string]state.StaticPodReport{"p": {Hash: "h", Seen: time.Date(2030, 1, 1, 0, 0, 9, 5, time.UTC)}}
+		}, planner.Wait{For: planner.WaitStaticPod, Name: "p", Hash: "h"}, "pod p has not been restarted yet"},
+		{"started, another manifest in the API", func(s *scene) {
+			s.files["/var/lib/kubelet/pods/h/etc-hosts"] = ""
+			s.pods = map[string]state.StaticPodReport{"p": {Hash: "g"}}
+		}, planner.Wait{For: planner.WaitStaticPod, Name: "p", Hash: "h"}, "pod p still runs another manifest"},
+		{"started, reported as not ready", func(s *scene) {
+			s.files["/var/lib/kubelet/pods/h/etc-hosts"] = ""
+			s.pods = map[string]state.StaticPodReport{"p": {Hash: "h", Running: true}}
+		}, planner.Wait{For: planner.WaitStaticPod, Name: "p", Hash: "h"}, "pod p is not ready"},
 		{"new container within the second", func(s *scene) {
 			seen := time.Date(2030, 1, 1, 0, 0, 9, 5, time.UTC)
 			s.pods = map[string]state.StaticPodReport{"p": {Hash: "h", Running: true, Ready: true, Seen: seen, Started: seen.Truncate(time.Second)}}

@@ -46,6 +46,8 @@ type Query struct {
 	// address to which it sends a packet as large as the interface allows; empty for none.
 	Peers  []string
 	PathTo string
+	// EtcdFolder is where etcd's data will be: Preflight finds how fast the disk below it is; empty for none.
+	EtcdFolder string
 	// Programs are the host's programs at the last observation: unchanged ones need not be
 	// started again to get their versions.
 	Programs Programs

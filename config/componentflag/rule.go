@@ -125,7 +125,7 @@ func strictIP(value string) bool {
 
 // origins keeps what etcd allows for other origins: * or URLs.
 func origins(value string) bool {
-	if value == "" || value == "*" {
+	if value == "*" {
 		return true
 	}
 	return each(func(s string) bool {
@@ -134,14 +134,20 @@ func origins(value string) bool {
 	})(value)
 }
 
-// serviceRanges keeps one subnet, or two of different families.
+// serviceRanges keeps one subnet of at least 8 addresses, or two of different families
+// (pkg/controlplane: ServiceIPRange).
 func serviceRanges(value string) bool {
 	parts := strings.Split(value, ",")
 	v6 := 0
 	for _, p := range parts {
-		if _, n, err := net.ParseCIDR(strings.TrimSpace(p)); err != nil {
+		_, n, err := net.ParseCIDR(strings.TrimSpace(p))
+		if err != nil {
 			return value == ""
-		} else if n.IP.To4() == nil {
+		}
+		if ones, bits := n.Mask.Size(); bits-ones < 3 {
+			return false
+		}
+		if n.IP.To4() == nil {
 			v6++
 		}
 	}
@@ -212,7 +218,7 @@ var rules = []rule{
 	{"kube-apiserver", "service-account-issuer service-account-signing-key-file", "a value that is not empty", words(`.+`)},
 	{"kube-apiserver", "service-account-max-token-expiration", "0 or a duration from 1h to 4294967296s", plain(func(v string) bool { return v == "0" || v == "0s" || within(3600, 1<<32)(v, 0) })},
 	{"kube-apiserver", "service-account-signing-endpoint", "nothing: service-account-signing-key-file is set, and the API server takes one of the two", words(``)},
-	{"kube-apiserver", "service-cluster-ip-range", "a subnet, or one of IPv4 and one of IPv6", plain(serviceRanges)},
+	{"kube-apiserver", "service-cluster-ip-range", "a subnet of at least 8 addresses, or one of IPv4 and one of IPv6", plain(serviceRanges)},
 	{"kube-apiserver", "strict-transport-security-directives", "max-age=SECONDS, includeSubDomains and preload, separated by commas", elements(`max-age=[0-9]+|includeSubDomains|preload`)},
 	{"kube-apiserver", "watch-cache-sizes", "RESOURCE#SIZE, several separated by commas", elements(`[^#]+#[0-9]+`)},
 	{"kube-apiserver", "etcd-servers-overrides", "GROUP/RESOURCE#SERVERS, several separated by commas", elements(`[^#/]*/[^#/]*#[^#]+`)},
@@ -253,6 +259,7 @@ var rules = []rule{
 	{"etcd", "discovery-endpoints", "nothing: the members are known, and etcd takes one of the two", words("\x00")},
 	{"etcd", "discovery-fallback", "exit", words(`exit`)},
 	{"etcd", "v2-deprecation", "write-only, write-only-drop-data or gone", words(`write-only|write-only-drop-data|gone`)},
+	{"etcd", "logger", "zap", words(`zap`)},
 	{"etcd", "log-outputs", "stdout, stderr, systemd/journal, default or a file", words(`.+`)},
 	{"etcd", "max-learners", "a number that is not negative", within(0, math.Inf(1))},
 	{"etcd", "experimental-watch-progress-notify-interval", "nothing: watch-progress-notify-interval is set, and etcd takes one of the two", func(_ string, minor int) bool { return minor == 0 || minor < 34 }},

@@ -70,6 +70,13 @@ func TestTakes(t *testing.T) {
 		{"kubelet", "reserved-memory", "0:cpu=1", true},
 		{"etcd", "auth-token", "jwt,pub-key=/a", false},
 		{"etcd", "auth-token", "x", true},
+		{"etcd", "cors", "", true},
+		{"etcd", "cors", "*", false},
+		{"etcd", "logger", "", true},
+		{"etcd", "logger", "zap", false},
+		{"kube-apiserver", "service-cluster-ip-range", "10.96.0.0/30", true},
+		{"kube-apiserver", "service-cluster-ip-range", "10.96.0.0/29", false},
+		{"kube-apiserver", "service-cluster-ip-range", "10.96.0.0/29,fd00::/126", true},
 	} {
 		if got := componentflag.Takes(tt.component, tt.flag, tt.value, 36); (got != "") != tt.refused {
 			t.Errorf("%s --%s=%s: %q", tt.component, tt.flag, tt.value, got)

@@ -22,7 +22,7 @@ const (
 	ofBoot     = "is emptied at each boot"
 	ofPackages = "belongs to the package manager, whose next upgrade overwrites what is there"
 	ofLogins   = "decides who may log in to the host, and a mistake there locks out kubewright and you"
-	ofSystemd  = "is where systemd has its units, and a file there has no effect until systemd reads its units again"
+	ofSystemd  = "is where systemd has its units: a unit block writes them, and drop-ins"
 	ofOurs     = "is written by kubewright itself"
 	ofKubelet  = "belongs to the kubelet, whose files kubewright and the kubelet write themselves"
 	ofRuntime  = "belongs to the container runtime, which writes there itself"

@@ -2,7 +2,6 @@ package hostfile
 
 import (
 	"encoding/base64"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"slices"
@@ -55,18 +54,72 @@ var readers = map[string]reader{
 	"authentication-kubeconfig":                {kind: "kubeconfig", other: readKubeconfig},
 	"authorization-kubeconfig":                 {kind: "kubeconfig", other: readKubeconfig},
 	pluginForm:                                 {kind: "configuration of an admission plugin in YAML", other: func(content []byte) error { return strict[map[string]any](nil)(content) }},
-	"client-ca-file":                           {kind: "file of certificates in PEM", other: readCertificates},
-	"oidc-ca-file":                             {kind: "file of certificates in PEM", other: readCertificates},
-	"requestheader-client-ca-file":             {kind: "file of certificates in PEM", other: readCertificates},
+}
+
+// Arguments whose files are certificates and keys, of any component.
+var (
+	certificateArgs = []string{
+		"client-ca-file", "cluster-signing-cert-file", "etcd-cafile", "etcd-certfile", "kubelet-certificate-authority", "kubelet-client-certificate", "oidc-ca-file", "peer-ca-file",
+		"proxy-client-cert-file", "requestheader-client-ca-file", "root-ca-file", "tls-cert-file",
+		"cert-file", "client-cert-file", "peer-cert-file", "peer-client-cert-file", "peer-trusted-ca-file", "trusted-ca-file",
+	}
+	privateKeyArgs = []string{
+		"cluster-signing-key-file", "etcd-keyfile", "kubelet-client-key", "proxy-client-key-file", "service-account-private-key-file", "service-account-signing-key-file", "tls-private-key-file",
+		"client-key-file", "key-file", "peer-client-key-file", "peer-key-file",
+	}
+	keyArgs        = []string{"service-account-key-file", "auth-token"}
+	revocationArgs = []string{"client-crl-file", "peer-crl-file"}
+)
+
+// readerOf returns what the file of an argument has to be.
+func readerOf(argument string) (r reader, known bool) {
+	switch {
+	case slices.Contains(certificateArgs, argument):
+		return reader{kind: "file of certificates in PEM", other: readCertificates}, true
+	case slices.Contains(privateKeyArgs, argument):
+		return reader{kind: "private key in PEM", other: readPrivateKey}, true
+	case slices.Contains(keyArgs, argument):
+		return reader{kind: "file of keys in PEM", other: readKeys}, true
+	case slices.Contains(revocationArgs, argument):
+		return reader{kind: "list of revoked certificates", other: readRevocations}, true
+	}
+	r, known = readers[argument]
+	return r, known
 }
 
 // Kind returns what the file of an argument has to be; empty if its form is unknown.
-func Kind(argument string) string { return readers[argument].kind }
+func Kind(argument string) string {
+	r, _ := readerOf(argument)
+	return r.kind
+}
+
+// Without returns what a component does without a valid file of an argument: "not start".
+func Without(argument string) string {
+	if slices.Contains(revocationArgs, argument) {
+		return "refuse every connection" // etcd reads the list with each of them
+	}
+	return "not start"
+}
+
+// Provide returns how to provide a component with the file of an argument, in a sentence without its end.
+func Provide(component, argument, path string) string {
+	if slices.Contains(revocationArgs, argument) {
+		return fmt.Sprintf("Bring the list to %s on each control plane by other means, where the pod of etcd sees it, and name it there", etcdCertificates)
+	}
+	block := fmt.Sprintf("Write file %q { source = \"…\" } in the cluster block, which also mounts it", path)
+	if component == "etcd" {
+		return block // it has no extra_volume
+	}
+	return block + ", or mount a path that the hosts have with extra_volume"
+}
+
+// etcdCertificates is the folder that kubeadm mounts into the pod of etcd.
+const etcdCertificates = "/etc/kubernetes/pki/etcd"
 
 // Check returns why a component would refuse the content as the file of an argument; nil if it would
 // not, or if the form is unknown. The error may quote parts of the content.
 func Check(argument, content string) error {
-	r, known := readers[argument]
+	r, known := readerOf(argument)
 	switch {
 	case !known:
 		return nil
@@ -256,11 +309,4 @@ func readKubeconfig(content []byte) error {
 		return fmt.Errorf("its current context names the cluster %q, which it does not have, or which has no server", c.Context.Cluster)
 	}
 	return errors.New("it has no context with the name in current-context")
-}
-
-func readCertificates(content []byte) error {
-	if b, _ := pem.Decode(content); b == nil || b.Type != "CERTIFICATE" {
-		return errors.New("it does not begin with a certificate")
-	}
-	return nil
 }

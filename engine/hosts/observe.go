@@ -398,14 +398,28 @@ func serves(ctx context.Context, h providers.Host, name, probe string, seat prov
 }
 
 // Seat returns how to reach the member's own API server and etcd, on the port in the report;
-// nil stands for the configured port.
+// nil stands for the configured port. Of a cluster whose block is gone, the host shows where the
+// certificates are.
 func (m *Member) Seat(cfg *config.Config, r *state.Report) providers.Seat {
 	c := cfg.Cluster(m.Cluster)
 	primary := providers.Seat{API: config.JoinHostPort(m.address, immutable.APIPort(c, r))}
-	if c != nil {
+	switch {
+	case c != nil:
 		primary.Folder = c.Certificates.Dir
+	case r != nil:
+		primary.Folder = certificatesOf(r)
 	}
 	return primary
+}
+
+// certificatesOf returns the folder of the certificates in which a host has etcd's CA; empty without one.
+func certificatesOf(r *state.Report) string {
+	for _, path := range slices.Sorted(maps.Keys(r.Files)) {
+		if dir, ok := strings.CutSuffix(path, "/etcd/ca.crt"); ok && r.Files[path].Exists {
+			return dir
+		}
+	}
+	return ""
 }
 
 // Serves asks the API server on a control plane's own host whether it is ready.

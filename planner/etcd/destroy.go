@@ -25,7 +25,8 @@ const (
 	silent lastSnapshot = "silent"
 	// outside: the etcd is external, and is not destroyed.
 	outside lastSnapshot = "outside"
-	// unread: the block of the cluster is gone, so that its etcd was not observed.
+	// unread: the block of the cluster is gone, so that its etcd was not observed. The apply finds out
+	// whether a snapshot can be taken, before it resets a host.
 	unread lastSnapshot = "unread"
 	// resetting: an earlier destroy has begun to reset control planes, after its snapshot.
 	resetting lastSnapshot = "resetting"
@@ -64,7 +65,7 @@ func (e *ending) snapshot() lastSnapshot {
 	c := e.cluster
 	switch {
 	case c == nil || len(c.ControlPlanes()) == 0:
-		return unread
+		return e.unread()
 	case c.Etcd.External != nil:
 		return outside
 	case etcdAnswers(c):
@@ -76,6 +77,29 @@ func (e *ending) snapshot() lastSnapshot {
 	}
 	return silent
 }
+
+// unread says whether there is a last snapshot of a cluster whose block is gone, by what is recorded.
+func (e *ending) unread() lastSnapshot {
+	switch r := e.leaves[0].Recorded.Clusters[e.label]; {
+	case r == nil || r.Version == "" || e.member() == nil:
+		return empty
+	case r.Resetting:
+		return resetting
+	}
+	return unread
+}
+
+// member returns a control plane for which a stacked etcd is recorded, or nil.
+func (e *ending) member() *topology.Departure {
+	for i, l := range e.leaves {
+		if l.Role == string(config.ControlPlane) && l.Report != nil && !l.HostGone && slices.ContainsFunc(topology.RecordedItems(l.Recorded, l.Target), isEtcdManifest) {
+			return &e.leaves[i]
+		}
+	}
+	return nil
+}
+
+func isEtcdManifest(it state.Item) bool { return it.Address.ID() == topology.Manifest("etcd") }
 
 // etcdAnswers reports whether etcd was observed, which takes a quorum.
 func etcdAnswers(c *topology.Cluster) bool {
@@ -113,12 +137,17 @@ func SnapshotBeforeDestroying(b *topology.Builder, v *topology.Fleet) {
 			// No older snapshot is removed: it may have what is missing in this one.
 			AddSnapshot(b, e.cluster, "", "the hosts of "+t.String()+" are reset", 0, resets...)
 			continue
-		case s == answers || s == silent && skipped:
+		case s == unread && !skipped:
+			id := topology.StepAddress(t, topology.SnapshotPhase)
+			addSnapshot(b, id, e.member().Target, planner.SnapshotEtcd{Cluster: e.label, MaxAge: snapshotAge}, "the hosts of "+t.String()+" are reset")
+			for _, reset := range resets {
+				b.After(reset, id)
+			}
+			continue
+		case s != empty && s != outside && s != resetting:
 			text = "no snapshot is taken before the hosts of " + t.String() + " are reset. What it holds is lost with them."
 		case s == outside:
 			text = "the external etcd of " + t.String() + " keeps its data: no snapshot is taken."
-		case s == unread:
-			text = "no snapshot is taken of " + t.String() + ", whose block is gone. To have one, restore its block, and destroy it then."
 		case s == resetting:
 			text = "no further snapshot is taken of " + t.String() + ": an earlier destroy has begun to reset its control planes, and its etcd does not answer any more."
 		default:

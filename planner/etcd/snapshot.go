@@ -59,20 +59,11 @@ func SnapshotBefore(b *topology.Builder, c *topology.Cluster, waypoint, what str
 func AddSnapshot(b *topology.Builder, c *topology.Cluster, waypoint, what string, keep int, risky ...state.Address) {
 	id := topology.StepAddress(c.Target, topology.SnapshotPhase)
 	id.Waypoint = waypoint
-	if !slices.ContainsFunc(b.Draft.Steps, func(s planner.Step) bool { return s.ID == id }) {
-		kept, recipients := " and verified ", []string(nil)
-		if c.Backup != nil {
-			kept, recipients = ", verified, and kept encrypted to the recipients of the backup block ", c.Backup.Recipients
-		}
-		b.Draft.Remarks = append(b.Draft.Remarks, planner.Remark{Step: id, Text: "a snapshot is fetched to this machine" + kept + "before " + what + "."})
-		if b.Draft.Serves == nil {
-			b.Draft.Serves = map[state.Address]bool{}
-		}
-		b.Draft.Serves[id] = true
-		b.Draft.Steps = append(b.Draft.Steps, planner.Step{
-			ID: id, Phase: topology.SnapshotPhase, Target: c.Target, Action: planner.NoOp, Via: c.Primary, Impact: snapshotImpact,
-			Operations: planner.Operations{planner.SnapshotEtcd{Cluster: c.Label, MaxAge: snapshotAge, Keep: keep, Quota: EtcdQuota(c.Etcd.Args), Recipients: recipients}},
-		})
+	op := planner.SnapshotEtcd{Cluster: c.Label, MaxAge: snapshotAge, Keep: keep, Quota: EtcdQuota(c.Etcd.Args)}
+	if c.Backup != nil {
+		op.Recipients = c.Backup.Recipients
+	}
+	if addSnapshot(b, id, c.Primary, op, what) {
 		addBackup(b, c, id, what)
 	}
 	for _, r := range risky {
@@ -81,6 +72,28 @@ func AddSnapshot(b *topology.Builder, c *topology.Cluster, waypoint, what string
 			b.After(r, saved)
 		}
 	}
+}
+
+// addSnapshot adds the step with this ID, which fetches the snapshot through a control plane, to the
+// draft, and reports whether it was not there yet.
+func addSnapshot(b *topology.Builder, id state.Address, via state.Target, op planner.SnapshotEtcd, what string) bool {
+	if slices.ContainsFunc(b.Draft.Steps, func(s planner.Step) bool { return s.ID == id }) {
+		return false
+	}
+	kept := " and verified "
+	if len(op.Recipients) > 0 {
+		kept = ", verified, and kept encrypted to the recipients of the backup block "
+	}
+	b.Draft.Remarks = append(b.Draft.Remarks, planner.Remark{Step: id, Text: "a snapshot is fetched to this machine" + kept + "before " + what + "."})
+	if b.Draft.Serves == nil {
+		b.Draft.Serves = map[state.Address]bool{}
+	}
+	b.Draft.Serves[id] = true
+	b.Draft.Steps = append(b.Draft.Steps, planner.Step{
+		ID: id, Phase: topology.SnapshotPhase, Target: id.Target, Action: planner.NoOp, Via: via, Impact: snapshotImpact,
+		Operations: planner.Operations{op},
+	})
+	return true
 }
 
 // SnapshotBeforeLeaving requires a snapshot before a control plane that is an etcd member is

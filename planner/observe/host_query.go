@@ -98,6 +98,7 @@ func query(n *topology.Node, founded []state.Item) state.Query {
 	if q.Preflight {
 		q.Endpoint = preflight.EndpointName(c)
 		q.Peers, q.PathTo = preflight.Peers(n), preflight.PathTo(n)
+		q.EtcdFolder = n.EtcdFolder()
 	}
 	if q.Preflight || preflight.BecomesControlPlane(n) {
 		preflightQuery(n, &q)

@@ -191,6 +191,7 @@ var spoiltHosts = []spoilt{
 	}},
 	{edits: "preflight unreachable=10.0.0.21:2380", check: "PeerPorts", text: "nothing answers on 10.0.0.21:2380, not even that the port is closed", config: twoControlPlanes},
 	{edits: "preflight unreachable=10.0.0.21:10250", check: "PeerPorts", text: "nothing answers on 10.0.0.21:10250, not even that the port is closed: the API server reaches kubelets there", warning: true},
+	{edits: "preflight etcd_disk=1000/38400", check: "EtcdDisk", text: "a flush of the disk below /var/lib/etcd took 38ms on average", warning: true},
 	{edits: "preflight path_mtu=eth0/9000", check: "PathMTU", text: "interface eth0 has an MTU of 9000, and a packet of that size does not arrive at 10.0.0.21", warning: true, config: twoControlPlanes},
 	{edits: "preflight hostname_resolves=false", check: "Hostname", text: "does not resolve its own name", warning: true},
 	{edits: "file /usr/lib/systemd/system/firewalld.service content x\nunit firewalld start", check: "Firewalld", text: "2379, 2380, 6443, 10248, 10250, 10257, 10259", warning: true},

@@ -32,6 +32,7 @@ const (
 	answerCRI         = "cri"
 	answerUnreachable = "unreachable"
 	answerPathMTU     = "path_mtu"
+	answerEtcdDisk    = "etcd_disk"
 )
 
 // denied reports whether the host answered false to a question.

@@ -221,6 +221,11 @@ func TestPreflightChecksSoftware(t *testing.T) {
 		{"a port of a kubelet", []tt.Change{answers(tt.CP(1), "unreachable", "10.0.1.11:10250")}, [][]string{warned("PeerPorts", cp1+"nothing answers on 10.0.1.11:10250")}},
 		{"a port on a host that does not answer", []tt.Change{answers(tt.CP(1), "unreachable", "10.0.1.11:10250"), tt.Down(tt.W(1))}, nil},
 		{"an MTU that the network does not carry", []tt.Change{answers(tt.W(1), "path_mtu", "eth0/9000")}, [][]string{warned("PathMTU", w1+"interface eth0 has an MTU of 9000, and a packet of that size does not arrive at 10.0.0.11")}},
+		{"a slow disk", []tt.Change{answers(tt.CP(1), "etcd_disk", "1000/38400")}, [][]string{warned("EtcdDisk", cp1+"a flush of the disk below /var/lib/etcd took 38ms on average since the host started (1000 flushes), and etcd wants less than 10ms", "give etcd a faster disk, mounted at /var/lib/etcd")}},
+		{"a disk that is fast enough", []tt.Change{answers(tt.CP(1), "etcd_disk", "1000/10000")}, nil},
+		{"a disk with few flushes", []tt.Change{answers(tt.CP(1), "etcd_disk", "19/38400")}, nil},
+		{"a disk that is not known", []tt.Change{answers(tt.CP(1), "etcd_disk", "")}, nil},
+		{"a slow disk of a worker", []tt.Change{answers(tt.W(1), "etcd_disk", "1000/38400")}, nil},
 		{"a name that does not resolve", []tt.Change{answers(tt.W(1), "hostname_resolves", "false")}, [][]string{warned("Hostname", `the host does not resolve its own name "w1"`)}},
 		{"firewalld", []tt.Change{tt.Host(tt.W(1), func(r *state.Report) { r.Units[preflight.FirewalldUnit] = state.UnitReport{Active: "active"} })}, [][]string{warned("Firewalld", "firewalld is active", "10248, 10250")}},
 		{"a proxy", []tt.Change{tt.Cluster(func(c *config.Cluster) {

@@ -449,7 +449,7 @@ func (r *reading) addImage(name string) error {
 // host that is to join kw_preflight as well.
 var (
 	roomKeys      = []string{"etc_writable", "etc_free_kib", "var_lib_free_kib"}
-	preflightKeys = []string{"root", "kmsg", "cgroup_controllers", "kernel_config", "kernel_missing"}
+	preflightKeys = []string{"root", "kmsg", "cgroup_controllers", "kernel_config", "kernel_missing", "etcd_disk"}
 )
 
 // preflight parses the values that only preflight checks need: root, etc_writable, kmsg and
@@ -457,7 +457,7 @@ var (
 // endpoint; cgroup_controllers and kernel_missing are names
 // separated by blanks, the latter only if kernel_config is known; cri is the state of
 // containerd's CRI plugin, or disabled, or empty if unknown; etc_free_kib and
-// var_lib_free_kib are numbers; for unreachable and path_mtu see between.
+// var_lib_free_kib are numbers; etcd_disk is FLUSHES/MILLISECONDS, empty if unknown; for unreachable and path_mtu see between.
 func (r *reading) preflight() error {
 	r.report.Preflight = map[string]string{}
 	if err := r.answers("room", roomKeys); err != nil || !r.query.Preflight {

@@ -221,7 +221,7 @@ func (q *query) script() string {
 	b.WriteString(call("kw_commands", q.Commands...))
 	b.WriteString(packagesCall(q.Packages))
 	if q.Preflight {
-		b.WriteString("kw_preflight\n")
+		b.WriteString(call("kw_preflight", q.EtcdFolder))
 	}
 	b.WriteString("} </dev/null\ncat\n}\n")
 	return b.String()

@@ -130,10 +130,12 @@ func (s *site) wantItems(want map[string]string) {
 	}
 }
 
-// outage is a period in which the API server of a host was not ready.
+// outage is a period in which the API server of a host was not ready, and what it, or the attempt
+// to ask it, said first.
 type outage struct {
 	host     string
 	from, to time.Time
+	why      error
 }
 
 // watchServers polls the readiness of every API server separately. The returned function ends it
@@ -143,16 +145,17 @@ func (s *site) watchServers() func() []outage {
 	var all []outage
 	var ends []func()
 	for _, h := range s.planes {
-		ready, down := s.server(h), time.Time{}
+		ready, down := s.server(h), outage{host: h.Name}
 		ends = append(ends, each(50*time.Millisecond, func(context.Context) {
-			switch up := ready(); {
-			case !up && down.IsZero():
-				down = time.Now()
-			case up && !down.IsZero():
+			switch err := ready(); {
+			case err != nil && down.why == nil:
+				down.from, down.why = time.Now(), err
+			case err == nil && down.why != nil:
+				down.to = time.Now()
 				mu.Lock()
-				all = append(all, outage{h.Name, down, time.Now()})
+				all = append(all, down)
 				mu.Unlock()
-				down = time.Time{}
+				down.why = nil
 			}
 		}))
 	}
@@ -165,22 +168,25 @@ func (s *site) watchServers() func() []outage {
 	}
 }
 
-// server returns a function that checks whether the API server of a host is ready. A slow answer
-// of etcd does not count as an outage.
-func (s *site) server(h lab.Host) (ready func() bool) {
-	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
+// server returns a function that asks whether the API server of a host is ready. A slow answer of
+// etcd does not count as an outage.
+func (s *site) server(h lab.Host) (ready func() error) {
+	client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{
 		// Other tests verify the certificate; here only the answer counts.
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
 	url := fmt.Sprintf("https://%s/readyz?exclude=etcd&exclude=etcd-readiness", netip.AddrPortFrom(h.Address(), 6443))
-	return func() bool {
+	return func() error {
 		answer, err := client.Get(url)
 		if err != nil {
-			return false
+			return err
 		}
-		_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<16))
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<16))
 		_ = answer.Body.Close()
-		return answer.StatusCode == http.StatusOK
+		if answer.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s: %s", answer.Status, text)
+		}
+		return nil
 	}
 }
 
@@ -191,7 +197,7 @@ func (s *site) wantOneAtATime(outages []outage) {
 	var hosts []string
 	for i, o := range outages {
 		hosts = append(hosts, o.host)
-		s.t.Logf("API server of %s down for %s", o.host, o.to.Sub(o.from).Round(10*time.Millisecond))
+		s.t.Logf("API server of %s down from %s for %s: %v", o.host, o.from.Format("15:04:05.00"), o.to.Sub(o.from).Round(10*time.Millisecond), o.why)
 		if i > 0 && o.from.Before(outages[i-1].to) {
 			s.t.Errorf("the API server of %s was stopped %s before that of %s was ready", o.host, outages[i-1].to.Sub(o.from), outages[i-1].host)
 		}

@@ -101,6 +101,19 @@ func TestConformanceAfterRotation(t *testing.T) {
 	s.wantConformance(suite, conformance.Tenth(suite.Tests))
 }
 
+// TestConformanceHardened judges a cluster that was created with a hardening block.
+func TestConformanceHardened(t *testing.T) {
+	begin(t)
+	suite := conformanceSuite(t, lab.DefaultKubernetes)
+	s := newSiteOf(t, lab.Options{Name: "e2ech", ControlPlanes: 3, Workers: 2, Archives: suite.Images})
+	s.logIn()
+	s.offer(suite.Images)
+	s.extra = hardening
+	s.configure()
+	s.hardened()
+	s.wantConformance(suite, conformance.Tenth(suite.Tests))
+}
+
 // TestConformanceAfterAdoption judges a cluster that kubeadm created and kubewright adopted.
 func TestConformanceAfterAdoption(t *testing.T) {
 	begin(t)

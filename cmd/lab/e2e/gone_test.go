@@ -64,9 +64,10 @@ func (s *site) planeGone() {
 	gone := s.planes[len(s.planes)-1]
 	address := fmt.Sprintf("node.cp[%q]", gone.Name)
 	s.powerOff(gone)
-	s.wantSilent("Control plane could not be observed", address, "so this cluster is not planned")
+	s.wantSilent("Control plane could not be observed", address, "The cluster goes on without it: 2 of 3 members of etcd answer, quorum is 2.")
 	s.wantNode(gone, true)
 	s.wantUnheard(gone)
+	s.planeMissing(gone)
 
 	s.top = fmt.Sprintf("removed {\n  from        = %s\n  unreachable = true\n}\n", address)
 	s.become(s.planes[:len(s.planes)-1], s.workers)
@@ -77,6 +78,39 @@ func (s *site) planeGone() {
 	s.top = ""
 	s.configure()
 	s.wantNoChanges()
+}
+
+// planeMissing changes a worker and the API servers while a control plane is missing: the worker gets
+// its label, and the API servers stay as they are until all control planes are back.
+func (s *site) planeMissing(gone lab.Host) {
+	serving := func() (out string) {
+		for _, h := range s.planes[:len(s.planes)-1] {
+			out += s.sh(h.Name, "for p in $(pgrep -x 'kube-apiserver|etcd'); do cut -d ' ' -f 1,2,22 /proc/$p/stat; done | sort -n") + "\n"
+		}
+		return out
+	}
+	started := serving()
+	s.extra = "  api_server {\n    arg \"audit-log-maxage\" { value = \"30\" }\n  }\n"
+	s.workerExtra = poolLabel("batch")
+	s.configure()
+	withheld := []string{
+		"wait until what could not be observed is back", "Withheld: restarts a component of a control plane while " + gone.Name + " is missing: 2 of 3 serve the API.",
+		"Withheld: its host was not observed",
+	}
+	s.wantSilent(withheld...)
+	r := s.run("apply", "-auto-approve", "-allow-unreachable", "-no-color")
+	if r.code != 9 { // done, and something is withheld
+		s.t.Errorf("apply without a control plane: exit code %d, want 9", r.code)
+	}
+	wantContains(s.t, words(r.out), append(withheld, "Resources: 0 added, 1 changed, 0 destroyed.")...)
+	if got := s.kubectl("get", "node", s.nodeName(s.workers[0]), "-o", "jsonpath={.metadata.labels.node\\.example\\.com/pool}"); got != "batch" {
+		s.t.Errorf("label of %s is %q", s.workers[0].Name, got)
+	}
+	if now := serving(); now != started {
+		s.t.Errorf("processes changed:\n%s\nbefore:\n%s", now, started)
+	}
+	s.extra = ""
+	s.configure()
 }
 
 func (s *site) powerOff(h lab.Host) {

@@ -3,6 +3,11 @@
 package e2e
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"strings"
 	"testing"
 )
@@ -10,8 +15,11 @@ import (
 // policyPath is the audit policy on control planes, and auditLog is the log written by it.
 const policyPath, auditLog = "/etc/kubernetes/audit/policy.yaml", "/var/log/kubernetes/audit/audit.log"
 
+// dropInPath is a drop-in of the kubelet's unit, and tokenKeyPath the key that etcd reads.
+const dropInPath, tokenKeyPath = "/etc/systemd/system/kubelet.service.d/50-noted.conf", "/etc/kubernetes/etcd/tokens.pub"
+
 // hostSettings is the configuration of files, settings and units; LEVEL is that of the audit
-// policy, and NOTE is what the unit writes.
+// policy, and NOTE is what the unit and the kubelet's drop-in say.
 const hostSettings = `
   api_server {
     arg "audit-policy-file" { value = "/etc/kubernetes/audit/policy.yaml" }
@@ -24,6 +32,19 @@ const hostSettings = `
   file "/etc/kubernetes/audit/policy.yaml" {
     content = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: LEVEL}]\n"
     roles   = ["control-plane"]
+  }
+  etcd {
+    arg "auth-token" { value = "jwt,pub-key=/etc/kubernetes/etcd/tokens.pub,sign-method=ES256" }
+  }
+  file "/etc/kubernetes/etcd/tokens.pub" {
+    source = "tokens.pub"
+    owner  = "65532:0"
+    roles  = ["control-plane"]
+  }
+  unit "kubelet.service" {
+    drop_in "50-noted" {
+      content = "[Service]\nEnvironment=NOTED=NOTE\n"
+    }
   }
   file "/etc/motd" { content = "managed\n" }
   sysctls = { "net.core.somaxconn" = "8192" }
@@ -50,6 +71,7 @@ func TestHostSettings(t *testing.T) {
 		s.sh(h.Name, "echo before >/etc/motd; touch /var/log/noted; sysctl -w net.core.somaxconn=1000")
 	}
 	before := s.listings()
+	s.write("tokens.pub", publicKey(t))
 	s.hostSettings("Metadata", "one")
 	s.must("apply", "-auto-approve", "-no-color")
 	s.wantNoChanges()
@@ -71,8 +93,35 @@ func TestHostSettings(t *testing.T) {
 	}
 }
 
+// publicKey returns a public key in PEM.
+func publicKey(t testing.TB) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
+}
+
+// wantNoted checks what the kubelets' drop-in gives them.
+func (s *site) wantNoted(note string) {
+	for _, h := range s.Hosts() {
+		if got := s.sh(h.Name, "tr '\\0' '\\n' </proc/$("+pidOf+"kubelet)/environ | grep NOTED; cat "+dropInPath); got != "NOTED="+note+"\n[Service]\nEnvironment=NOTED="+note {
+			s.t.Errorf("the kubelet on %s: %q", h.Name, got)
+		}
+	}
+}
+
 func (s *site) hostSettingsInEffect() {
+	s.wantNoted("one")
 	for _, h := range s.planes {
+		if got := s.sh(h.Name, "stat -c '%u:%g' "+tokenKeyPath+"; tr '\\0' '\\n' </proc/$("+pidOf+"etcd)/cmdline | grep auth-token"); got != "65532:0\n--auth-token=jwt,pub-key="+tokenKeyPath+",sign-method=ES256" {
+			s.t.Errorf("etcd on %s: %q", h.Name, got)
+		}
 		if got := s.sh(h.Name, "stat -c '%a %U' "+policyPath+" /var/log/kubernetes/audit; grep -c audit.k8s.io/v1 "+auditLog); !strings.HasPrefix(got, "644 root\n700 root\n") || strings.HasSuffix(got, "\n0") {
 			s.t.Errorf("audit on %s: %q", h.Name, got)
 		}
@@ -92,6 +141,7 @@ func (s *site) hostSettingsChanged() {
 	wantContains(s.t, r.out, "+ rules: [{level: RequestResponse}]", "restarts kube-apiserver here; the API stays up on")
 	s.must("apply", "-auto-approve", "-no-color")
 	s.wantNoChanges()
+	s.wantNoted("two")
 	for name, pid := range s.onPlanes(pidOf + "kube-apiserver") {
 		if pid == started[name] {
 			s.t.Errorf("the API server on %s has not restarted", name)

@@ -53,6 +53,7 @@ var tests = map[string]test{
 	"TestConformanceAfterAdoption":  {usual: 30 * time.Minute, long: true, alone: true},
 	"TestConformanceAfterRotation":  {usual: 30 * time.Minute, long: true, alone: true},
 	"TestConformanceAfterUpgrade":   {usual: 30 * time.Minute, long: true, alone: true},
+	"TestConformanceHardened":       {usual: 30 * time.Minute, long: true, alone: true},
 	"TestConformanceOf134":          {usual: 30 * time.Minute, long: true, alone: true},
 	"TestConformanceOf135":          {usual: 30 * time.Minute, long: true, alone: true},
 	"TestConformanceOf137":          {usual: 30 * time.Minute, long: true, alone: true},

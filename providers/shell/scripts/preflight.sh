@@ -4,6 +4,7 @@
 kw_options='NAMESPACES NET_NS PID_NS IPC_NS UTS_NS CPUSETS MEMCG INET EXT4_FS PROC_FS NETFILTER_XT_TARGET_REDIRECT
 	NETFILTER_XT_MATCH_COMMENT FAIR_GROUP_SCHED CGROUPS CGROUP_PIDS CGROUP_SCHED CGROUP_CPUACCT CGROUP_DEVICE CGROUP_FREEZER CGROUP_BPF'
 
+# kw_preflight ETCD-FOLDER: the folder is empty where no etcd will run.
 kw_preflight() {
 	kw_say preflight
 	if [ "$(id -u)" = 0 ]; then echo 'root true'; else echo 'root false'; fi
@@ -13,7 +14,30 @@ kw_preflight() {
 	else
 		awk '!/^#/ && $4 != 0 { c = c " " $1 } END { print "cgroup_controllers" c }' /proc/cgroups
 	fi
+	printf 'etcd_disk'
+	[ -z "$1" ] || kw_disk "$1"
+	echo
 	kw_kernel
+}
+
+# kw_disk FOLDER: how often the disk below a folder, which may not be there yet, was flushed since
+# the host started, and how many milliseconds that took. Partitions and mapped devices have no such
+# counts of their own (Documentation/block/stat.rst).
+kw_disk() {
+	kw_f=$1
+	until [ -d "$kw_r$kw_f/" ]; do kw_f=${kw_f%/*}; done
+	kw_f=$(findmnt -n -o MAJ:MIN -T "$kw_r$kw_f/") || return 0
+	kw_f=$kw_r/sys/dev/block/${kw_f##* }
+	for kw_v in 1 2 3 4; do
+		if [ -f "$kw_f/partition" ]; then
+			kw_f=$kw_f/..
+			continue
+		fi
+		for kw_d in "$kw_f"/slaves/*; do
+			[ ! -d "$kw_d" ] || kw_f=$kw_d
+		done
+	done
+	[ ! -f "$kw_f/stat" ] || awk 'NF >= 17 && $16 > 0 { printf " %d/%d", $16, $17 }' "$kw_f/stat"
 }
 
 # kw_kernel: which options are off, or that it is unknown. It keeps only the lines of those

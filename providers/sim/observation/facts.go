@@ -59,7 +59,7 @@ func (ob Observation) Preflight() map[string]string {
 		free = "0"
 	}
 	out := map[string]string{
-		"root": "true", "etc_writable": "true", "hostname_resolves": "true", "unreachable": "", "path_mtu": "", "endpoint_addresses": "10.77.0.100", "kmsg": "true",
+		"root": "true", "etc_writable": "true", "hostname_resolves": "true", "unreachable": "", "path_mtu": "", "etcd_disk": "1204/2408", "endpoint_addresses": "10.77.0.100", "kmsg": "true",
 		"cgroup_controllers": "cpuset cpu io memory hugetlb pids rdma misc",
 		"kernel_config":      "known", "kernel_missing": "CGROUP_CPUACCT CGROUP_DEVICE", "etc_free_kib": free, "var_lib_free_kib": free,
 	}

@@ -83,7 +83,7 @@ cluster "prod" {
   }
 
   file "/etc/kubernetes/some.pem" {
-    content  = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n"
+    content  = "-----BEGIN CERTIFICATE-----\nMIIBeTCCAR+gAwIBAgIUPU1/0vOI5kbKPr5Vma21wM8AjyAwCgYIKoZIzj0EAwIw\nETEPMA0GA1UEAwwGaW1hZ2VzMCAXDTI2MTEzMDEzMjMwOFoYDzIxMjYxMTA2MTMy\nMzA4WjARMQ8wDQYDVQQDDAZpbWFnZXMwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC\nAARmXa901Qb41ZWSkqjEfwqFW2uRYPUWjHwwsbLe8GR195+jVlMnrNIAD287OFmo\nau//9nwTSX8zX5HO4Ddgtn0qo1MwUTAdBgNVHQ4EFgQURZasJeZEFaW8wz7LujxO\noza6vTowHwYDVR0jBBgwFoAURZasJeZEFaW8wz7LujxOoza6vTowDwYDVR0TAQH/\nBAUwAwEB/zAKBggqhkjOPQQDAgNIADBFAiEAgr/LXN5NalNwBWtt0OrL1uKBXXAX\nrn3rUBtAl0OdjtwCICMm0LAP5VPUVd/n5EB2r9qm6ozwgGMbWNXRrqaUr4L3\n-----END CERTIFICATE-----\n"
     selector = "some=yes"
   }
 
@@ -192,6 +192,19 @@ cluster "prod" {
   directory "/etc/kubernetes/tracing" {
   }
 
+  file "/etc/etcd/revoked.crl" {
+    content = "-----BEGIN X509 CRL-----\nMIIB\n-----END X509 CRL-----\n" # ERROR: Invalid file content
+  }
+
+  file "/etc/kubernetes/tls/accounts.pub" {
+    content = "none\n" # ERROR: Invalid file content
+  }
+
+  etcd {
+    arg "client-crl-file" { value = "/etc/etcd/revoked.crl" }
+    arg "peer-crl-file" { value = "/etc/etcd/peers.crl" } # ERROR: File of an argument is missing
+  }
+
   file "/etc/kubernetes/workers.yaml" {
     content = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers: [{ type: RBAC, name: rbac }]\n"
     roles   = ["worker"]
@@ -204,6 +217,7 @@ cluster "prod" {
     arg "tracing-config-file" { value = "/etc/kubernetes/tracing/config.yaml" }         # ERROR: File of an argument is missing
     arg "authentication-config" { value = "/etc/kubernetes/nowhere.yaml" }              # ERROR: File of an argument is missing
     arg "authorization-config" { value = "/etc/kubernetes/workers.yaml" }               # ERROR: File of an argument is missing
+    arg "service-account-key-file" { value = "/etc/kubernetes/tls/accounts.pub" }
     arg "oidc-ca-file" { value = "/etc/ssl/certs/oidc.pem" } # ERROR: Arguments do not go together
     arg "client-ca-file" { value = "/etc/kubernetes/some.pem" } # ERROR: File of an argument is missing
   }

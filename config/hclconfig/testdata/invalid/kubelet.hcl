@@ -140,7 +140,7 @@ node "h" {
   address = "10.0.0.8"
 
   kubelet {
-    arg "node-labels" { value = "pool,node.kubernetes.io/a=b,a b=c,d=e f" } # ERROR: Invalid node label # ERROR: Invalid node label # ERROR: Invalid node label # ERROR: Invalid argument value
+    arg "node-labels" { value = "pool,=x,node.kubernetes.io/a=b,a b=c,d=e f" } # ERROR: Invalid node label # ERROR: Invalid node label # ERROR: Invalid node label # ERROR: Invalid argument value
     arg "register-with-taints" { value = "a:b:NoSchedule,a b:NoExecute,k=v w:NoExecute" } # ERROR: Invalid taint # ERROR: Invalid taint # ERROR: Invalid taint # ERROR: Invalid argument value
   }
 }

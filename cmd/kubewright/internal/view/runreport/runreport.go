@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/commandline"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/outline"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/progress"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/schedule"
@@ -114,7 +115,7 @@ func (p printer) failure(s executor.StepOutcome) {
 	width := p.FramedWidth()
 	body = append(body, strings.Split(ui.Wrap(ui.CleanText(FailureReason(s)), width, ""), "\n")...)
 	body = append(body, LastWords(s.Err)...)
-	for _, text := range Remedies(s.Err) {
+	for _, text := range slices.Concat(Remedies(s.Err), p.withoutStep(s.Step)) {
 		body = append(body, "")
 		body = append(body, strings.Split(ui.Wrap(ui.CleanText(text), width, ""), "\n")...)
 	}
@@ -181,6 +182,21 @@ func Remedies(err error) []string {
 		}
 	}
 	return out
+}
+
+// withoutStep returns how to go on without a step that may be left out: a snapshot or backup.
+func (p printer) withoutStep(id state.Address) []string {
+	saves := func(op planner.Operation) bool {
+		switch op.(type) {
+		case planner.SnapshotEtcd, planner.TakeBackup:
+			return true
+		}
+		return false
+	}
+	if s := p.plan.Step(id); s == nil || !slices.ContainsFunc(s.Operations, saves) {
+		return nil
+	}
+	return []string{"To do: mend what keeps it from being taken, as doctor or etcd status shows it. To go on without it, add -" + commandline.SkipPhase + "=" + id.Phase + "."}
 }
 
 // quoted returns the last of some lines under a heading.
