@@ -152,6 +152,9 @@ type NodeReport struct {
 	// Silent reports whether the kubelet has not reported for a while: the status of its pods in
 	// the API may be outdated.
 	Silent bool
+	// Troubles are what the kubelet reports against the node, in its words: why it is not ready, and
+	// of what it has too little.
+	Troubles []string
 	// InternalIPs are the addresses at which other nodes reach the node.
 	InternalIPs []string
 	// KubeletVersion is the version in status.nodeInfo, with the leading v.

@@ -14,26 +14,38 @@ import (
 const Namespace = "kube-system"
 
 // LogLines is the number of last lines of a log in a report.
-const LogLines = 12
+const LogLines = 8
+
+// ScannedLines is the number of last lines of a log among which those of a report are chosen.
+const ScannedLines = 200
 
 // Units returns the units that a report is about: those without which no container runs.
 func Units() []string { return []string{"containerd.service", "crio.service", "kubelet.service"} }
 
-// A Report is what a host says of its units, and of the containers in Namespace.
+// A Report is what a host says of its units, its disks, and of the containers in Namespace.
 type Report struct {
 	Units      []Unit
 	Containers []Container
+	Disks      []Disk
+	// Manifests are the static pods that the kubelet of this host has to run: the names of their
+	// files without suffix.
+	Manifests []string
+	// Refused is what the container runtime, whose socket is there, answers instead of its containers.
+	Refused []string
 }
 
 // A Unit is a unit of systemd (systemctl show).
 type Unit struct {
 	Name     string // kubelet.service
+	Load     string // loaded, masked, bad-setting, error; empty is loaded
+	File     string // enabled, disabled, static: whether it starts at boot
 	Active   string // active, activating, failed, inactive
 	Sub      string // running, auto-restart
 	Result   string // success, exit-code, signal, oom-kill
 	ExitCode int    // of the main process
 	Restarts int
 	Log      []string // the last lines of its journal, escaped
+	Errors   []string // of one that runs: the errors of the last 45 seconds, each kind once, escaped
 }
 
 // A Container is the newest container of that name in a pod that has exited, or one that runs.
@@ -47,43 +59,6 @@ type Container struct {
 	Log               []string // its last lines, escaped
 }
 
-// A Cause is something that does not run, with its own words.
-type Cause struct {
-	Subject string // container kube-apiserver of pod kube-apiserver-cp1
-	Problem string // exited with code 1 after 0.4s, 3 restarts
-	Log     []string
-}
-
-func (c Cause) String() string { return c.Subject + " " + c.Problem }
-
-// Causes returns what does not run: units first, as containers need them.
-func (r Report) Causes() []Cause {
-	var all []Cause
-	for _, u := range r.Units {
-		if problem := u.problem(); problem != "" {
-			all = append(all, Cause{"unit " + u.Name, problem, u.Log})
-		}
-	}
-	for _, c := range r.exited() {
-		all = append(all, Cause{c.subject(), c.problem(), c.Log})
-	}
-	return all
-}
-
-func (u Unit) problem() string {
-	if u.Active == "active" && u.Sub == "running" {
-		return ""
-	}
-	text := "is " + u.Active
-	if u.Sub != "" && u.Sub != u.Active {
-		text += " (" + u.Sub + ")"
-	}
-	if u.Result != "" && u.Result != "success" {
-		text += fmt.Sprintf(": %s, exit code %d", u.Result, u.ExitCode)
-	}
-	return text + restarts(u.Restarts)
-}
-
 func restarts(n int) string {
 	switch n {
 	case 0:
@@ -94,13 +69,22 @@ func restarts(n int) string {
 	return fmt.Sprintf(", %d restarts", n)
 }
 
-// exited returns the containers that have exited and were not replaced by one that runs.
+// exited returns the containers that have exited and were not replaced by a newer one: of a pod whose
+// manifest was changed the runtime keeps those of the former pod for a while.
 func (r Report) exited() []Container {
 	return slices.DeleteFunc(slices.Clone(r.Containers), func(c Container) bool {
 		return c.Running || slices.ContainsFunc(r.Containers, func(other Container) bool {
-			return other.Pod == c.Pod && other.Name == c.Name && other.Attempt > c.Attempt
+			return other.Pod == c.Pod && other.Name == c.Name && (other.Running || other.newer(c))
 		})
 	})
+}
+
+// newer reports whether a container was made after another one of the same name.
+func (c Container) newer(than Container) bool {
+	if !c.Started.Equal(than.Started) && !c.Started.IsZero() && !than.Started.IsZero() {
+		return c.Started.After(than.Started)
+	}
+	return c.Attempt > than.Attempt
 }
 
 func (c Container) subject() string { return "container " + c.Name + " of pod " + c.Pod }
@@ -118,7 +102,7 @@ func (c Container) problem() string {
 
 // lived returns how long a container ran; negative if unknown.
 func (c Container) lived() time.Duration {
-	if c.Started.IsZero() || c.Finished.Before(c.Started) {
+	if c.Started.Unix() <= 0 || c.Finished.Before(c.Started) { // runtimes write 1970 for one that never started
 		return -1
 	}
 	return c.Finished.Sub(c.Started)
@@ -148,7 +132,7 @@ var (
 func (r Report) KeepsExiting(before Report) *Cause {
 	for _, u := range r.Units {
 		if u.Result == "exit-code" && u.Restarts-before.unit(u.Name).Restarts >= Repeats && u.refusesSettings() {
-			return &Cause{"unit " + u.Name, u.problem(), u.Log}
+			return &Cause{Subject: "unit " + u.Name, Problem: u.problem(), Log: u.Log}
 		}
 	}
 	for _, c := range r.exited() {
@@ -159,7 +143,7 @@ func (r Report) KeepsExiting(before Report) *Cause {
 			continue
 		}
 		if c.Attempt-before.attempt(c) >= Repeats {
-			return &Cause{c.subject(), c.problem(), c.Log}
+			return &Cause{Subject: c.subject(), Problem: c.problem(), Log: c.Log}
 		}
 	}
 	return nil

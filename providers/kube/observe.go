@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/pki"
 	"github.com/kubewright/kubewright/state"
 )
@@ -203,6 +204,9 @@ func ignoreAbsent(err error) error {
 	return err
 }
 
+// troubleCap bounds what a node reports against itself, in bytes.
+const troubleCap = 400
+
 func nodeReport(n *corev1.Node) state.NodeReport {
 	r := state.NodeReport{
 		Labels: n.Labels, Annotations: n.Annotations, Unschedulable: n.Spec.Unschedulable,
@@ -220,6 +224,9 @@ func nodeReport(n *corev1.Node) state.NodeReport {
 		if c.Type == corev1.NodeReady {
 			r.Ready, r.Silent = c.Status == corev1.ConditionTrue, c.Status == corev1.ConditionUnknown
 			r.Reported = c.LastHeartbeatTime.Time
+		}
+		if bad := c.Status == corev1.ConditionTrue; bad != (c.Type == corev1.NodeReady) && c.Status != corev1.ConditionUnknown {
+			r.Troubles = append(r.Troubles, providers.Sanitize(string(c.Type)+" is "+string(c.Status)+": "+c.Message, troubleCap))
 		}
 	}
 	return r

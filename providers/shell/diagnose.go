@@ -5,6 +5,7 @@ import (
 	_ "embed" // the script
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -28,11 +29,11 @@ const (
 func (h *Host) Diagnose(ctx context.Context) (*diagnosis.Report, error) {
 	var b strings.Builder
 	b.WriteString("kw_r=" + Quote(h.root) + "\n" + runtimeScript + diagnoseScript + "{\n")
-	lines := strconv.Itoa(diagnosis.LogLines)
+	lines := strconv.Itoa(diagnosis.ScannedLines)
 	for _, u := range diagnosis.Units() {
 		b.WriteString(call("kw_unit_log", u, lines))
 	}
-	b.WriteString(call("kw_containers", diagnosis.Namespace, lines))
+	b.WriteString(call("kw_disks", diagnosis.Folders()...) + call("kw_manifests") + call("kw_containers", diagnosis.Namespace, lines))
 	b.WriteString("} </dev/null 2>/dev/null\n")
 	a, err := h.speaker.run(ctx, script{
 		do: "diagnose", body: b.String(), limit: diagnosisCap, pace: budget.Pace{Silence: diagnosisTime, Total: diagnosisTime},
@@ -60,19 +61,67 @@ func diagnose(r *diagnosis.Report, s section) error {
 	case s.words[0] == "exited" && len(s.words) == 2:
 		return addStatus(r, s.body)
 	case s.words[0] == "log" && len(s.words) == 2 && len(r.Containers) > 0:
-		r.Containers[len(r.Containers)-1].Log = providers.Tail(s.body)
+		r.Containers[len(r.Containers)-1].Log = diagnosis.Excerpt(linesOf(s.body), diagnosis.LogLines)
+	case s.words[0] == "refused" && len(s.words) == 2:
+		r.Refused = diagnosis.Excerpt(linesOf(s.body), diagnosis.LogLines)
+	case s.words[0] == "disks":
+		for line := range strings.Lines(string(s.body)) {
+			r.Disks = append(r.Disks, diskOf(strings.Fields(line)))
+		}
+	case s.words[0] == "manifests":
+		for _, name := range linesOf(s.body) {
+			r.Manifests = append(r.Manifests, strings.TrimSuffix(name, ".yaml"))
+		}
 	}
 	return nil
+}
+
+// lineWidth bounds a line of a log, in bytes.
+const lineWidth = 1000
+
+// linesOf returns the lines of what a host wrote, escaped, none of them blank.
+func linesOf(text []byte) []string {
+	var out []string
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimRight(line, " \t\r\n"); line != "" {
+			out = append(out, providers.Sanitize(line, lineWidth))
+		}
+	}
+	return out
+}
+
+// diskOf reads a line of kw_disks: the path, rw or ro, free KiB, free inodes. File systems without a
+// fixed number of inodes have no such figure.
+func diskOf(words []string) diagnosis.Disk {
+	d := diagnosis.Disk{Free: math.MaxInt64, FreeInodes: math.MaxInt64}
+	for i, w := range words {
+		n, err := strconv.ParseInt(w, 10, 54)
+		switch {
+		case i == 0:
+			d.Path = providers.Sanitize(w, 100)
+		case i == 1:
+			d.ReadOnly = w == "ro"
+		case i == 2 && err == nil:
+			d.Free = n << 10
+		case i == 3 && err == nil:
+			d.FreeInodes = n
+		}
+	}
+	return d
 }
 
 // unitOf reads the properties of a unit and its log.
 func unitOf(name, text string) diagnosis.Unit {
 	properties, log, _ := strings.Cut(text, "\n\n")
-	u := diagnosis.Unit{Name: providers.Sanitize(name, 100), Log: providers.Tail([]byte(log))}
+	u := diagnosis.Unit{Name: providers.Sanitize(name, 100)}
 	for line := range strings.Lines(properties) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		value = providers.Sanitize(value, 100)
 		switch key {
+		case "LoadState":
+			u.Load = value
+		case "UnitFileState":
+			u.File = value
 		case "ActiveState":
 			u.Active = value
 		case "SubState":
@@ -84,6 +133,11 @@ func unitOf(name, text string) diagnosis.Unit {
 		case "NRestarts":
 			u.Restarts, _ = strconv.Atoi(value)
 		}
+	}
+	if lines := linesOf([]byte(log)); u.Running() && u.Load == "loaded" {
+		u.Errors = lines
+	} else {
+		u.Log = diagnosis.Excerpt(diagnosis.LastAttempts(lines), diagnosis.LogLines)
 	}
 	return u
 }

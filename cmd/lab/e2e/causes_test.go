@@ -10,8 +10,31 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
-// TestCauses breaks components of a small cluster in several ways, and checks that the failed
-// apply, or doctor, says why on the first screen.
+// A failure is something that breaks on a host, and what doctor has to say of it.
+type failure struct {
+	name string
+	// breaks is how it is made, undo how it is undone, as shell on the host.
+	breaks, undo string
+	// want are words of the real cause and of what to do.
+	want []string
+}
+
+// failures are all failures that doctor has to explain, by area: those of the worker's host, and those
+// of the control plane's.
+var failures = []struct {
+	area  string
+	plane bool
+	rows  []failure
+}{
+	{"kubelet", false, kubeletFailures()},
+	{"runtime", false, runtimeFailures()},
+	{"node", false, nodeFailures()},
+	{"pods", true, podFailures()},
+	{"API", true, apiFailures()},
+}
+
+// TestCauses breaks a small cluster in many ways, one after another, and checks that the first screen
+// of doctor, or of the failed apply, has the cause and what to do.
 func TestCauses(t *testing.T) {
 	begin(t)
 	s := newSiteOf(t, lab.Options{Name: "e2ecau", ControlPlanes: 1, Workers: 1})
@@ -20,6 +43,73 @@ func TestCauses(t *testing.T) {
 	r := s.must("doctor", "-no-color")
 	wantContains(t, r.out, `node.cp["cp1"]: nothing is wrong`, `node.worker["w1"]: nothing is wrong`)
 
+	for _, area := range failures {
+		t.Run(area.area, func(t *testing.T) {
+			host := s.workers[0].Name
+			if area.plane {
+				host = s.planes[0].Name
+			}
+			for _, f := range area.rows {
+				t.Run(f.name, func(t *testing.T) { s.within(t, func() { s.explains(host, f) }) })
+			}
+		})
+	}
+	t.Run("apply", func(t *testing.T) { s.within(t, func() { s.explainsApplies(t) }) })
+	if !t.Failed() {
+		s.wantCluster()
+		s.wantNoChanges()
+	}
+}
+
+// explains makes a failure, checks what doctor says of it, and undoes it.
+func (s *site) explains(host string, f failure) {
+	s.t.Helper()
+	s.sh(host, "{ "+f.breaks+"; } >/dev/null 2>&1; true")
+	defer func() {
+		s.sh(host, "{ "+f.undo+"; } >/dev/null 2>&1; true")
+		s.eventually("nothing is wrong on "+host+" again", func() (string, bool) {
+			r := s.run("doctor", "-no-color", host)
+			return r.out, r.code == 0
+		})
+	}()
+	began := time.Now()
+	s.eventually("doctor names the cause", func() (string, bool) {
+		r := s.run("doctor", "-no-color", host)
+		screen := firstScreen(r.out)
+		for _, want := range f.want {
+			if !strings.Contains(screen, unspaced(want)) {
+				return "without " + want + ":\n" + r.out, false
+			}
+		}
+		return r.out, r.code == 1
+	})
+	s.t.Logf("the cause was shown after %s", time.Since(began).Round(time.Second))
+}
+
+// A screen, as of a terminal that is not small.
+const (
+	screenLines   = 40
+	screenColumns = 120
+)
+
+// firstScreen returns what a screen shows of an output before anyone scrolls, without white space: a
+// line is longer than the screen is wide, or wrapped by the program.
+func firstScreen(out string) string {
+	var rows []string
+	for line := range strings.Lines(out) {
+		text := []rune(strings.TrimRight(line, "\n"))
+		for len(text) > screenColumns {
+			rows, text = append(rows, string(text[:screenColumns])), text[screenColumns:]
+		}
+		rows = append(rows, string(text))
+	}
+	return unspaced(strings.Join(rows[:min(len(rows), screenLines)], ""))
+}
+
+func unspaced(text string) string { return strings.Join(strings.Fields(text), "") }
+
+// explainsApplies checks that an apply that fails shows the cause.
+func (s *site) explainsApplies(t *testing.T) {
 	for _, c := range []struct {
 		name, extra string
 		want        []string
@@ -50,17 +140,4 @@ func TestCauses(t *testing.T) {
 			})
 		})
 	}
-
-	t.Run("doctor", func(t *testing.T) {
-		s.within(t, func() {
-			w := s.workers[0].Name
-			s.sh(w, "cp /var/lib/kubelet/config.yaml /root/kept.yaml && echo 'evictionHard: {memory.available: x}' >>/var/lib/kubelet/config.yaml && systemctl restart kubelet")
-			s.eventually("doctor names what the kubelet of "+w+" says", func() (string, bool) {
-				r := s.run("doctor", "-no-color", w)
-				out := strings.Join(strings.Fields(r.out), " ")
-				return r.out, r.code == 1 && strings.Contains(out, "unit kubelet.service is activating (auto-restart): exit-code, exit code 1") && strings.Contains(out, "To do: correct the setting in the kubelet block")
-			})
-			s.sh(w, "cp /root/kept.yaml /var/lib/kubelet/config.yaml && systemctl restart kubelet")
-		})
-	})
 }

@@ -45,7 +45,7 @@ var tests = map[string]test{
 	"TestAdoptOthers":               {usual: 20 * time.Minute, long: true},
 	"TestAlarm":                     {usual: 4 * time.Minute, long: true},
 	"TestBackup":                    {usual: 6 * time.Minute, long: true},
-	"TestCauses":                    {usual: 10 * time.Minute, long: true},
+	"TestCauses":                    {usual: 30 * time.Minute, long: true},
 	"TestCertificates":              {usual: 5 * time.Minute, long: true, alone: true},
 	"TestChanges":                   {usual: 5 * time.Minute},
 	"TestChangesOfNodes":            {usual: 6 * time.Minute, long: true},

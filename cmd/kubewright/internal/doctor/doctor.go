@@ -12,8 +12,11 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/engine/hosts"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/record"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/providers/diagnosis"
+	"github.com/kubewright/kubewright/state"
 )
 
 // Examine prints what does not run on the hosts of all nodes, or of those with these addresses or
@@ -32,12 +35,14 @@ func Examine(ctx context.Context, a *workspace.Workspace, o session.Options, nam
 	if unknown.HasErrors() {
 		return console.Failure(unknown)
 	}
-	s.Hosts.Keep(func(m *hosts.Member) bool { return len(chosen) == 0 || slices.Contains(chosen, m.Target) })
+	wanted := func(t state.Target) bool { return len(chosen) == 0 || slices.Contains(chosen, t) }
+	// Only a control plane leads to the API, which knows what is wrong with a node.
+	s.Hosts.Keep(func(m *hosts.Member) bool { return m.Plane || wanted(m.Target) })
 	v := s.Observe(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	found := examine(ctx, s, v)
+	found := examine(ctx, s, v, wanted)
 	if err := s.Hosts.World.Save(); err != nil {
 		return err
 	}
@@ -62,7 +67,17 @@ func Examine(ctx context.Context, a *workspace.Workspace, o session.Options, nam
 	if len(ill) == 0 {
 		return nil
 	}
-	return console.Failure(diag.Diagnostics{diag.Errorf("Hosts need attention", "Something is wrong on %d of %d hosts: %s.", len(ill), len(found), console.ListOf(targetsOf(ill)))})
+	clusters := 0
+	for _, e := range found {
+		if e.Cluster {
+			clusters++
+		}
+	}
+	if clusters == len(ill) {
+		return console.Failure(diag.Diagnostics{diag.Errorf("Cluster needs attention", "Something is wrong with %s.", console.ListOf(targetsOf(ill)))})
+	}
+	ill = slices.DeleteFunc(ill, func(e listing.Examined) bool { return e.Cluster })
+	return console.Failure(diag.Diagnostics{diag.Errorf("Hosts need attention", "Something is wrong on %d of %d hosts: %s.", len(ill), len(found)-clusters, console.ListOf(targetsOf(ill)))})
 }
 
 func targetsOf(found []listing.Examined) []string {
@@ -73,24 +88,36 @@ func targetsOf(found []listing.Examined) []string {
 	return out
 }
 
-// examine asks all hosts that answer what does not run there.
-func examine(ctx context.Context, s *session.Session, v *topology.Fleet) []listing.Examined {
-	found := make([]listing.Examined, len(s.Hosts.Members))
+// examine asks the wanted hosts that answer what does not run there, and adds what is wrong with their
+// clusters.
+func examine(ctx context.Context, s *session.Session, v *topology.Fleet, wanted func(state.Target) bool) []listing.Examined {
+	members := slices.DeleteFunc(slices.Clone(s.Hosts.Members), func(m *hosts.Member) bool { return !wanted(m.Target) })
+	e := examination{session: s, fleet: v, certificates: record.Certificates(v)}
+	found := make([]listing.Examined, len(members))
 	var asking sync.WaitGroup
-	for i, m := range s.Hosts.Members {
-		asking.Go(func() { found[i] = examineHost(ctx, s, v, m) })
+	for i, m := range members {
+		asking.Go(func() { found[i] = e.host(ctx, m) })
 	}
 	asking.Wait()
-	return found
+	return append(e.clusters(members), found...)
 }
 
-func examineHost(ctx context.Context, s *session.Session, v *topology.Fleet, m *hosts.Member) listing.Examined {
+// An examination is what is known before hosts are asked what does not run on them.
+type examination struct {
+	session      *session.Session
+	fleet        *topology.Fleet
+	certificates []pki.HeldCertificate
+}
+
+func (x examination) host(ctx context.Context, m *hosts.Member) listing.Examined {
+	s, v := x.session, x.fleet
 	e := listing.Examined{Target: m.Target.String()}
 	if u, silent := v.Unobserved[m.Target]; silent {
 		e.Silent, e.Remedy = u.Reason, u.Remedy
 		return e
 	}
-	if n := v.Find(m.Target); n != nil {
+	n := v.Find(m.Target)
+	if n != nil {
 		e.Node = nodeConditions(v, n)
 	}
 	host, err := s.Hosts.Host(ctx, m.Target)
@@ -103,7 +130,14 @@ func examineHost(ctx context.Context, s *session.Session, v *topology.Fleet, m *
 		e.Silent = err.Error()
 		return e
 	}
-	for _, c := range report.Causes() {
+	causes := append(x.ofHost(m), report.Causes()...)
+	if n != nil && n.IsControlPlane() {
+		causes = append(causes, lacking(report)...)
+	}
+	if n != nil && len(report.Causes()) == 0 {
+		causes = append(causes, x.cut(ctx, host, n)...)
+	}
+	for _, c := range causes {
 		e.Causes = append(e.Causes, masked(s, c))
 	}
 	return e
@@ -117,24 +151,4 @@ func masked(s *session.Session, c diagnosis.Cause) diagnosis.Cause {
 	}
 	c.Log = log
 	return c
-}
-
-// nodeConditions returns what the API says against a node.
-func nodeConditions(v *topology.Fleet, n *topology.Node) []string {
-	report := v.ClusterReports[n.Cluster.Label]
-	if report == nil {
-		return nil
-	}
-	node, ok := report.Nodes[n.Name]
-	switch {
-	case !ok:
-		return nil
-	case node.Silent:
-		return []string{"the kubelet has not reported to the API for a while"}
-	case !node.Ready:
-		return []string{"the node is not ready"}
-	case node.Unschedulable && (n.Schedulable == nil || *n.Schedulable):
-		return []string{"the node is cordoned: no pod is scheduled to it"}
-	}
-	return nil
 }

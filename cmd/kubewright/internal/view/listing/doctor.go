@@ -10,6 +10,8 @@ import (
 // Examined is what was found on a host.
 type Examined struct {
 	Target string
+	// Cluster reports whether it is a cluster, as API and etcd report it, and no host.
+	Cluster bool
 	// Silent is why the host cannot be asked, and Remedy what to do; empty if it answers.
 	Silent, Remedy string
 	// Node is what the API says against the node.
@@ -54,11 +56,25 @@ func BundleWritten(w io.Writer, file string, o ui.Options) error {
 func item(p *ui.Page, text string, log []string, remedy string) {
 	p.Line("  ", ui.Wrap(p.Red("- ")+ui.CleanText(text), p.Width-4, "    "))
 	for _, line := range log {
-		p.Line("      ", p.Dim(ui.Clean(line)))
+		p.Line("      ", p.Dim(ui.Clean(shortened(line))))
 	}
 	if remedy != "" {
 		p.Line("    ", ui.Wrap("To do: "+ui.CleanText(remedy)+".", p.Width-4, "    "))
 	}
+}
+
+// Of a long line of a log its beginning and, where programs write the reason, its end are printed, so
+// that causes and remedies fit on one screen. JSON has all of it.
+const (
+	shownHead = 120
+	shownTail = 230
+)
+
+func shortened(line string) string {
+	if r := []rune(line); len(r) > shownHead+shownTail {
+		return string(r[:shownHead]) + " … " + string(r[len(r)-shownTail:])
+	}
+	return line
 }
 
 // DoctorJSON is Doctor for programs.

@@ -1,0 +1,57 @@
+package doctor
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers/diagnosis"
+	"github.com/kubewright/kubewright/state"
+)
+
+func TestMembersOfEtcdThatAreIll(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		member state.EtcdMember
+		want   []string
+	}{
+		{state.EtcdMember{Name: "cp1", Healthy: true}, nil},
+		{state.EtcdMember{ID: "a1", Healthy: false}, []string{"member a1 of etcd is not healthy", "kubewright etcd status"}},
+		{state.EtcdMember{Name: "cp1", Healthy: true, Alarms: []string{"NOSPACE"}}, []string{"member cp1 of etcd has raised the alarm NOSPACE", "defragment"}},
+		{state.EtcdMember{Name: "cp1", Healthy: true, Alarms: []string{"CORRUPT"}}, []string{"member cp1 of etcd has raised the alarm CORRUPT", "-replace"}},
+	} {
+		got := memberCauses(c.member)
+		if len(got) == 0 && c.want == nil {
+			continue
+		}
+		if len(got) != 1 || c.want == nil || got[0].String() != c.want[0] || !strings.Contains(got[0].Remedy(), c.want[1]) {
+			t.Errorf("%+v, want %q", got, c.want)
+		}
+	}
+}
+
+func TestStaticPodsWithoutManifest(t *testing.T) {
+	t.Parallel()
+	if got := lacking(&diagnosis.Report{}); len(got) != 0 {
+		t.Errorf("a host without any manifest lacks %v", got)
+	}
+	got := lacking(&diagnosis.Report{Manifests: []string{"kube-apiserver"}, Containers: []diagnosis.Container{{Name: "kube-scheduler"}}})
+	if len(got) != 1 || got[0].Subject != "static pod kube-controller-manager" {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestUnansweredAPIHasARemedy(t *testing.T) {
+	t.Parallel()
+	for words, want := range map[string]string{
+		"x509: certificate has expired or is not yet valid": "kubewright certificates",
+		"connection refused": "see below",
+	} {
+		if got := noAPI(words); !strings.Contains(got.Remedy(), want) || got.Log[0] != words {
+			t.Errorf("%s: %+v", words, got)
+		}
+	}
+	if !strings.Contains(renewal(planner.ByApply), "kubewright apply") || !strings.Contains(renewal(planner.ByKubelet), "-replace") || renewal(planner.ByOperator) == "" {
+		t.Error("a renewal has no remedy")
+	}
+}

@@ -1,0 +1,87 @@
+package shell
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/providers/diagnosis"
+)
+
+// The clients of a host whose units run or are masked, whose runtime does not serve the CRI, and whose
+// disk has no inode left, as crictl 1.36, systemd 252 and coreutils 9 print it.
+var refusingHost = map[string]string{
+	"bin/systemctl": `case "$*" in
+*containerd*) printf 'LoadState=loaded\nUnitFileState=disabled\nActiveState=active\nSubState=running\nMainPID=42\n' ;;
+*kubelet*) printf 'LoadState=masked\nUnitFileState=masked\nActiveState=inactive\nSubState=dead\n' ;;
+*) printf 'LoadState=not-found\nActiveState=inactive\n' ;;
+esac
+`,
+	"bin/journalctl": `case "$*" in
+*_PID=42*) printf 'level=info msg=fine\nlevel=error msg="first 1"\nlevel=error msg="last"\nlevel=error msg="first 2"\n' ;;
+*containerd*) printf 'level=warning msg="failed to load plugin" error="no snapshotter" id=io.containerd.grpc.v1.cri\n' ;;
+esac
+`,
+	"bin/crictl": `echo 'unknown service runtime.v1.RuntimeService' >&2; exit 1
+`,
+	"bin/df": `case "$*" in
+*-i*) printf 'Filesystem Inodes IUsed IFree IUse%% Mounted on\n/dev/vda 100 100 0 100%% /\n' ;;
+*) printf 'Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/vda 100 50 50000000 50%% /\n' ;;
+esac
+`,
+}
+
+func TestDiagnosisOfHostThatMakesNoContainers(t *testing.T) {
+	t.Parallel()
+	root := swapRoot(t, refusingHost)
+	for _, dir := range []string{"run/containerd", "var/lib/etcd", "etc/kubernetes/manifests"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("none", filepath.Join(root, "etc/kubernetes/manifests/etcd.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", filepath.Join(root, "run/containerd/containerd.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	body := "kw_n=" + testNonce + "\nkw_r=" + Quote(root) + "\n" + preludeScript + runtimeScript + diagnoseScript
+	for _, u := range diagnosis.Units() {
+		body += call("kw_unit_log", u, "200")
+	}
+	body += call("kw_disks", "/var/lib/etcd", "/var/lib/none") + call("kw_manifests") + call("kw_containers", diagnosis.Namespace, "200")
+	sh := exec.Command("sh", "-c", body+"kw_say end\n")
+	sh.Env = []string{"PATH=" + root + "/bin:/usr/bin:/bin"}
+	out, err := sh.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &diagnosis.Report{}
+	for _, s := range parseAnswer(out, testNonce).sections {
+		if err := diagnose(r, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var states []string
+	for _, u := range r.Units {
+		states = append(states, u.Name+" "+u.Load+" "+u.File)
+	}
+	for _, c := range []struct{ what, got, want string }{
+		{"units", strings.Join(states, ", "), "containerd.service loaded disabled, kubelet.service masked masked"},
+		{"errors", strings.Join(r.Units[0].Errors, "|"), `level=error msg="last"|level=error msg="first 2"`},
+		{"refused", strings.Join(r.Refused, "|"), `level=warning msg="failed to load plugin" error="no snapshotter" id=io.containerd.grpc.v1.cri|unknown service runtime.v1.RuntimeService`},
+		{"manifests", strings.Join(r.Manifests, " "), "etcd"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %s, want %s", c.what, c.got, c.want)
+		}
+	}
+	if want := (diagnosis.Disk{Path: "/var/lib/etcd", Free: 50000000 << 10}); len(r.Disks) != 1 || r.Disks[0] != want {
+		t.Errorf("disks %+v, want %+v", r.Disks, want)
+	}
+}
