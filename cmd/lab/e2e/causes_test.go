@@ -19,9 +19,9 @@ type failure struct {
 	want []string
 }
 
-// failures are all failures that doctor has to explain, by area: those of the worker's host, and those
+// explained are all failures that doctor has to explain, by area: those of the worker's host, and those
 // of the control plane's.
-var failures = []struct {
+var explained = []struct {
 	area  string
 	plane bool
 	rows  []failure
@@ -43,7 +43,7 @@ func TestCauses(t *testing.T) {
 	r := s.must("doctor", "-no-color")
 	wantContains(t, r.out, `node.cp["cp1"]: nothing is wrong`, `node.worker["w1"]: nothing is wrong`)
 
-	for _, area := range failures {
+	for _, area := range explained {
 		t.Run(area.area, func(t *testing.T) {
 			host := s.workers[0].Name
 			if area.plane {
