@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/kubewright/kubewright/config/componentflag"
 	"github.com/kubewright/kubewright/state"
@@ -73,7 +74,7 @@ func exit(component, minor string, given []string) string {
 		other := func(w verdict) bool {
 			return w.reason == "" && len(w.given) > len(v.given) && within(v.given, w.given)
 		}
-		if v.reason != "" && !slices.ContainsFunc(of, other) && !slices.ContainsFunc(among, other) {
+		if v.reason != "" && !v.rests(given) && !slices.ContainsFunc(of, other) && !slices.ContainsFunc(among, other) {
 			return v.reason
 		}
 	}
@@ -83,6 +84,19 @@ func exit(component, minor string, given []string) string {
 		}
 	}
 	return ""
+}
+
+// rests reports whether the reason of a verdict names something else that is given here, and was not when
+// the component was asked: with it, the component may have another answer.
+func (v verdict) rests(given []string) bool {
+	words := strings.FieldsFunc(v.reason, func(r rune) bool {
+		return r != '-' && r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	return slices.ContainsFunc(given, func(g string) bool {
+		name := nameOf(g)
+		name = name[strings.LastIndex(name, ".")+1:]
+		return !slices.Contains(v.given, g) && slices.ContainsFunc(words, func(w string) bool { return strings.TrimLeft(w, "-") == name })
+	})
 }
 
 // count returns how often each flag or field is given.

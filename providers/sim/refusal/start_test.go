@@ -27,6 +27,9 @@ func TestExits(t *testing.T) {
 		// A verdict on both decides, not the one on one of them.
 		{"kube-scheduler", 36, "--feature-gates=GangScheduling=true", "depends on features that are disabled"},
 		{"kube-scheduler", 36, "--feature-gates=GangScheduling=true --feature-gates=GenericWorkload=true", ""},
+		// A reason that names another flag does not decide where that one is given as well.
+		{"kube-apiserver", 36, "--encryption-provider-config-automatic-reload=true", "must be set with --encryption-provider-config"},
+		{"kube-apiserver", 36, "--encryption-provider-config-automatic-reload=true --encryption-provider-config=/a", ""},
 		// Versions differ.
 		{"kubelet", 37, `--minimum-image-ttl-duration=-1s`, "imageMinimumGCAge"},
 		{"kubelet", 35, `--minimum-image-ttl-duration=-1s`, ""},
