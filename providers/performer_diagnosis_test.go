@@ -14,7 +14,7 @@ import (
 
 // crashing returns a report of an API server that has exited at once for the n-th time.
 func crashing(n int) diagnosis.Report {
-	at := time.Unix(0, 0)
+	at := time.Unix(1000, 0)
 	return diagnosis.Report{Containers: []diagnosis.Container{{
 		Pod: "kube-apiserver-cp2", Name: "kube-apiserver", Attempt: n, ExitCode: 1, Started: at, Finished: at.Add(time.Second),
 		Log: []string{"unknown flag, password hunter22"},

@@ -21,11 +21,10 @@ func TestUpgradeCompletesWithKubeletNewerThanAPIServer(t *testing.T) {
 		from, to string
 		rebooted string
 	}{
-		"one minor version":       {3, "1.35.8", "1.36.3", "10.0.0.12"},
-		"the first one":           {3, "1.35.8", "1.36.3", "10.0.0.11"},
-		"over two minor versions": {3, "1.34.9", "1.36.3", "10.0.0.12"},
-		"the only one":            {1, "1.35.8", "1.36.3", "10.0.0.11"},
-		"a worker":                {1, "1.35.8", "1.36.3", "10.0.0.21"},
+		"one minor version": {3, "1.35.8", "1.36.3", "10.0.0.12"},
+		"the first one":     {3, "1.35.8", "1.36.3", "10.0.0.11"},
+		"the only one":      {1, "1.35.8", "1.36.3", "10.0.0.11"},
+		"a worker":          {1, "1.35.8", "1.36.3", "10.0.0.21"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -43,6 +42,20 @@ func TestUpgradeCompletesWithKubeletNewerThanAPIServer(t *testing.T) {
 				t.Errorf("violations:\n%s", strings.Join(held, "\n"))
 			}
 		})
+	}
+}
+
+// TestUpgradeIsRefusedWithKubeletThatExits checks that the plan names a kubelet that was installed ahead of its
+// upgrade and does not start: 1.35 has no --pod-infra-container-image any more, which 1.34 has.
+func TestUpgradeIsRefusedWithKubeletThatExits(t *testing.T) {
+	t.Parallel()
+	o := running(t, 3, 2, "1.34.9")
+	o.config.Clusters[0].KubernetesVersion = "1.36.3"
+	o.kubelets("1.36.3")
+	o.edit("10.0.0.12", "power reboot")
+	o.world.Advance(time.Minute)
+	if err := o.apply(); err == nil || !strings.Contains(err.Error(), "Kubelet is not running") || !strings.Contains(err.Error(), "10.0.0.12") {
+		t.Errorf("%v", err)
 	}
 }
 

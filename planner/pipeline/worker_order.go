@@ -25,7 +25,7 @@ func orderWorkers(b *topology.Builder, c *topology.Cluster) {
 		case n.IsControlPlane() || c.Fleet.Replaces(n.Target):
 		case n.Joining():
 			joined = append(joined, kubelet.JoinProved(n))
-		case n.Unconfirmed():
+		case unconfirmed(n):
 			begun = append(begun, kubelet.JoinProved(n))
 		}
 	}
@@ -105,4 +105,11 @@ func proveReady(b *topology.Builder, n *topology.Node) {
 		ID: id, Phase: id.Phase, Target: id.Target, Action: planner.NoOp, Via: n.Cluster.Primary,
 		Impact: "waits until the node is Ready, whose join was interrupted", Operations: pki.ReadyWait(n),
 	})
+}
+
+// unconfirmed reports whether an apply has begun to start the node's kubelet, as for a join, and no
+// observation has confirmed it since.
+func unconfirmed(n *topology.Node) bool {
+	was := n.Cluster.Fleet.Recorded
+	return n.Report != nil && was != nil && slices.Contains(was.Unseen, topology.StepAddress(n.Target, topology.KubeletStartPhase).String())
 }

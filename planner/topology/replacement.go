@@ -68,13 +68,6 @@ func (n *Node) ReplacesWorker() bool {
 	return n.Cluster.Fleet.Replaces(n.Target) && n.Cluster.Fleet.Recorded.Nodes[n.Target].Role == string(config.Worker)
 }
 
-// Unconfirmed reports whether an apply has begun to start the node's kubelet, as for a join, and no
-// observation has confirmed it since.
-func (n *Node) Unconfirmed() bool {
-	was := n.Cluster.Fleet.Recorded
-	return n.Report != nil && was != nil && slices.Contains(was.Unseen, StepAddress(n.Target, KubeletStartPhase).String())
-}
-
 // ComesBack reports whether a worker is away until it has joined: this plan removes it first, or an
 // earlier apply did, as its host already has a marker.
 func (n *Node) ComesBack() bool {

@@ -68,7 +68,7 @@ func TestOrderUpgradeTakesTurns(t *testing.T) {
 					t.Errorf("before the drain of %s: got %q, want %q", topology.ShortName(target), got, want)
 				}
 			}
-			back := of(topology.WaitBootstrapPhase, b.Draft.Turns[topology.StepAddress(tt.W(1), topology.DrainPhase)])
+			back := of(topology.MarkWorkerPhase, b.Draft.Turns[topology.StepAddress(tt.W(1), topology.DrainPhase)])
 			if comes := cluster.Node(tt.W(3)).ComesBack(); comes != (back == "w3") {
 				t.Errorf("w1 waits for %q to come back, and that w3 comes back is %v", back, comes)
 			}

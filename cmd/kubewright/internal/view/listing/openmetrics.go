@@ -71,6 +71,10 @@ func escapeMetric(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(strings.ToValidUTF8(s, "�"))
 }
 
+func isReady(n NodeStatus) (float64, bool) {
+	return number(n.Ready == state.NodeReady), n.Ready != state.NodeUnknown
+}
+
 // MetricFamilies returns all families, in the order in which they are printed.
 func MetricFamilies() []MetricFamily {
 	cluster, node := []string{"cluster"}, []string{"cluster", "node", "role"}
@@ -82,9 +86,7 @@ func MetricFamilies() []MetricFamily {
 		})},
 		{"kubewright_cluster_version", "", "1; the labels have the version of the configuration and the one of the API server.", []string{"cluster", "configured", "observed"}, versionSamples},
 		{"kubewright_host_up", "", "1 if the host answers over SSH, 0 if it does not.", node, perNode(func(n NodeStatus) (float64, bool) { return number(n.HostAnswers), true })},
-		{"kubewright_node_ready", "", "1 if the API reports the node as ready, 0 if not, or if it has no such node.", node, perNode(func(n NodeStatus) (float64, bool) {
-			return number(n.Ready == state.NodeReady), n.Ready != state.NodeUnknown
-		})},
+		{"kubewright_node_ready", "", "1 if the API reports the node as ready, 0 if not, or if it has no such node.", node, perNode(isReady)},
 		{"kubewright_node_cordoned", "", "1 if the node is cordoned.", node, perNode(func(n NodeStatus) (float64, bool) {
 			return number(n.Cordoned), n.Ready != state.NodeUnknown && n.Ready != state.NodeMissing
 		})},
