@@ -1,7 +1,6 @@
 package diagnosis
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -127,13 +126,13 @@ func explains(cause, of Cause) bool {
 }
 
 var (
-	klogHeader = regexp.MustCompile(`^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ \S+\] `)
-	podKey     = regexp.MustCompile(`pod="(?:([^"/]+)/)?([^"]+)"|pod \\?"([^"\\]+)\\?"|in pod ([a-z0-9.-]+)_[a-z0-9-]+\(`)
+	klogHeader = lazy(`^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ \S+\] `)
+	podKey     = lazy(`pod="(?:([^"/]+)/)?([^"]+)"|pod \\?"([^"\\]+)\\?"|in pod ([a-z0-9.-]+)_[a-z0-9-]+\(`)
 )
 
 // podOf returns the pod that a line of the kubelet is about.
 func podOf(line string) string {
-	m := podKey.FindStringSubmatch(line)
+	m := podKey().FindStringSubmatch(line)
 	if m == nil {
 		return ""
 	}
@@ -149,7 +148,7 @@ const (
 // Words returns a line of a log without its header, and without the backslashes of texts that were
 // quoted several times.
 func Words(line string) string {
-	line = klogHeader.ReplaceAllString(line, "")
+	line = klogHeader().ReplaceAllString(line, "")
 	line = strings.ReplaceAll(strings.ReplaceAll(line, `\`, ""), `""`, `"`)
 	if len(line) > wordsHead+wordsTail {
 		line = strings.ToValidUTF8(line[:wordsHead], "") + " … " + strings.ToValidUTF8(line[len(line)-wordsTail:], "")

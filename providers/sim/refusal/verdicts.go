@@ -1,3 +1,5 @@
+//go:build !withoutverdicts
+
 package refusal
 
 import (
