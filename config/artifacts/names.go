@@ -4,6 +4,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/kubewright/kubewright/config"
 )
@@ -17,24 +18,32 @@ const architecture = `(?P<arch>amd64|arm64|ppc64le|s390x)`
 // version is the part of a pattern that matches a version, without the v.
 const version = `(?P<version>[0-9]+\.[0-9]+[0-9A-Za-z.+-]*)`
 
-// patterns are the file names, by their purpose.
-var patterns = []struct {
+// A pattern is the form of file names with a purpose.
+type pattern struct {
 	kind config.ArtifactKind
 	form *regexp.Regexp
 	// unpacked reports which members of an archive are programs to install; nil for a file that
 	// is no archive of programs.
 	unpacked func(member string) bool
-}{
-	{config.ArtifactKubernetes, regexp.MustCompile(`^(?:kubelet|kubeadm|kubectl)$`), nil},
-	{config.ArtifactKubernetes, regexp.MustCompile(`^kubernetes-node-linux-` + architecture + `\.tar\.gz$`), kubernetesProgram},
-	{config.ArtifactContainerd, regexp.MustCompile(`^containerd-(?:static-)?` + version + `-linux-` + architecture + `\.tar\.gz$`), inFolder("bin")},
-	{config.ArtifactRunc, regexp.MustCompile(`^runc\.` + architecture + `$`), nil},
-	{config.ArtifactCNI, regexp.MustCompile(`^cni-plugins-linux-` + architecture + `-v` + version + `\.tgz$`), cniPlugin},
-	{config.ArtifactCrictl, regexp.MustCompile(`^crictl-v` + version + `-linux-` + architecture + `\.tar\.gz$`), func(m string) bool { return m == "crictl" }},
-	{config.ArtifactAge, regexp.MustCompile(`^age-v` + version + `-linux-` + architecture + `\.tar\.gz$`), func(m string) bool { return m == "age/age" }},
-	{config.ArtifactConfig, regexp.MustCompile(`^containerd/[A-Za-z0-9][A-Za-z0-9._-]*\.toml$`), nil},
-	{config.ArtifactImages, regexp.MustCompile(`^images/[^/]+\.(?:tar|tar\.gz|tgz)$`), nil},
 }
+
+// patterns returns the file names, by their purpose. They are compiled when they are first used.
+var patterns = sync.OnceValue(func() []pattern {
+	only := func(program string) func(string) bool {
+		return func(member string) bool { return member == program }
+	}
+	return []pattern{
+		{config.ArtifactKubernetes, regexp.MustCompile(`^(?:kubelet|kubeadm|kubectl)$`), nil},
+		{config.ArtifactKubernetes, regexp.MustCompile(`^kubernetes-node-linux-` + architecture + `\.tar\.gz$`), kubernetesProgram},
+		{config.ArtifactContainerd, regexp.MustCompile(`^containerd-(?:static-)?` + version + `-linux-` + architecture + `\.tar\.gz$`), inFolder("bin")},
+		{config.ArtifactRunc, regexp.MustCompile(`^runc\.` + architecture + `$`), nil},
+		{config.ArtifactCNI, regexp.MustCompile(`^cni-plugins-linux-` + architecture + `-v` + version + `\.tgz$`), cniPlugin},
+		{config.ArtifactCrictl, regexp.MustCompile(`^crictl-v` + version + `-linux-` + architecture + `\.tar\.gz$`), only("crictl")},
+		{config.ArtifactAge, regexp.MustCompile(`^age-v` + version + `-linux-` + architecture + `\.tar\.gz$`), only("age/age")},
+		{config.ArtifactConfig, regexp.MustCompile(`^containerd/[A-Za-z0-9][A-Za-z0-9._-]*\.toml$`), nil},
+		{config.ArtifactImages, regexp.MustCompile(`^images/[^/]+\.(?:tar|tar\.gz|tgz)$`), nil},
+	}
+})
 
 // folders matches the folder of one architecture.
 var folders = regexp.MustCompile(`^` + architecture + `/`)
@@ -58,7 +67,7 @@ func recognise(name string) (named, bool) {
 	if m := folders.FindStringSubmatch(name); m != nil {
 		out.Arch, rest = m[1], name[len(m[0]):]
 	}
-	for _, p := range patterns {
+	for _, p := range patterns() {
 		m := p.form.FindStringSubmatch(rest)
 		if m == nil {
 			continue
