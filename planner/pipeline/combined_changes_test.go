@@ -114,3 +114,43 @@ func TestCombinedChangesHaveNoCycles(t *testing.T) {
 		t.Error("most pairs have no plan")
 	}
 }
+
+// TestCombinedChangesWithIllControlPlanes plans pairs of changes that restart something while control planes
+// are unhealthy: the repair of one, for which others wait, does not wait for these.
+func TestCombinedChangesWithIllControlPlanes(t *testing.T) {
+	t.Parallel()
+	first := running(t, 3, 2, "1.36.3")
+	withSettings(first.config.Clusters[0], "one", "one", "one", "one", "one")
+	first.must(first.apply())
+	conditions := []string{"failing", "silent", "unhealthy member", "well"}
+	names := []string{"API servers", "an upgrade", "another worker", "drop-ins", "etcd", "files", "kubelet's fields", "units"}
+	tried := every(5)
+	for i, one := range names {
+		for _, other := range names[i:] {
+			for has := range 64 {
+				if !tried() {
+					continue
+				}
+				o := first.copy(t)
+				for _, name := range slices.Compact([]string{one, other}) {
+					combined[name](o, o.config.Clusters[0])
+				}
+				if o.config.Clusters[0].KubernetesVersion != "1.36.3" {
+					o.kubelets("1.37.1")
+				}
+				v := o.observe()
+				v.Key = state.NewKey(o.recorded.FingerprintKey)
+				ill := []string{conditions[has%4], conditions[has/4%4], conditions[has/16]}
+				for plane, name := range ill {
+					ills[name](v, plane+1)
+				}
+				_, diags := pipeline.Plan(v, planner.Plan{}, planner.Options{})
+				for _, d := range diags {
+					if strings.Contains(d.Summary, "not sound") {
+						t.Errorf("%s and %s while %s: %s", one, other, strings.Join(ill, ", "), d.Detail)
+					}
+				}
+			}
+		}
+	}
+}

@@ -158,6 +158,27 @@ func TestReplacementIsProvedAfterInterruptedJoin(t *testing.T) {
 	o.wantNothing()
 }
 
+// TestReplacementIsNotProvedWithoutPodNetwork checks that replaced workers are not awaited while no node is Ready.
+func TestReplacementIsNotProvedWithoutPodNetwork(t *testing.T) {
+	t.Parallel()
+	for _, network := range []bool{true, false} {
+		o := running(t, 1, 2, "1.36.3")
+		o.replace = []state.Target{state.NodeKeyTarget("worker", "w1"), state.NodeKeyTarget("worker", "w2")}
+		v := o.observe()
+		for name, n := range v.ClusterReports["prod"].Nodes {
+			n.Ready = network
+			v.ClusterReports["prod"].Nodes[name] = n
+		}
+		p, diags := o.planOf(v, planner.Options{})
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		if waits := slices.ContainsFunc(p.Plan.Steps, func(s planner.Step) bool { return s.Target == o.replace[0] && waitsReady(&s) }); waits != network {
+			t.Errorf("with a pod network: %v; it waits until the worker is Ready: %v", network, waits)
+		}
+	}
+}
+
 // TestEveryOrderOfWorkersKeepsCapacity makes plans in which workers join, are replaced, change their role
 // and leave. In every order of steps that a plan allows, a drain begins when each worker that joins before
 // it was seen Ready, after it got its labels, and when no replaced worker is away.

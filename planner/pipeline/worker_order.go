@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/kubewright/kubewright/config"
@@ -70,8 +71,12 @@ func orderWorkers(b *topology.Builder, c *topology.Cluster) {
 }
 
 // proveWorkers makes the last step of a worker's join end when the worker is Ready, if a drain waits for
-// it. Labels and taints come before that, since pods may be scheduled from then on.
+// it. Labels and taints come before that, since pods may be scheduled from then on. While no node is Ready, as
+// without a pod network, none will be.
 func proveWorkers(b *topology.Builder, c *topology.Cluster) {
+	if c.Report != nil && !slices.ContainsFunc(slices.Collect(maps.Values(c.Report.Nodes)), func(n state.NodeReport) bool { return n.Ready }) {
+		return
+	}
 	awaited := map[state.Address]bool{}
 	for _, edges := range []map[state.Address][]state.Address{b.Draft.Edges, b.Draft.Turns} {
 		for id, needs := range edges {

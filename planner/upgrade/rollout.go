@@ -129,9 +129,15 @@ func (r *rollout) order(b *topology.Builder, before []state.Address) []state.Add
 	if turning {
 		last = slices.Concat(last, kubeletSteps(kubelet.KubeletsToUpgrade(c, config.ControlPlane)))
 	}
+	var mended []state.Address
 	for _, n := range r.planes {
 		r.prove(b, n, nil)
-		b.InTurn(r.step(n), last...)
+		if n.Unhealthy() { // the others wait until it is mended (staticpod.MendFirst), and it waits for unhealthy ones alone
+			b.InTurn(r.step(n), mended...)
+			mended = append(mended, r.step(n))
+			continue
+		}
+		b.InTurn(r.step(n), slices.Concat(last, mended)...)
 		last = []state.Address{r.step(n)}
 	}
 	if turning {
@@ -146,8 +152,14 @@ func (r *rollout) order(b *topology.Builder, before []state.Address) []state.Add
 	if r.beforePods() {
 		for _, n := range c.ControlPlanes() {
 			for _, phase := range []string{topology.EtcdPhase, topology.ControlPlanePhase} {
-				if !n.Joins() {
-					b.InTurn(topology.StepAddress(n.Target, phase), last...)
+				switch id := topology.StepAddress(n.Target, phase); {
+				case n.Joins():
+				case n.Unhealthy():
+					if slices.Contains(r.planes, n) {
+						b.InTurn(id, r.step(n))
+					}
+				default:
+					b.InTurn(id, last...)
 				}
 			}
 		}

@@ -13,6 +13,9 @@ type Cause struct {
 	Log     []string
 	// ToDo is what to do about it, where the problem alone says so; Remedy also reads the log.
 	ToDo string
+	// NotReady reports whether its node is not Ready while it lasts: of one that is, it is a thing of
+	// the past.
+	NotReady bool
 }
 
 func (c Cause) String() string { return c.Subject + " " + c.Problem }

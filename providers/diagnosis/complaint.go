@@ -22,10 +22,13 @@ const (
 	whenByHand  = "; an apply of kubewright undoes what was changed by hand"
 )
 
+// apiRequests begin the errors of a kubelet's requests to the API server.
+var apiRequests = []string{"Failed to ensure lease exists", "Failed to update lease", "Error updating node status", "Unable to register node with API server"}
+
 // toAPI are the words of a kubelet whose requests to the API server fail (Kubernetes 1.34 to 1.37).
 func toAPI(why ...string) [][]string {
 	var rows [][]string
-	for _, request := range []string{"Failed to ensure lease exists", "Failed to update lease", "Error updating node status", "Unable to register node with API server"} {
+	for _, request := range apiRequests {
 		for _, w := range why {
 			rows = append(rows, []string{request, w})
 		}
@@ -65,6 +68,12 @@ var complaints = []complaint{
 	{kubeletUnit, toAPI("i/o timeout", "deadline exceeded", "Client.Timeout", "TLS handshake timeout", "context canceled"), "gets no answer of the API server", false, "see whether a firewall drops packets to port 6443 (nft list ruleset, iptables -S), the routes, and the MTU"},
 }
 
+// keepsNotReady reports whether a node with the complaint is not Ready, or soon is no more.
+func (c complaint) keepsNotReady() bool {
+	first := c.words[0][0]
+	return slices.Contains(apiRequests, first) || first == "cni plugin not initialized" || first == "Container runtime sanity check failed"
+}
+
 // fits reports whether a line is such a complaint.
 func (c complaint) fits(line string) bool {
 	return slices.ContainsFunc(c.words, func(row []string) bool { return all(line, row) })
@@ -83,7 +92,7 @@ func (r Report) reported(found []Cause) []Cause {
 			if !known || strings.Contains(line, "/manifests/sed") {
 				continue
 			}
-			cause := Cause{Subject: "unit " + u.Name, Problem: c.problem, Log: []string{Words(line)}, ToDo: c.remedy}
+			cause := Cause{Subject: "unit " + u.Name, Problem: c.problem, Log: []string{Words(line)}, ToDo: c.remedy, NotReady: c.keepsNotReady()}
 			if pod := podOf(line); c.ofPod && pod != "" {
 				cause.Subject = "pod " + pod
 			}

@@ -130,7 +130,7 @@ func (x examination) host(ctx context.Context, m *hosts.Member) listing.Examined
 		e.Silent = err.Error()
 		return e
 	}
-	causes := append(x.ofHost(m), report.Causes()...)
+	causes := append(x.ofHost(m), lasting(report.Causes(), n != nil && x.ready(n))...)
 	if n != nil && n.IsControlPlane() {
 		causes = append(causes, lacking(report)...)
 	}
@@ -141,6 +141,18 @@ func (x examination) host(ctx context.Context, m *hosts.Member) listing.Examined
 		e.Causes = append(e.Causes, masked(s, c))
 	}
 	return e
+}
+
+// ready reports whether the API shows that the kubelet of a node works.
+func (x examination) ready(n *topology.Node) bool {
+	r := x.fleet.ClusterReports[n.Cluster.Label]
+	return r != nil && r.Nodes[x.fleet.NameOf(n.Target, n.Name)].Ready
+}
+
+// lasting returns the causes without those that a node which is Ready has no more, as right after it has
+// joined.
+func lasting(causes []diagnosis.Cause, ready bool) []diagnosis.Cause {
+	return slices.DeleteFunc(causes, func(c diagnosis.Cause) bool { return ready && c.NotReady })
 }
 
 // masked returns a cause without the secrets of the configuration.

@@ -55,3 +55,19 @@ func TestUnansweredAPIHasARemedy(t *testing.T) {
 		t.Error("a renewal has no remedy")
 	}
 }
+
+// TestErrorsOfBeforeAreNotReported checks that what a kubelet has said while it joined is not a cause once its
+// node is Ready.
+func TestErrorsOfBeforeAreNotReported(t *testing.T) {
+	t.Parallel()
+	r := diagnosis.Report{Units: []diagnosis.Unit{{Name: "kubelet.service", Active: "active", Sub: "running", Errors: []string{
+		`"Unable to register node with API server" err="nodes \"w1\" is forbidden: User \"system:anonymous\" cannot get resource" node="w1"`,
+		`"Failed to pull image" err="ErrImagePull: pull access denied" pod="kube-system/own-w1"`,
+	}}}}
+	if got := lasting(r.Causes(), false); len(got) != 2 {
+		t.Errorf("of a node that is not Ready: %+v", got)
+	}
+	if got := lasting(r.Causes(), true); len(got) != 1 || got[0].Subject != "pod own-w1" && got[0].Subject != "pod kube-system/own-w1" {
+		t.Errorf("of a node that is Ready: %+v", got)
+	}
+}
