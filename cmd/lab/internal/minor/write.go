@@ -164,6 +164,7 @@ func (c *Checkout) Add(f Facts) ([]string, error) {
 	c.texts[files[0]], c.texts[files[1]], c.texts[files[2]] = flags.String(), gates.String(), values.String()
 	c.texts[folder+"/needs.txt"] = needs.String()
 	left = append(left, c.addReleases(f)...)
+	left = append(left, "needs.txt: gates that fields and flags need are not read; add those that a rule of the version names.")
 	c.setLast(f.Minor)
 	return left, nil
 }
