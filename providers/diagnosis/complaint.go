@@ -74,6 +74,17 @@ func (c complaint) keepsNotReady() bool {
 	return slices.Contains(apiRequests, first) || first == "cni plugin not initialized" || first == "Container runtime sanity check failed"
 }
 
+// beforeStart reports whether a pod with the complaint has no container.
+func (c complaint) beforeStart() bool {
+	return strings.HasPrefix(c.problem, "does not start") || strings.HasPrefix(c.problem, "gets no sandbox")
+}
+
+// runs reports whether a container of a pod runs, whose name may have its namespace before it.
+func (r Report) runs(pod string) bool {
+	pod = pod[strings.LastIndex(pod, "/")+1:]
+	return slices.ContainsFunc(r.Containers, func(c Container) bool { return c.Pod == pod && c.Running })
+}
+
 // fits reports whether a line is such a complaint.
 func (c complaint) fits(line string) bool {
 	return slices.ContainsFunc(c.words, func(row []string) bool { return all(line, row) })
@@ -91,6 +102,9 @@ func (r Report) reported(found []Cause) []Cause {
 			c, known := complaintOf(u.Name, line)
 			if !known || strings.Contains(line, "/manifests/sed") {
 				continue
+			}
+			if c.ofPod && c.beforeStart() && r.runs(podOf(line)) {
+				continue // it has started since
 			}
 			cause := Cause{Subject: "unit " + u.Name, Problem: c.problem, Log: []string{Words(line)}, ToDo: c.remedy, NotReady: c.keepsNotReady()}
 			if pod := podOf(line); c.ofPod && pod != "" {

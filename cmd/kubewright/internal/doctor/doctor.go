@@ -14,6 +14,7 @@ import (
 	"github.com/kubewright/kubewright/engine/hosts"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/record"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/providers/diagnosis"
 	"github.com/kubewright/kubewright/state"
@@ -38,7 +39,7 @@ func Examine(ctx context.Context, a *workspace.Workspace, o session.Options, nam
 	wanted := func(t state.Target) bool { return len(chosen) == 0 || slices.Contains(chosen, t) }
 	// Only a control plane leads to the API, which knows what is wrong with a node.
 	s.Hosts.Keep(func(m *hosts.Member) bool { return m.Plane || wanted(m.Target) })
-	v := s.Observe(ctx)
+	v := resolve.NewFleet(s.Observe(ctx))
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -64,6 +64,8 @@ func TestErrorsOfBeforeAreNotReported(t *testing.T) {
 		`"Unable to register node with API server" err="nodes \"w1\" is forbidden: User \"system:anonymous\" cannot get resource" node="w1"`,
 		`"Failed to pull image" err="ErrImagePull: pull access denied" pod="kube-system/own-w1"`,
 	}}}}
+	r.Containers = []diagnosis.Container{{Pod: "kube-proxy-a", Name: "kube-proxy", Running: true}}
+	r.Units[0].Errors = append(r.Units[0].Errors, `"Error syncing pod, skipping" err="CreateContainerConfigError: services have not yet been read" pod="kube-system/kube-proxy-a"`)
 	if got := lasting(r.Causes(), false); len(got) != 2 {
 		t.Errorf("of a node that is not Ready: %+v", got)
 	}
