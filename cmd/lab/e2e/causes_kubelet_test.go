@@ -51,7 +51,7 @@ func kubeletFailures1() []failure {
 			"kubeconfig is garbage",
 			`cp -p /etc/kubernetes/kubelet.conf /root/kept; echo "{" >/etc/kubernetes/kubelet.conf; systemctl restart kubelet`,
 			"mv /root/kept /etc/kubernetes/kubelet.conf; systemctl restart kubelet",
-			[]string{"error loading config file", "kubelet.conf", "To do: the kubelet cannot read its kubeconfig"},
+			[]string{"error loading config file", "kubelet.conf", "is no kubeconfig: bring it back"},
 		},
 		{
 			"swap is on",
