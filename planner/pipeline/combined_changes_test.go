@@ -124,7 +124,7 @@ func TestCombinedChangesWithIllControlPlanes(t *testing.T) {
 	first.must(first.apply())
 	conditions := []string{"failing", "silent", "unhealthy member", "well"}
 	names := []string{"API servers", "an upgrade", "another worker", "drop-ins", "etcd", "files", "kubelet's fields", "units"}
-	tried := every(5)
+	tried := every(23)
 	for i, one := range names {
 		for _, other := range names[i:] {
 			for has := range 64 {
