@@ -110,34 +110,63 @@ func RollOut(b *topology.Builder, c *topology.Cluster) {
 	if c.Founding || c.Fleet.Destroy {
 		return
 	}
+	all := rollouts(c, b.Draft.Steps)
 	var before []state.Address
-	for _, r := range rollouts(c, b.Draft.Steps) {
+	if c.Report != nil { // the units of one's own, of which no component depends
+		before = all[0].order(b, nil, nil)
+		all = all[1:]
+	}
+	mended, before := mendFirst(b, all, before)
+	for _, r := range all {
 		switch {
 		case r.waypoint != "", c.Report == nil:
-			r.order(b, nil) // the stages wait for one another
+			r.order(b, nil, nil) // the stages wait for one another
 		default:
-			before = r.order(b, before)
+			before = r.order(b, before, mended)
 		}
 	}
 }
 
+// mendFirst takes the unhealthy control planes out of the rollouts where something restarts before static
+// pods do, and makes them take their turns in all phases before other nodes: these wait until static pods
+// are mended (staticpod.MendFirst). It returns them, and the steps after which all have had their turns.
+func mendFirst(b *topology.Builder, all []*rollout, before []state.Address) (mended []*topology.Node, last []state.Address) {
+	restarts := func(r *rollout) bool { return r.beforePods() && len(r.planes)+len(r.workers) > 0 }
+	if !slices.ContainsFunc(all, restarts) || len(staticpod.FailingControlPlanes(all[0].c)) == 0 {
+		return nil, before
+	}
+	last = before
+	for _, r := range all {
+		if r.waypoint != "" || r.c.Report == nil {
+			continue
+		}
+		for _, n := range r.planes {
+			if !n.Unhealthy() {
+				continue
+			}
+			r.prove(b, n, nil)
+			b.InTurn(r.step(n), last...)
+			last = []state.Address{r.step(n)}
+			if !slices.Contains(mended, n) {
+				mended = append(mended, n)
+			}
+		}
+		r.planes = slices.DeleteFunc(r.planes, (*topology.Node).Unhealthy)
+	}
+	return mended, last
+}
+
 // order makes the nodes take their turns after other steps, and returns the steps after which all of
-// them have had theirs.
-func (r *rollout) order(b *topology.Builder, before []state.Address) []state.Address {
+// them have had theirs. The static pods of mended nodes do not wait for them.
+func (r *rollout) order(b *topology.Builder, before []state.Address, mended []*topology.Node) []state.Address {
 	c, last := r.c, before
 	turning := r.phase == topology.KubeletStartPhase && r.waypoint == "" && c.Up != nil
 	if turning {
 		last = slices.Concat(last, kubeletSteps(kubelet.KubeletsToUpgrade(c, config.ControlPlane)))
 	}
-	var mended []state.Address
 	for _, n := range r.planes {
 		r.prove(b, n, nil)
-		if n.Unhealthy() { // the others wait until it is mended (staticpod.MendFirst), and it waits for unhealthy ones alone
-			b.InTurn(r.step(n), mended...)
-			mended = append(mended, r.step(n))
-			continue
-		}
-		b.InTurn(r.step(n), slices.Concat(last, mended)...)
+		b.InTurn(r.step(n), last...)
 		last = []state.Address{r.step(n)}
 	}
 	if turning {
@@ -152,14 +181,8 @@ func (r *rollout) order(b *topology.Builder, before []state.Address) []state.Add
 	if r.beforePods() {
 		for _, n := range c.ControlPlanes() {
 			for _, phase := range []string{topology.EtcdPhase, topology.ControlPlanePhase} {
-				switch id := topology.StepAddress(n.Target, phase); {
-				case n.Joins():
-				case n.Unhealthy():
-					if slices.Contains(r.planes, n) {
-						b.InTurn(id, r.step(n))
-					}
-				default:
-					b.InTurn(id, last...)
+				if !n.Joins() && !slices.Contains(mended, n) {
+					b.InTurn(topology.StepAddress(n.Target, phase), last...)
 				}
 			}
 		}
@@ -273,7 +296,7 @@ func (r *rollout) prove(b *topology.Builder, n *topology.Node, paused *topology.
 	case !n.IsControlPlane() && len(tooManyDown(c, r.workers)) == 0: // otherwise one goes at a time: no pod has to leave
 		s.Gates = append(s.Gates, drain.TurnGates(n)...)
 	}
-	if limit := c.Limit("control-plane-disruption"); n.IsControlPlane() && !slices.Contains(s.Limits, limit) {
+	if limit := c.Limit("control-plane-disruption"); n.IsControlPlane() && r.phase != topology.PreparePhase && !slices.Contains(s.Limits, limit) {
 		s.Limits = append(slices.Clone(s.Limits), limit)
 	}
 	if paused != nil && paused.Pool.Pause > 0 {
