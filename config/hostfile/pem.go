@@ -5,6 +5,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"strings"
+	"unicode/utf8"
 )
 
 // The errors of these readers quote nothing of a file, which may hold a key.
@@ -68,7 +69,7 @@ func readKeys(content []byte) error {
 // readRevocations requires a list of revoked certificates as etcd reads it (client/pkg/transport: checkCRL):
 // in DER, which is no text.
 func readRevocations(content []byte) error {
-	if _, err := x509.ParseRevocationList(content); err != nil {
+	if utf8.Valid(content) {
 		return errors.New("etcd reads it in DER, not in PEM, and a file block holds text alone. " + Provide("etcd", revocationArgs[0], ""))
 	}
 	return nil

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/kubewright/kubewright/config"
@@ -74,7 +73,7 @@ func orderWorkers(b *topology.Builder, c *topology.Cluster) {
 // it. Labels and taints come before that, since pods may be scheduled from then on. While no node is Ready, as
 // without a pod network, none will be.
 func proveWorkers(b *topology.Builder, c *topology.Cluster) {
-	if c.Report != nil && !slices.ContainsFunc(slices.Collect(maps.Values(c.Report.Nodes)), func(n state.NodeReport) bool { return n.Ready }) {
+	if c.Report != nil && !anyReady(c.Report) {
 		return
 	}
 	awaited := map[state.Address]bool{}
@@ -117,4 +116,13 @@ func proveReady(b *topology.Builder, n *topology.Node) {
 func unconfirmed(n *topology.Node) bool {
 	was := n.Cluster.Fleet.Recorded
 	return n.Report != nil && was != nil && slices.Contains(was.Unseen, topology.StepAddress(n.Target, topology.KubeletStartPhase).String())
+}
+
+func anyReady(r *state.ClusterReport) bool {
+	for _, n := range r.Nodes {
+		if n.Ready {
+			return true
+		}
+	}
+	return false
 }
