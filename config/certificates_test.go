@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/keypair"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -164,7 +165,7 @@ func TestInvalidKeysAreRefused(t *testing.T) {
 		"-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n":                 "the PEM holds no private key of RSA, ECDSA or Ed25519",
 		"-----BEGIN ENCRYPTED PRIVATE KEY-----\nAA==\n-----END ENCRYPTED PRIVATE KEY-----\n": "the key is encrypted; decrypt it and give it in a sensitive variable",
 	} {
-		if _, err := config.ParseKey([]byte(text)); err == nil || err.Error() != want {
+		if _, err := keypair.ParseKey([]byte(text)); err == nil || err.Error() != want {
 			t.Errorf("%.40q: %v, want %q", text, err, want)
 		}
 	}

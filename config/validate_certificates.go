@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kubewright/kubewright/config/keypair"
 )
 
 // Algorithms returns the key algorithms.
@@ -46,7 +48,7 @@ func (c checker) certificates(cl *Cluster) {
 // it exits if its file has more (pkg/controller/certificates/signer).
 func (c checker) signingCA(cl *Cluster) {
 	ca := cl.Certificates.CA
-	certs, err := ParseCertificates([]byte(ca.Certificate))
+	certs, err := keypair.ParseCertificates([]byte(ca.Certificate))
 	if err != nil || len(certs) == 1 || !ca.OnHosts || lastArg(cl.ControllerManager.Args, "cluster-signing-cert-file") != "" {
 		return
 	}
@@ -126,12 +128,12 @@ func (c checker) caCertificate(path, text string) *x509.Certificate {
 	if text == "" {
 		return nil
 	}
-	cert, err := ParseCertificate([]byte(text))
+	cert, err := keypair.ParseCertificate([]byte(text))
 	if err != nil {
 		c.errorf(path, summary, "%s.%s", sentence(err), pathHint(text, "ca.crt"))
 		return nil
 	}
-	if err := Signs(cert); err != nil {
+	if err := keypair.Signs(cert); err != nil {
 		c.errorf(path, summary, "The certificate is %q, and %s.", cert.Subject, err)
 		return nil
 	}
@@ -141,7 +143,7 @@ func (c checker) caCertificate(path, text string) *x509.Certificate {
 // caKey requires the key to belong to the certificate.
 func (c checker) caKey(path string, text []byte, cert *x509.Certificate) {
 	const summary = "Invalid CA key"
-	if err := KeyBelongs(cert, text); err != nil {
+	if err := keypair.KeyBelongs(cert, text); err != nil {
 		c.errorf(path, summary, "%s.%s", sentence(err), pathHint(string(text), "ca.key"))
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kubewright/kubewright/config/componentflag"
+	"github.com/kubewright/kubewright/config/keypair"
 )
 
 // sans checks names for a certificate: DNS names, wildcards, IP addresses.
@@ -237,17 +238,17 @@ func (c checker) etcdClient(e *ExternalEtcd) {
 		if text == "" {
 			continue
 		}
-		if _, err := ParseCertificates([]byte(text)); err != nil {
+		if _, err := keypair.ParseCertificates([]byte(text)); err != nil {
 			c.errorf(block+"."+name, summary, "%s.%s", sentence(err), pathHint(text, "etcd/"+name+".crt"))
 		}
 	}
-	cert, err := ParseCertificate([]byte(e.CertContent))
+	cert, err := keypair.ParseCertificate([]byte(e.CertContent))
 	switch {
 	case e.CertContent == "" && !e.KeyContent.IsZero():
 		c.errorf(block+".key", summary, "The key is known by its certificate, which is missing: give cert as well.")
 	case err != nil || e.KeyContent.IsZero():
 	default:
-		if err := KeyBelongs(cert, e.KeyContent.Reveal()); err != nil {
+		if err := keypair.KeyBelongs(cert, e.KeyContent.Reveal()); err != nil {
 			c.errorf(block+".key", summary, "%s.%s", sentence(err), pathHint(string(e.KeyContent.Reveal()), "etcd/client.key"))
 		}
 	}

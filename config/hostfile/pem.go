@@ -4,8 +4,9 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
-	"strings"
 	"unicode/utf8"
+
+	"github.com/kubewright/kubewright/config/keypair"
 )
 
 // The errors of these readers quote nothing of a file, which may hold a key.
@@ -31,25 +32,8 @@ func readCertificates(content []byte) error {
 
 // readPrivateKey requires a private key without a passphrase, among other things.
 func readPrivateKey(content []byte) error {
-	for block, rest := pem.Decode(content); block != nil; block, rest = pem.Decode(rest) {
-		switch {
-		case block.Type == "ENCRYPTED PRIVATE KEY" || block.Headers["DEK-Info"] != "":
-			return errors.New("its key is encrypted with a passphrase, for which nothing asks")
-		case !strings.HasSuffix(block.Type, "PRIVATE KEY"):
-		case isPrivateKey(block.Bytes):
-			return nil
-		default:
-			return errors.New("its key is damaged, or of an unknown type")
-		}
-	}
-	return errors.New("it holds no private key")
-}
-
-func isPrivateKey(der []byte) bool {
-	_, pkcs1 := x509.ParsePKCS1PrivateKey(der)
-	_, pkcs8 := x509.ParsePKCS8PrivateKey(der)
-	_, sec1 := x509.ParseECPrivateKey(der)
-	return pkcs1 == nil || pkcs8 == nil || sec1 == nil
+	_, err := keypair.ParseKey(content)
+	return err
 }
 
 // readKeys requires a public key, a private one or a certificate, among other things
@@ -59,9 +43,12 @@ func readKeys(content []byte) error {
 		_, pkix := x509.ParsePKIXPublicKey(block.Bytes)
 		_, pkcs1 := x509.ParsePKCS1PublicKey(block.Bytes)
 		_, certificate := x509.ParseCertificate(block.Bytes)
-		if pkix == nil || pkcs1 == nil || certificate == nil || isPrivateKey(block.Bytes) {
+		if pkix == nil || pkcs1 == nil || certificate == nil {
 			return nil
 		}
+	}
+	if readPrivateKey(content) == nil {
+		return nil
 	}
 	return errors.New("it holds no key")
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/keypair"
 )
 
 // authorityBases are the paths of a cluster's CAs, relative to its certificates folder.
@@ -29,7 +30,7 @@ func (r *reader) authorities() ([]string, error) {
 		if content == nil {
 			continue // the plan says that it is missing
 		}
-		ca, err := config.ParseCertificate(content)
+		ca, err := keypair.ParseCertificate(content)
 		if err != nil {
 			return nil, fmt.Errorf("%s.crt on %s: %w", base, r.planes()[0].host.Name, err)
 		}

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/keypair"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -28,7 +29,7 @@ func authoritiesOf(c *config.Cluster) []topology.CA {
 // operatorCA returns a CA that the operator provides. Its certificate was validated before.
 func operatorCA(ca kubeadm.Certificate, block string, g config.GivenCA) topology.CA {
 	a := topology.CA{Certificate: ca, Block: block}
-	certs, _ := config.ParseCertificates([]byte(g.Certificate))
+	certs, _ := keypair.ParseCertificates([]byte(g.Certificate))
 	if len(certs) > 0 {
 		a.X509, a.Chain = certs[0], topology.ChainSerials(certs)
 	}

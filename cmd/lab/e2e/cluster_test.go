@@ -23,7 +23,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
-	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/keypair"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -425,7 +425,7 @@ func (s *site) tellOtherCA(plane string) string {
 	s.t.Helper()
 	read := func(path string) (encoded string, ca state.CertificateInfo) {
 		text := s.sh(plane, "cat "+path)
-		certs, err := config.ParseCertificates([]byte(text))
+		certs, err := keypair.ParseCertificates([]byte(text))
 		if err != nil {
 			s.t.Fatalf("%s: %v", path, err)
 		}

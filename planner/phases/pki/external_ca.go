@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/keypair"
 	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/kubeadm"
@@ -163,7 +164,7 @@ func read(c *topology.Cluster, s Supply) (*found, error) {
 		f.key = files[s.Name+".key"].Reveal()
 	}
 	var err error
-	f.chain, err = config.ParseCertificates(certificate)
+	f.chain, err = keypair.ParseCertificates(certificate)
 	return f, err
 }
 
@@ -175,7 +176,7 @@ func clusterCheck(c *topology.Cluster, s Supply) []string {
 	}
 	ca, leaf := c.Authority(s.Certificate.CA), f.chain[0]
 	var out []string
-	if err := config.KeyBelongs(leaf, f.key); err != nil {
+	if err := keypair.KeyBelongs(leaf, f.key); err != nil {
 		out = append(out, fmt.Sprintf("its key: %s", err))
 	}
 	out = append(out, misfits(c, s, state.CertificateInfoOf(leaf))...)

@@ -6,7 +6,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/keypair"
 )
 
 // suppliedKubeconfig is the current context of a kubeconfig that the operator supplies.
@@ -74,7 +74,7 @@ func readKubeconfig(b []byte) (*suppliedKubeconfig, error) {
 			"the certificates must be embedded, not named by their paths (kubectl config set-credentials --embed-certs)")
 	}
 	var err error
-	if out.cas, err = config.ParseCertificates(ca); err != nil {
+	if out.cas, err = keypair.ParseCertificates(ca); err != nil {
 		return nil, errors.New("its certificate-authority-data holds no certificate")
 	}
 	return out, nil

@@ -4,8 +4,8 @@ import (
 	"path"
 	"slices"
 
-	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/keypair"
 	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/provenance"
@@ -86,7 +86,7 @@ func clientItems(n *topology.Node) []state.Item {
 			Address: topology.ItemAddress(n.Target, topology.CertsPhase, "file", f.path), Kind: state.KindKey, Attributes: topology.Attributes("mode", KeyMode, "owner", topology.Root),
 			Origin: map[string]state.Source{"": provenance.ClusterOrigin(n.Cluster, f.field)},
 		}
-		if certs, err := config.ParseCertificates([]byte(f.certificate)); err == nil {
+		if certs, err := keypair.ParseCertificates([]byte(f.certificate)); err == nil {
 			info := state.CertificateInfoOf(certs[0])
 			it.Kind, it.Partial = state.KindCertificate, true
 			it.Attributes = topology.Attributes("common_name", info.CommonName, "serial", info.Serial, "chain", topology.ChainSerials(certs), "not_after", RFC3339(info.NotAfter))
@@ -130,7 +130,7 @@ func checkClient(c *topology.Cluster) diag.Diagnostics {
 	if e == nil || now.IsZero() {
 		return nil
 	}
-	cert, err := config.ParseCertificate([]byte(e.CertContent))
+	cert, err := keypair.ParseCertificate([]byte(e.CertContent))
 	if err != nil {
 		return nil // not given by the configuration
 	}
