@@ -7,7 +7,6 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/pipeline"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -75,6 +74,30 @@ func change(c *config.Cluster, index int) {
 	withSettings(c, words[0], words[1], words[2], words[3], words[4])
 }
 
+// planOfBoth plans two changes of a copy of the cluster whose control planes have these conditions, and
+// requires that the steps have an order.
+func (o *operator) planOfBoth(t *testing.T, one, other string, conditions []string) topology.Result {
+	t.Helper()
+	o = o.copy(t)
+	for _, name := range slices.Compact([]string{one, other}) {
+		combined[name](o, o.config.Clusters[0])
+	}
+	if o.config.Clusters[0].KubernetesVersion != "1.36.3" {
+		o.kubelets("1.37.1")
+	}
+	v := o.observe()
+	for plane, name := range conditions {
+		ills[name](v, plane+1)
+	}
+	p, diags := o.planOf(v, planner.Options{})
+	for _, d := range diags {
+		if strings.Contains(d.Summary, "not sound") {
+			t.Errorf("%s and %s while %s: %s", one, other, strings.Join(conditions, ", "), d.Detail)
+		}
+	}
+	return p
+}
+
 // TestCombinedChangesHaveNoCycles plans each pair of changes of a cluster in one plan: its steps have an order.
 func TestCombinedChangesHaveNoCycles(t *testing.T) {
 	t.Parallel()
@@ -89,21 +112,7 @@ func TestCombinedChangesHaveNoCycles(t *testing.T) {
 	planned := 0
 	for i, one := range names {
 		for _, other := range names[i:] {
-			o := first.copy(t)
-			for _, name := range slices.Compact([]string{one, other}) {
-				combined[name](o, o.config.Clusters[0])
-			}
-			if o.config.Clusters[0].KubernetesVersion != "1.36.3" {
-				o.kubelets("1.37.1")
-			}
-			v := o.observe()
-			v.Key = state.NewKey(o.recorded.FingerprintKey)
-			p, diags := pipeline.Plan(v, planner.Plan{}, planner.Options{})
-			for _, d := range diags {
-				if strings.Contains(d.Summary, "not sound") {
-					t.Errorf("%s and %s: %s", one, other, d.Detail)
-				}
-			}
+			p := first.planOfBoth(t, one, other, nil)
 			if p.Plan != nil && len(p.Plan.Steps) > 0 {
 				planned++
 			}
@@ -131,25 +140,7 @@ func TestCombinedChangesWithIllControlPlanes(t *testing.T) {
 				if !tried() {
 					continue
 				}
-				o := first.copy(t)
-				for _, name := range slices.Compact([]string{one, other}) {
-					combined[name](o, o.config.Clusters[0])
-				}
-				if o.config.Clusters[0].KubernetesVersion != "1.36.3" {
-					o.kubelets("1.37.1")
-				}
-				v := o.observe()
-				v.Key = state.NewKey(o.recorded.FingerprintKey)
-				ill := []string{conditions[has%4], conditions[has/4%4], conditions[has/16]}
-				for plane, name := range ill {
-					ills[name](v, plane+1)
-				}
-				_, diags := pipeline.Plan(v, planner.Plan{}, planner.Options{})
-				for _, d := range diags {
-					if strings.Contains(d.Summary, "not sound") {
-						t.Errorf("%s and %s while %s: %s", one, other, strings.Join(ill, ", "), d.Detail)
-					}
-				}
+				first.planOfBoth(t, one, other, []string{conditions[has%4], conditions[has/4%4], conditions[has/16]})
 			}
 		}
 	}

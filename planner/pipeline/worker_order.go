@@ -101,7 +101,7 @@ func proveReady(b *topology.Builder, n *topology.Node) {
 			return
 		}
 	}
-	if r := n.Cluster.Report; r == nil || r.Nodes[n.NodeName].Ready {
+	if at := n.NodeCondition(); at == state.NodeUnknown || at == state.NodeReady {
 		return
 	}
 	id := topology.StepAddress(n.Target, topology.WaitBootstrapPhase)

@@ -112,7 +112,7 @@ func RollOut(b *topology.Builder, c *topology.Cluster) {
 	}
 	all := rollouts(c, b.Draft.Steps)
 	var before []state.Address
-	if c.Report != nil { // the units of one's own, of which no component depends
+	if c.Report != nil { // users' units: a failing control plane may need its own, and does not make them wait
 		before = all[0].order(b, nil, nil)
 		all = all[1:]
 	}
@@ -127,9 +127,10 @@ func RollOut(b *topology.Builder, c *topology.Cluster) {
 	}
 }
 
-// mendFirst takes the unhealthy control planes out of the rollouts where something restarts before static
-// pods do, and makes them take their turns in all phases before other nodes: these wait until static pods
-// are mended (staticpod.MendFirst). It returns them, and the steps after which all have had their turns.
+// mendFirst takes unhealthy control planes out of the rollouts, and makes them take their turns in all
+// phases before other nodes, where one is failing and something restarts before static pods do: other
+// nodes wait until the failing one is proved to run (staticpod.MendFirst), and its static pods would wait
+// for them. It returns these control planes, and the steps after which all have had their turns.
 func mendFirst(b *topology.Builder, all []*rollout, before []state.Address) (mended []*topology.Node, last []state.Address) {
 	restarts := func(r *rollout) bool { return r.beforePods() && len(r.planes)+len(r.workers) > 0 }
 	if !slices.ContainsFunc(all, restarts) || len(staticpod.FailingControlPlanes(all[0].c)) == 0 {

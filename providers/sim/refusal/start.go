@@ -81,10 +81,14 @@ func (v verdict) rests(given []string) bool {
 	words := strings.FieldsFunc(v.reason, func(r rune) bool {
 		return r != '-' && r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	})
+	own := count(v.given)
 	return slices.ContainsFunc(given, func(g string) bool {
 		name := nameOf(g)
+		if own[name] > 0 {
+			return false
+		}
 		name = name[strings.LastIndex(name, ".")+1:]
-		return !slices.Contains(v.given, g) && slices.ContainsFunc(words, func(w string) bool { return strings.TrimLeft(w, "-") == name })
+		return slices.ContainsFunc(words, func(w string) bool { return strings.TrimLeft(w, "-") == name })
 	})
 }
 

@@ -3,6 +3,7 @@
 package refusal
 
 import (
+	"cmp"
 	"compress/gzip"
 	_ "embed" // the verdicts
 	"encoding/json"
@@ -52,20 +53,13 @@ var known = sync.OnceValue(func() verdicts {
 	text, err := Text()
 	out := verdicts{map[[2]string][]verdict{}, map[string]int{}}
 	for line := range strings.Lines(text) {
-		err = firstOf(err, out.read(strings.Split(strings.TrimSuffix(line, "\n"), "\t")))
+		err = cmp.Or(err, out.read(strings.Split(strings.TrimSuffix(line, "\n"), "\t")))
 	}
 	if err != nil {
 		panic("internal error: verdicts.txt.gz: " + err.Error())
 	}
 	return out
 })
-
-func firstOf(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
-}
 
 // read reads one line.
 func (v *verdicts) read(words []string) error {

@@ -119,7 +119,7 @@ func (x examination) host(ctx context.Context, m *hosts.Member) listing.Examined
 	}
 	n := v.Find(m.Target)
 	if n != nil {
-		e.Node = nodeConditions(v, n)
+		e.Node = nodeConditions(n)
 	}
 	host, err := s.Hosts.Host(ctx, m.Target)
 	if err != nil {
@@ -131,9 +131,9 @@ func (x examination) host(ctx context.Context, m *hosts.Member) listing.Examined
 		e.Silent = err.Error()
 		return e
 	}
-	causes := append(x.ofHost(m), lasting(report.Causes(), n != nil && x.ready(n))...)
+	causes := append(x.ofHost(m), lasting(report.Causes(), n != nil && n.NodeCondition() == state.NodeReady)...)
 	if n != nil && n.IsControlPlane() {
-		causes = append(causes, lacking(report)...)
+		causes = append(causes, lacking(n.StaticPods(), report)...)
 	}
 	if n != nil && len(report.Causes()) == 0 {
 		causes = append(causes, x.cut(ctx, host, n)...)
@@ -142,12 +142,6 @@ func (x examination) host(ctx context.Context, m *hosts.Member) listing.Examined
 		e.Causes = append(e.Causes, masked(s, c))
 	}
 	return e
-}
-
-// ready reports whether the API shows that the kubelet of a node works.
-func (x examination) ready(n *topology.Node) bool {
-	r := x.fleet.ClusterReports[n.Cluster.Label]
-	return r != nil && r.Nodes[x.fleet.NameOf(n.Target, n.Name)].Ready
 }
 
 // lasting returns the causes without those that a node which is Ready has no more, as right after it has

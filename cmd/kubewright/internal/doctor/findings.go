@@ -19,20 +19,17 @@ import (
 )
 
 // nodeConditions returns what the API says against a node.
-func nodeConditions(v *topology.Fleet, n *topology.Node) []string {
-	report := v.ClusterReports[n.Cluster.Label]
-	if report == nil {
+func nodeConditions(n *topology.Node) []string {
+	at := n.NodeCondition()
+	if at == state.NodeUnknown || at == state.NodeMissing {
 		return nil
 	}
-	node, ok := report.Nodes[v.NameOf(n.Target, n.Name)] // a name that is not configured is the host's
-	if !ok {
-		return nil
-	}
+	node := n.Cluster.Report.Nodes[n.NodeName]
 	out := slices.Clone(node.Troubles)
 	switch {
-	case node.Silent:
+	case at == state.NodeSilent:
 		out = append(out, "the kubelet has not reported to the API for a while")
-	case !node.Ready && len(out) == 0:
+	case at == state.NodeNotReady && len(out) == 0:
 		out = append(out, "the node is not ready")
 	}
 	if node.Unschedulable && (n.Schedulable == nil || *n.Schedulable) {
@@ -81,10 +78,10 @@ func renewal(by planner.Renewer) string {
 	return "renew it where it was issued; kubewright certificates says who renews which"
 }
 
-// lacking returns the static pods of a control plane whose manifests are not there, if others are.
-func lacking(r *diagnosis.Report) []diagnosis.Cause {
+// lacking returns those of the static pods of a control plane whose manifests are not there, if others are.
+func lacking(pods []string, r *diagnosis.Report) []diagnosis.Cause {
 	var out []diagnosis.Cause
-	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+	for _, name := range pods {
 		gone := !slices.Contains(r.Manifests, name) && !slices.ContainsFunc(r.Containers, func(c diagnosis.Container) bool { return c.Name == name })
 		if gone && len(r.Manifests) > 0 {
 			out = append(out, diagnosis.Cause{
@@ -102,7 +99,7 @@ const dialTime = 5 * time.Second
 // cut returns the ways that a node needs and that something blocks: from its host to the API endpoint,
 // and from a control plane to its kubelet.
 func (x examination) cut(ctx context.Context, host providers.Host, n *topology.Node) []diagnosis.Cause {
-	if r := x.fleet.ClusterReports[n.Cluster.Label]; r == nil || r.Nodes[x.fleet.NameOf(n.Target, n.Name)].KubeletVersion == "" {
+	if at := n.NodeCondition(); at == state.NodeUnknown || at == state.NodeMissing {
 		return nil // no API to reach, or no node yet
 	}
 	var out []diagnosis.Cause

@@ -32,10 +32,11 @@ func TestMembersOfEtcdThatAreIll(t *testing.T) {
 
 func TestStaticPodsWithoutManifest(t *testing.T) {
 	t.Parallel()
-	if got := lacking(&diagnosis.Report{}); len(got) != 0 {
+	pods := []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+	if got := lacking(pods, &diagnosis.Report{}); len(got) != 0 {
 		t.Errorf("a host without any manifest lacks %v", got)
 	}
-	got := lacking(&diagnosis.Report{Manifests: []string{"kube-apiserver"}, Containers: []diagnosis.Container{{Name: "kube-scheduler"}}})
+	got := lacking(pods, &diagnosis.Report{Manifests: []string{"kube-apiserver", "etcd"}, Containers: []diagnosis.Container{{Name: "kube-scheduler"}}})
 	if len(got) != 1 || got[0].Subject != "static pod kube-controller-manager" {
 		t.Errorf("%v", got)
 	}
