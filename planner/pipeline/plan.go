@@ -81,7 +81,7 @@ func compare(v *topology.Fleet, header planner.Plan, options planner.Options) (t
 	marks, marked := markAdopted(v, open)
 	desired.Items, open = append(desired.Items, marks...), append(open, marked...)
 	due := drift.Apply(open, rules.due)
-	changes, drifted = drift.Apply(due, rules.asked), drift.Apply(drifted, rules.due, rules.asked)
+	changes, drifted = staticpod.RemoveUnused(v, drift.Apply(due, rules.asked)), drift.Apply(drifted, rules.due, rules.asked)
 	slices.SortFunc(changes, func(a, b planner.Change) int { return a.Address.Compare(b.Address) })
 	desired.Items = append(desired.Items, waypoints...)
 	desired.Sort()
@@ -268,6 +268,7 @@ func cluster(b *topology.Builder, c *topology.Cluster) {
 		}
 	}
 	joinTokens(b, c)
+	staticpod.AddUnused(b, c)
 	host.ImagesFirst(b, c)
 	upgrade.OrderUpgrade(b, c)
 	etcd.SnapshotBefore(b, c, "", "a version changes", upgrade.RiskySteps(b, c)...)
