@@ -8,6 +8,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/absence"
 	"github.com/kubewright/kubewright/planner/availability"
 	"github.com/kubewright/kubewright/planner/corefile"
 	"github.com/kubewright/kubewright/planner/diff"
@@ -129,7 +130,7 @@ func changeRules(v *topology.Fleet, desired *state.Snapshot, own map[state.Addre
 // findings returns what prevents the desired changes on hosts and clusters, and warnings about them.
 func findings(v *topology.Fleet) diag.Diagnostics {
 	return slices.Concat(
-		unchangeable(v), etcd.EtcdVersion(v), checkPods(v), checkPatches(v), host.CheckHostFiles(v), host.CheckEtcdFolders(v), encryption.Check(v), corefile.Check(v), pki.CheckAuthorities(v), rotation.CheckRotations(v), preflight.Preflight(v),
+		unchangeable(v), etcd.EtcdVersion(v), checkPods(v), checkPatches(v), host.CheckHostFiles(v), host.CheckEtcdFolders(v), encryption.Check(v, absence.Vouched), corefile.Check(v), pki.CheckAuthorities(v), rotation.CheckRotations(v), preflight.Preflight(v),
 		endpointLeaves(v), ownership.TakenNames(v), staticpod.AbsentNames(v), etcd.CheckMembership(v),
 	)
 }
@@ -201,7 +202,7 @@ func draft(v *topology.Fleet, desired *state.Snapshot, changes []planner.Change)
 			staticpod.MoveEndpoint(&b, c)
 			staticpod.Disruptions(&b, c)
 			staticpod.MendFirst(&b, c)
-			encryption.AddStages(&b, c)
+			encryption.AddStages(&b, c, absence.Vouched(c))
 			rotation.AddStages(&b, c)
 			upgrade.TaintsFirst(&b, c)
 			upgrade.RollOut(&b, c)
