@@ -8,6 +8,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/absence"
 	"github.com/kubewright/kubewright/planner/availability"
 	"github.com/kubewright/kubewright/planner/corefile"
 	"github.com/kubewright/kubewright/planner/diff"
@@ -81,7 +82,7 @@ func compare(v *topology.Fleet, header planner.Plan, options planner.Options) (t
 	marks, marked := markAdopted(v, open)
 	desired.Items, open = append(desired.Items, marks...), append(open, marked...)
 	due := drift.Apply(open, rules.due)
-	changes, drifted = drift.Apply(due, rules.asked), drift.Apply(drifted, rules.due, rules.asked)
+	changes, drifted = staticpod.RemoveUnused(v, drift.Apply(due, rules.asked)), drift.Apply(drifted, rules.due, rules.asked)
 	slices.SortFunc(changes, func(a, b planner.Change) int { return a.Address.Compare(b.Address) })
 	desired.Items = append(desired.Items, waypoints...)
 	desired.Sort()
@@ -129,7 +130,7 @@ func changeRules(v *topology.Fleet, desired *state.Snapshot, own map[state.Addre
 // findings returns what prevents the desired changes on hosts and clusters, and warnings about them.
 func findings(v *topology.Fleet) diag.Diagnostics {
 	return slices.Concat(
-		unchangeable(v), etcd.EtcdVersion(v), checkPods(v), checkPatches(v), host.CheckHostFiles(v), host.CheckEtcdFolders(v), encryption.Check(v), corefile.Check(v), pki.CheckAuthorities(v), rotation.CheckRotations(v), preflight.Preflight(v),
+		unchangeable(v), etcd.EtcdVersion(v), checkPods(v), checkPatches(v), host.CheckHostFiles(v), host.CheckEtcdFolders(v), encryption.Check(v, absence.Vouched), corefile.Check(v), pki.CheckAuthorities(v), rotation.CheckRotations(v), preflight.Preflight(v),
 		endpointLeaves(v), ownership.TakenNames(v), staticpod.AbsentNames(v), etcd.CheckMembership(v),
 	)
 }
@@ -201,7 +202,7 @@ func draft(v *topology.Fleet, desired *state.Snapshot, changes []planner.Change)
 			staticpod.MoveEndpoint(&b, c)
 			staticpod.Disruptions(&b, c)
 			staticpod.MendFirst(&b, c)
-			encryption.AddStages(&b, c)
+			encryption.AddStages(&b, c, absence.Vouched(c))
 			rotation.AddStages(&b, c)
 			upgrade.TaintsFirst(&b, c)
 			upgrade.RollOut(&b, c)
@@ -268,6 +269,7 @@ func cluster(b *topology.Builder, c *topology.Cluster) {
 		}
 	}
 	joinTokens(b, c)
+	staticpod.AddUnused(b, c)
 	host.ImagesFirst(b, c)
 	upgrade.OrderUpgrade(b, c)
 	etcd.SnapshotBefore(b, c, "", "a version changes", upgrade.RiskySteps(b, c)...)
