@@ -18,17 +18,17 @@ import (
 // summary, resources, drift, changes, waypoints, steps, sentences, and what is withheld. Of an item
 // that is created or deleted only the number of attributes is written, of a long text its beginning;
 // of a change neither the reason "not there yet" nor the cost "none"; of a step neither the node that
-// it goes through nor limits and expected digests.
+// it goes through nor expected digests, and limits only if a filter shows them.
 // The lines of a filter section leave out more:
 //
 //	show PART PATTERN…  only these; * stands for any text
 //	hide PART           none of them
 //	hide PART PATTERN…  all but these
 //
-// PART is resources, changes, attributes, steps, needs, operations or gates. A pattern is compared
-// with the target of a resource, the address of a change, the path of an attribute, the address of a
-// step or needed step, the name and the summary of an operation, the name of a gate. What is left out
-// of changes, steps and operations is counted.
+// PART is one of planParts. A pattern is compared with the target of a resource, the address of a
+// change, of drift or of a forgotten item, the path of an attribute, the address of a step or needed
+// step, the name and the summary of an operation, the name of a gate or limit. What is left out of
+// changes, drift, forgotten items, steps and operations is counted.
 type planFilter map[string][]planRule
 
 type planRule struct {
@@ -37,7 +37,7 @@ type planRule struct {
 }
 
 // planParts are what a filter can leave out.
-var planParts = []string{"resources", "changes", "attributes", "steps", "needs", "operations", "gates"}
+var planParts = []string{"resources", "drift", "changes", "attributes", "forgotten", "steps", "needs", "operations", "gates", "limits"}
 
 func parsePlanFilter(text string) (planFilter, error) {
 	f := planFilter{}
@@ -104,15 +104,23 @@ func (f planFilter) print(p *planner.Plan) string {
 	out.add("summary", fmt.Sprintf("%d to add, %d to change, %d to destroy", add, change, destroy))
 	var resources []any
 	for _, r := range p.Resources {
-		if r.Action != planner.NoOp && f.shows("resources", r.Target.String()) {
+		if (r.Action != planner.NoOp || r.ImportedFrom != "" || !r.MovedFrom.IsZero()) && f.shows("resources", r.Target.String()) {
 			resources = append(resources, printResource(r))
 		}
 	}
 	out.add("resources", resources)
 	out.add("moved", printedAll(p.Moved, func(m state.Moved) string { return m.From.String() + " -> " + m.To.String() }))
-	out.add("drift", f.changes(p.Drift, left))
-	out.add("changes", f.changes(p.Changes, left))
-	out.add("forgotten", printedAll(p.Forgotten, state.Address.String))
+	out.add("drift", f.changes("drift", p.Drift, left))
+	out.add("changes", f.changes("changes", p.Changes, left))
+	var forgotten []any
+	for _, a := range p.Forgotten {
+		if f.shows("forgotten", a.String()) {
+			forgotten = append(forgotten, a.String())
+		} else {
+			left["forgotten"]++
+		}
+	}
+	out.add("forgotten", forgotten)
 	out.add("waypoints", waypointsOf(p))
 	var steps []any
 	for i := range p.Steps {
@@ -179,11 +187,11 @@ func waypointsOf(p *planner.Plan) []any {
 	return out
 }
 
-func (f planFilter) changes(list []planner.Change, left map[string]int) []any {
+func (f planFilter) changes(part string, list []planner.Change, left map[string]int) []any {
 	var out []any
 	for _, c := range list {
-		if !f.shows("changes", c.Address.String()) {
-			left["changes"]++
+		if !f.shows(part, c.Address.String()) {
+			left[part]++
 			continue
 		}
 		var o planObject
@@ -251,7 +259,7 @@ func shortTexts(tree any) any {
 func (f planFilter) step(s *planner.Step, left map[string]int) planObject {
 	var o planObject
 	o.add("id", s.ID.String())
-	var needs, operations, gates []any
+	var needs, operations, gates, limits []any
 	for _, n := range s.Needs {
 		if f.shows("needs", n.String()) {
 			needs = append(needs, n.String())
@@ -269,7 +277,13 @@ func (f planFilter) step(s *planner.Step, left map[string]int) planObject {
 			gates = append(gates, g)
 		}
 	}
+	for _, l := range s.Limits {
+		if len(f["limits"]) > 0 && f.shows("limits", l) {
+			limits = append(limits, l)
+		}
+	}
 	o.add("needs", needs)
+	o.add("limits", limits)
 	o.add("operations", operations)
 	o.add("gates", gates)
 	o.add("impact", s.Impact)

@@ -59,7 +59,7 @@ var mechanisms = []string{
 //   - plan.json and findings: what the planner says, which UPDATE=1 writes.
 type planCase struct {
 	name     string
-	comment  string
+	comment  []byte
 	covers   []string
 	sections map[string]string
 	files    fstest.MapFS
@@ -77,8 +77,8 @@ func parsePlanCase(name string, b []byte) (*planCase, error) {
 	ar := txtar.Parse(b)
 	c := &planCase{name: name, sections: map[string]string{}, files: fstest.MapFS{}}
 	text, covers, found := strings.Cut(string(ar.Comment), "\ncovers: ")
-	c.comment = strings.TrimSpace(text)
-	if sentences := len(sentenceEnd.FindAllString(c.comment, -1)); !found || sentences < 1 || sentences > 4 {
+	c.comment = ar.Comment
+	if sentences := len(sentenceEnd.FindAllString(text, -1)); !found || sentences < 1 || sentences > 4 {
 		return nil, fmt.Errorf("the comment has %d sentences; write one to four, and a line \"covers:\"", sentences)
 	}
 	for one := range strings.SplitSeq(covers, ",") {
@@ -105,11 +105,11 @@ func parsePlanCase(name string, b []byte) (*planCase, error) {
 }
 
 // sentenceEnd matches the end of a sentence.
-var sentenceEnd = regexp.MustCompile(`[.!?:](\s|$)`)
+var sentenceEnd = regexp.MustCompile(`[.!?](\s|$)`)
 
 // write returns the file with what the planner says now.
 func (c *planCase) write(plan, findings string) []byte {
-	ar := &txtar.Archive{Comment: []byte(c.comment + "\n\ncovers: " + strings.Join(c.covers, ", ") + "\n\n")}
+	ar := &txtar.Archive{Comment: c.comment}
 	c.sections["plan.json"], c.sections["findings"] = plan, findings
 	add := func(name, text string) {
 		if text != "" {

@@ -239,7 +239,7 @@ func finalStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 		}}
 	}
 	s := planner.Step{Operations: write(n, final(n.Cluster), plugins(n.Cluster))}
-	if Told(n) && !n.Joins() && n.Runs() {
+	if (Told(n) || Of(n.Cluster) != nil) && !n.Joins() && n.Runs() { // the stages begin with its restart
 		s.Via, s.Operations, s.Impact = n.Target, append(s.Operations, loaded()), "the API server loads its keys without a restart"
 	}
 	return s
