@@ -110,7 +110,7 @@ func (e planEdit) state(what string) error {
 	text, ok := strings.CutPrefix(what, "forget ")
 	t, err := state.ParseTarget(text)
 	if !ok || err != nil || e.o.recorded.Nodes[t] == nil {
-		return fmt.Errorf("it is neither lost nor forget with a recorded node: %w", err)
+		return fmt.Errorf("it is neither lost nor forget with a recorded node (%v)", err)
 	}
 	e.o.forgetNode(t)
 	return nil
@@ -139,7 +139,7 @@ func (e planEdit) run(what string) error {
 	err := e.o.carryOut()
 	e.o.around = nil
 	if !stopped || !errors.Is(err, errCrash) {
-		return fmt.Errorf("the run did not stop there: %w\n%s", err, describe(p.plan))
+		return fmt.Errorf("the run did not stop there (%v):\n%s", err, describe(p.plan))
 	}
 	return nil
 }
