@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -46,16 +47,30 @@ func TestUpgradeCompletesWithKubeletNewerThanAPIServer(t *testing.T) {
 }
 
 // TestUpgradeIsRefusedWithKubeletThatExits checks that the plan names a kubelet that was installed ahead of its
-// upgrade and does not start: 1.35 has no --pod-infra-container-image any more, which 1.34 has.
+// upgrade and does not start: 1.35 has no --pod-infra-container-image any more, which 1.34 has. With the
+// kubelet of before the upgrade completes.
 func TestUpgradeIsRefusedWithKubeletThatExits(t *testing.T) {
 	t.Parallel()
-	o := running(t, 3, 2, "1.34.9")
-	o.config.Clusters[0].KubernetesVersion = "1.36.3"
-	o.kubelets("1.36.3")
-	o.edit("10.0.0.12", "power reboot")
-	o.world.Advance(time.Minute)
-	if err := o.apply(); err == nil || !strings.Contains(err.Error(), "Kubelet is not running") || !strings.Contains(err.Error(), "10.0.0.12") {
-		t.Errorf("%v", err)
+	for planes, title := range map[int]string{3: "Kubelet is not running", 1: "Cluster cannot be upgraded now"} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			o := running(t, planes, 2, "1.34.9")
+			o.config.Clusters[0].KubernetesVersion = "1.36.3"
+			last := fmt.Sprint("10.0.0.1", planes)
+			o.kubelets("1.36.3")
+			o.edit(last, "power reboot")
+			o.world.Advance(time.Minute)
+			want := fmt.Sprintf("The kubelet 1.36.3 that is installed on node.cp[\"cp%d\"] has no --pod-infra-container-image, which /var/lib/kubelet/kubeadm-flags.env names, and exits. "+
+				"Install the kubelet 1.34.9 there again, start it, and plan again.", planes)
+			if err := o.apply(); err == nil || !strings.Contains(err.Error(), title) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+			o.kubelets("1.34.9")
+			o.world.Advance(5 * time.Minute)
+			o.kubelets("1.36.3")
+			o.must(o.apply())
+			o.wantNothing()
+		})
 	}
 }
 

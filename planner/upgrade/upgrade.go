@@ -137,6 +137,15 @@ func halfway(n *topology.Node) bool {
 	})
 }
 
+// flagsRefused returns a sentence for each control plane whose kubelet cannot start with its flags.
+func flagsRefused(c *topology.Cluster) string {
+	out := ""
+	for _, n := range c.ControlPlanes() {
+		out += staticpod.FlagsRefused(n)
+	}
+	return out
+}
+
 // VersionChange refuses versions that cannot be reached, and warns of kubelets that stay behind.
 func VersionChange(c *topology.Cluster) diag.Diagnostics {
 	if c.Up == nil {
@@ -152,7 +161,7 @@ func VersionChange(c *topology.Cluster) diag.Diagnostics {
 	case !c.Up.Raises:
 		return slices.Concat(unmanagedLeftBehind(c), emptyPools(c), tooManyDown(c, kubelet.KubeletsToUpgrade(c, config.Worker)), behind(c))
 	case c.Report == nil && !c.Up.Begun:
-		return refuse("Cluster cannot be upgraded now", "%s, so that the versions of its kubelets are unknown. Bring the API back first, with kubernetes_version = %q.", observe.DarkTargets(c)[0].Reason, c.Up.Newest)
+		return refuse("Cluster cannot be upgraded now", "%s, so that the versions of its kubelets are unknown. Bring the API back first, with kubernetes_version = %q.%s", observe.DarkTargets(c)[0].Reason, c.Up.Newest, flagsRefused(c))
 	case len(pki.FormerHosts(c)) > 0:
 		return diag.Diagnostics{staticpod.RefuseMove(c)}
 	case exchanges(c):

@@ -1,8 +1,10 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -19,7 +21,11 @@ import (
 // of waiting.
 func (a *API) Restart(ctx context.Context, op planner.RestartPods) error {
 	what := "restart " + op.Namespace + "/" + op.Name
-	return a.as(what, func(s *session) error {
+	if op.Mark == "" {
+		what = "confirm the rollout of " + op.Kind + " " + op.Namespace + "/" + op.Name
+	}
+	var waiting error
+	err := a.as(what, func(s *session) error {
 		r, err := restartable(s, op)
 		if err != nil {
 			return err
@@ -39,13 +45,14 @@ func (a *API) Restart(ctx context.Context, op planner.RestartPods) error {
 			return err
 		}
 		if now.held != "" {
-			return fmt.Errorf("%d of %d pods have restarted, and the others do not by themselves: %s", now.running, now.wanted, now.held)
+			return fmt.Errorf("%s, and the others do not by themselves: %s", now.progress(op), now.held)
 		}
 		if now.running < now.wanted {
-			return &providers.Error{Kind: providers.ErrUnavailable, Do: what, Cause: fmt.Errorf("%d of %d pods have restarted", now.running, now.wanted)}
+			waiting = &providers.Error{Kind: providers.ErrUnavailable, Do: what, Cause: errors.New(now.progress(op))}
 		}
 		return nil
 	})
+	return cmp.Or(err, waiting)
 }
 
 func markPatch(mark string) ([]byte, error) {
@@ -62,6 +69,16 @@ type rollout struct {
 	// held says why the other pods do not restart without a user's action, and which
 	// action; empty otherwise.
 	held string
+}
+
+// progress says how many pods are as awaited. Without a mark nothing here restarts them: their template
+// has changed, and the object's controller replaces them.
+func (r rollout) progress(op planner.RestartPods) string {
+	done := "have restarted"
+	if op.Mark == "" {
+		done = "run with its current template"
+	}
+	return fmt.Sprintf("%d of %d pods %s", r.running, r.wanted, done)
 }
 
 // restarter reads an object with pods, and patches it.

@@ -35,8 +35,9 @@ func TestRestartMarksPodsOnce(t *testing.T) {
 		t.Error(err)
 	}
 	ready, op.Mark = 1, ""
-	if err := api.Restart(t.Context(), op); !errors.Is(err, providers.ErrUnavailable) {
-		t.Errorf("without a mark it does not wait for the pods: %v", err)
+	const awaited = "cannot confirm the rollout of DaemonSet kube-system/kube-proxy: 1 of 2 pods run with its current template"
+	if err := api.Restart(t.Context(), op); !errors.Is(err, providers.ErrUnavailable) || err.Error() != awaited {
+		t.Errorf("without a mark the wait for the pods says %v, want %s", err, awaited)
 	}
 	const path = "/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy"
 	want := `{"spec":{"template":{"metadata":{"annotations":{"` + planner.RestartAnnotation + `":"new"}}}}}`
@@ -87,6 +88,8 @@ func TestRestartReservedByOwnerFails(t *testing.T) {
 		"Delete its pods, one after another, and apply again: kubectl -n shop get pods -l 'app=agent' shows them, kubectl -n shop delete pod NAME deletes one"
 	const paused = "cannot restart shop/agent: 0 of 3 pods have restarted, and the others do not by themselves: Deployment shop/agent is paused. " +
 		"Resume it, and apply again: kubectl -n shop rollout resume deployment/agent"
+	const unmarked = "cannot confirm the rollout of DaemonSet shop/agent: 1 of 3 pods run with its current template, and the others do not by themselves: the updateStrategy of DaemonSet shop/agent is OnDelete. " +
+		"Delete its pods, one after another, and apply again: kubectl -n shop get pods -l 'app=agent' shows them, kubectl -n shop delete pod NAME deletes one"
 	daemons := func(observed, updated, available int) object {
 		return object{"observedGeneration": observed, "desiredNumberScheduled": 3, "updatedNumberScheduled": updated, "numberAvailable": available}
 	}
@@ -121,6 +124,11 @@ func TestRestartReservedByOwnerFails(t *testing.T) {
 			}}
 		})
 		err := open(t, h).Restart(t.Context(), planner.RestartPods{Kind: c.kind, Namespace: "shop", Name: "agent", Mark: "new"})
+		if c.want == onDelete {
+			if err := open(t, h).Restart(t.Context(), planner.RestartPods{Kind: c.kind, Namespace: "shop", Name: "agent"}); err == nil || err.Error() != unmarked {
+				t.Errorf("%s, without a mark: got %v, want %q", name, err, unmarked)
+			}
+		}
 		if errors.Is(err, providers.ErrUnavailable) != c.waits || !c.waits && (err == nil) != (c.want == "") || c.want != "" && err.Error() != c.want {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}

@@ -4,12 +4,16 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/kubewright/kubewright/config/componentflag"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/remedy"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
 )
 
 // StoppedKubelets refuses to change static pods of a control plane whose kubelet does not run: no pod
@@ -23,21 +27,53 @@ func StoppedKubelets(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 			continue
 		}
 		var hosts []string
+		refused := ""
 		for _, n := range c.ControlPlanes() {
 			if kubeletStopped(n) && slices.ContainsFunc(p.Steps, func(s planner.Step) bool { return s.Target == n.Target && needsKubelet(c, &s) }) {
 				hosts = append(hosts, fmt.Sprintf("%s (%s), whose kubelet is not running (%s)", n.Target, n.Address, cmp.Or(n.Report.Units[topology.KubeletUnit].Active, "unknown")))
+				refused += FlagsRefused(n)
 			}
 		}
 		if len(hosts) == 0 {
 			continue
 		}
-		diags = append(diags, diag.Errorf("Kubelet is not running", "Static pods of cluster %q would be stopped and started on %s: "+
-			"without a kubelet this does not happen, and the apply would stop in the middle. Start the existing kubelet there, and plan again:\n\n"+
-			"  systemctl enable --now kubelet\n\nAs long as no part of the change is done, %s with the previous configuration and software starts "+
-			"it as well. If it does not stay up, journalctl -u kubelet shows the cause there.",
-			c.Label, strings.Join(hosts, ", "), remedy.Apply).At(c.Source).For(c.Target))
+		text, advice := stoppedKubelet+startKubelet, any(remedy.Apply)
+		if refused != "" { // starting it does not help
+			text, advice = stoppedKubelet+"%s", refused
+		}
+		diags = append(diags, diag.Errorf("Kubelet is not running", text, c.Label, strings.Join(hosts, ", "), advice).At(c.Source).For(c.Target))
 	}
 	return diags
+}
+
+// What is wrong with a kubelet that does not run, and what to do where the reason is unknown.
+const (
+	stoppedKubelet = "Static pods of cluster %q would be stopped and started on %s: " +
+		"without a kubelet this does not happen, and the apply would stop in the middle."
+	startKubelet = " Start the existing kubelet there, and plan again:\n\n" +
+		"  systemctl enable --now kubelet\n\nAs long as no part of the change is done, %s with the previous configuration and software starts " +
+		"it as well. If it does not stay up, journalctl -u kubelet shows the cause there."
+)
+
+// FlagsRefused returns a sentence about flags with which the kubelet of a joined node cannot start, with
+// what to do, or nothing: another version of the kubelet was installed than the one that they were written for.
+func FlagsRefused(n *topology.Node) string {
+	installed, known := skew.ParseRelease(n.Facts().KubeletVersion)
+	if n.Report == nil || n.Joins() || !known || n.Report.Units[topology.KubeletUnit].Active == "active" {
+		return ""
+	}
+	var refused []string
+	for _, a := range n.Seen(state.KindEnvFile, topology.KubeletFlags).Get("args").AsArgs() {
+		flag, listed := componentflag.Flags["kubelet"][componentflag.FlagName("kubelet", a.Name)]
+		if listed && !slices.Contains(flag.Minors, strconv.Itoa(installed.Minor)) {
+			refused = append(refused, "--"+a.Name)
+		}
+	}
+	if len(refused) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" The kubelet %s that is installed on %s has no %s, which %s names, and exits. Install the kubelet %s there again, start it, and plan again.",
+		installed, n.Target, strings.Join(refused, ", "), topology.KubeletFlags, strings.TrimPrefix(n.Cluster.RecordedVersion(), "v"))
 }
 
 // kubeletStopped reports whether the kubelet of a joined control plane is not active.
