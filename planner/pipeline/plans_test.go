@@ -42,7 +42,7 @@ var mechanisms = []string{
 	"rotation of ca", "rotation of front-proxy-ca", "rotation of etcd-ca", "rotation of service-account", "endpoint moves", "encryption on", "encryption key replaced", "encryption off",
 	"renewal", "expired CA", "external CA", "drift corrected", "drift recorded", "ignore_changes", "interrupted run continues", "host down withheld", "quorum refusal", "immutable setting refused",
 	"availability line", "drain blocked", "rollout by pools", "canary", "checkpoint removed", "destroy", "forget", "adopt", "moved", "backup", "hardening", "target", "skipped phase",
-	"cordon", "version refused", "foreign host refused", "external etcd",
+	"cordon", "version refused", "foreign host refused", "lost state refused", "external etcd", "etcd alarm refused", "etcd member lost",
 }
 
 // A planCase is a file of testdata/plans. It begins with one to four sentences about what it shows
