@@ -334,8 +334,7 @@ func patchSummary(o PatchNode) string {
 		{"cordon", o.Schedulable != nil && !*o.Schedulable},
 		{"label", len(o.Labels)+len(o.RemoveLabels) > 0 || sealed("labels")},
 		{"annotate", len(o.Annotations)+len(o.RemoveAnnotations) > 0 || sealed("annotations")},
-		{"taint", len(o.Taints) > 0},
-		{"untaint", len(o.RemoveTaints) > 0 && len(o.Taints) == 0},
+		{"taint", len(o.Taints)+len(o.RemoveTaints) > 0},
 	} {
 		if part.has {
 			does = append(does, part.verb)
