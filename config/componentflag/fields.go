@@ -34,6 +34,7 @@ func KubeletFields(v state.Value, minor int) []Conflict {
 	}
 	f.kubeletValues(minor)
 	f.gates("kubelet", minor)
+	f.gated(minor)
 	for _, e := range v.Get("tlsCurvePreferences").AsList() {
 		if !slices.Contains(curves, e.AsString()) {
 			f.refuse("tlsCurvePreferences", "%s is no curve that Go has: %s", e.AsString(), strings.Join(curves, ", "))
@@ -72,9 +73,6 @@ func (f *fields) kubeletValues(minor int) {
 	if d, err := time.ParseDuration(f.v.Get("cpuCFSQuotaPeriod").AsString()); err == nil && d != 0 && d != 100*time.Millisecond && minor != 0 && !f.isOn("CustomCPUCFSQuotaPeriod", minor) {
 		f.refuse("cpuCFSQuotaPeriod", "a cpuCFSQuotaPeriod other than 100ms needs the feature gate CustomCPUCFSQuotaPeriod, which is off")
 	}
-	if f.v.Get("enableSystemLogQuery").AsBool() && minor != 0 && minor < 36 && !f.isOn("NodeLogQuery", minor) {
-		f.refuse("enableSystemLogQuery", "enableSystemLogQuery needs the feature gate NodeLogQuery, which is off")
-	}
 	if s := f.v.Get("memoryThrottlingFactor"); s.Kind() == state.KindNumber {
 		switch n, ok := amount(s.AsString()); {
 		case ok && (n <= 0 || n > 1):
@@ -94,13 +92,69 @@ func (f *fields) kubeletValues(minor int) {
 			f.refuse("qosReserved", "%q cannot be reserved for a class of pods, only memory", name)
 		}
 	}
-	gates := f.v.Get("featureGates").AsMap()
-	if on, given := gates["RotateKubeletServerCertificate"]; given && !on.AsBool() && f.v.Get("serverTLSBootstrap").AsBool() {
-		f.refuse("serverTLSBootstrap", "serverTLSBootstrap needs the feature gate RotateKubeletServerCertificate, which is false")
-	}
 	if f.v.Get("memoryReservationPolicy").AsString() == "TieredReservation" && !f.isOn("MemoryQoS", minor) {
 		f.refuse("memoryReservationPolicy", "TieredReservation needs the feature gate MemoryQoS")
 	}
+}
+
+// gatedFields are fields that the kubelet takes only while a feature gate is on, before the minor version in
+// which the gate is no longer asked; 0 if it always is (pkg/kubelet/apis/config/validation,
+// pkg/kubelet/cm/cpumanager: policy_options.go).
+var gatedFields = []struct {
+	path, gate string
+	before     int
+}{
+	{"crashLoopBackOff.maxContainerRestartPeriod", "KubeletCrashLoopBackOffMax", 0},
+	{"imagePullCredentialsVerificationPolicy", "KubeletEnsureSecretPulledImages", 0},
+	{"imageMaximumGCAge", "ImageMaximumGCAge", 35},
+	{"shutdownGracePeriod", "GracefulNodeShutdown", 0},
+	{"shutdownGracePeriodCriticalPods", "GracefulNodeShutdown", 0},
+	{"shutdownGracePeriodByPodPriority", "GracefulNodeShutdownBasedOnPodPriority", 0},
+	{"serverTLSBootstrap", "RotateKubeletServerCertificate", 0},
+	{"enableSystemLogQuery", "NodeLogQuery", 36},
+	{"logging.options.json.infoBufferSize", "LoggingAlphaOptions", 0},
+	{"cpuManagerPolicyOptions.align-by-socket", "CPUManagerPolicyAlphaOptions", 0},
+	{"cpuManagerPolicyOptions.distribute-cpus-across-cores", "CPUManagerPolicyAlphaOptions", 0},
+	{"cpuManagerPolicyOptions.distribute-cpus-across-numa", "CPUManagerPolicyBetaOptions", 0},
+	{"cpuManagerPolicyOptions.strict-cpu-reservation", "CPUManagerPolicyBetaOptions", 35},
+	{"cpuManagerPolicyOptions.prefer-align-cpus-by-uncorecache", "CPUManagerPolicyBetaOptions", 36},
+}
+
+// gated refuses fields whose feature gate is off.
+func (f *fields) gated(minor int) {
+	if minor == 0 {
+		return
+	}
+	for _, x := range gatedFields {
+		if (x.before == 0 || minor < x.before) && isSet(f.v.Get(x.path)) && !f.isOn(x.gate, minor) {
+			f.refuse(x.path, "%s needs the feature gate %s, which is off", x.path, x.gate)
+		}
+	}
+	f.logFormat(minor)
+}
+
+// logFormat refuses logs in JSON without their feature gate (k8s.io/component-base/logs/api/v1: Validate).
+func (f *fields) logFormat(minor int) {
+	if minor != 0 && f.v.Get("logging.format").AsString() == "json" && !f.isOn("LoggingBetaOptions", minor) {
+		f.refuse("logging.format", "the format json needs the feature gate LoggingBetaOptions, which is off")
+	}
+}
+
+// isSet reports whether a field has a value that is not the zero one.
+func isSet(v state.Value) bool {
+	switch v.Kind() {
+	case state.KindBool:
+		return v.AsBool()
+	case state.KindString:
+		d, err := time.ParseDuration(v.AsString())
+		return v.AsString() != "" && (err != nil || d != 0)
+	case state.KindNumber:
+		n, ok := amount(v.AsString())
+		return !ok || n != 0
+	case state.KindList:
+		return len(v.AsList()) > 0
+	}
+	return !v.IsNull()
 }
 
 // podSysctls refuses sysctls for all pods that no pod can have for itself, or without their gate.
@@ -136,6 +190,7 @@ func ProxyFields(v state.Value, minor int) []Conflict {
 	f := &fields{component: "kube-proxy", v: v}
 	f.vmodule()
 	f.gates("kube-proxy", minor)
+	f.logFormat(minor)
 	if _, port, err := net.SplitHostPort(v.Get("metricsBindAddress").AsString()); err == nil && port == "0" {
 		f.refuse("metricsBindAddress", "0 is no port to listen on")
 	}

@@ -23,6 +23,10 @@ func TestTogether(t *testing.T) {
 		{"kube-scheduler", [][2]string{{"tls-cert-file", "/a"}}, []string{"tls-cert-file"}},
 		{"kube-controller-manager", [][2]string{{"log-json-split-stream", "true"}}, []string{"log-json-split-stream"}},
 		{"kube-controller-manager", [][2]string{{"log-json-split-stream", "true"}, {"feature-gates", "LoggingAlphaOptions=true"}}, nil},
+		{"kube-scheduler", [][2]string{{"logging-format", "json"}, {"feature-gates", "LoggingBetaOptions=false"}}, []string{"logging-format"}},
+		{"kube-scheduler", [][2]string{{"logging-format", "json"}}, nil},
+		{"kubelet", [][2]string{{"rotate-server-certificates", "true"}, {"feature-gates", "AllBeta=false"}}, []string{"rotate-server-certificates"}},
+		{"kubelet", [][2]string{{"rotate-server-certificates", "true"}}, nil},
 		{"etcd", [][2]string{{"tls-min-version", "TLS1.3"}, {"cipher-suites", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}}, []string{"cipher-suites"}},
 		{"etcd", [][2]string{{"feature-gates", "LeaseCheckpointPersist=true"}}, []string{"feature-gates"}},
 		{"etcd", [][2]string{{"feature-gates", "LeaseCheckpointPersist=true,LeaseCheckpoint=true"}}, nil},
@@ -142,6 +146,20 @@ func TestFieldsOfVersions(t *testing.T) {
 		{37, object{"defaultPodSysctls": object{"net.core.somaxconn": "1", "net/core/somaxconn": "1", "vm.x": "1"}, "featureGates": gates("DefaultPodSysctls", true)}, []string{"defaultPodSysctls", "defaultPodSysctls"}},
 		{36, object{"allowedUnsafeSysctls": []any{"kernel.domainname"}}, []string{"allowedUnsafeSysctls"}},
 		{37, object{"allowedUnsafeSysctls": []any{"kernel.domainname"}}, nil},
+		{34, object{"crashLoopBackOff": object{"maxContainerRestartPeriod": "1m"}}, []string{"crashLoopBackOff.maxContainerRestartPeriod"}},
+		{34, object{"crashLoopBackOff": object{"maxContainerRestartPeriod": "1m"}, "featureGates": gates("KubeletCrashLoopBackOffMax", true)}, nil},
+		{35, object{"crashLoopBackOff": object{"maxContainerRestartPeriod": "1m"}}, nil},
+		{35, object{"crashLoopBackOff": object{"maxContainerRestartPeriod": "1m"}, "featureGates": gates("AllBeta", false)}, []string{"crashLoopBackOff.maxContainerRestartPeriod"}},
+		{34, object{"imagePullCredentialsVerificationPolicy": "NeverVerify"}, []string{"imagePullCredentialsVerificationPolicy"}},
+		{35, object{"imagePullCredentialsVerificationPolicy": "NeverVerify"}, nil},
+		{34, object{"imageMaximumGCAge": "0s", "shutdownGracePeriod": "0s", "serverTLSBootstrap": false, "shutdownGracePeriodByPodPriority": []any{}, "featureGates": gates("AllBeta", false)}, nil},
+		{34, object{"imageMaximumGCAge": "9h", "featureGates": gates("ImageMaximumGCAge", false)}, []string{"imageMaximumGCAge"}},
+		{36, object{"logging": object{"options": object{"json": object{"infoBufferSize": "1Mi"}}}}, []string{"logging.options.json.infoBufferSize"}},
+		{36, object{"logging": object{"format": "json"}}, nil},
+		{36, object{"logging": object{"format": "json"}, "featureGates": gates("LoggingBetaOptions", false)}, []string{"logging.format"}},
+		{34, object{"cpuManagerPolicy": "static", "cpuManagerPolicyOptions": object{"strict-cpu-reservation": "true"}, "featureGates": gates("CPUManagerPolicyBetaOptions", false)}, []string{"cpuManagerPolicyOptions.strict-cpu-reservation"}},
+		{35, object{"cpuManagerPolicy": "static", "cpuManagerPolicyOptions": object{"strict-cpu-reservation": "true"}, "featureGates": gates("CPUManagerPolicyBetaOptions", false)}, nil},
+		{36, object{"cpuManagerPolicy": "static", "cpuManagerPolicyOptions": object{"align-by-socket": "true"}}, []string{"cpuManagerPolicyOptions.align-by-socket"}},
 	} {
 		wantFlags(t, componentflag.KubeletFields(state.FromGo(tt.fields), tt.minor), tt.minor, tt.fields, tt.want)
 	}
@@ -155,6 +173,7 @@ func TestFieldsOfVersions(t *testing.T) {
 		{37, object{"nodePortAddresses": []any{"primary", "primary"}}, []string{"nodePortAddresses"}},
 		{37, object{"mode": "ipvs", "featureGates": gates("KubeProxyIPVS", false)}, []string{"mode"}},
 		{37, object{"mode": "ipvs"}, nil},
+		{36, object{"logging": object{"format": "json"}, "featureGates": gates("AllBeta", false)}, []string{"logging.format"}},
 	} {
 		wantFlags(t, componentflag.ProxyFields(state.FromGo(tt.fields), tt.minor), tt.minor, tt.fields, tt.want)
 	}

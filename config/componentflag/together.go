@@ -47,7 +47,7 @@ func Together(component string, flags [][2]string, minor int) []Conflict {
 		t.etcd()
 		return t.out
 	}
-	t.logging()
+	t.logging(minor)
 	switch component {
 	case "kube-apiserver":
 		t.oidc()
@@ -65,6 +65,9 @@ func Together(component string, flags [][2]string, minor int) []Conflict {
 	}
 	if on, _ := strconv.ParseBool(t.values["exit-on-lock-contention"]); on && t.values["lock-file"] == "" {
 		t.refuse("exit-on-lock-contention", "The kubelet takes --exit-on-lock-contention only with --lock-file, and would not start. Write both, or none.")
+	}
+	if on, _ := strconv.ParseBool(t.values["rotate-server-certificates"]); on && minor != 0 && !isOn(needsOf(minor), GatesOf(t.values["feature-gates"]), "RotateKubeletServerCertificate") {
+		t.refuse("rotate-server-certificates", "The kubelet takes --rotate-server-certificates only with the feature gate RotateKubeletServerCertificate, which is off, and would not start. Turn it on, or remove the flag.")
 	}
 	return t.out
 }
@@ -255,8 +258,12 @@ func (t *together) gates(minor int) {
 	}
 }
 
-// logging refuses options that are alpha without their gate (k8s.io/component-base/logs/api/v1: Validate).
-func (t *together) logging() {
+// logging refuses options that are alpha, and logs in JSON, without their gate (k8s.io/component-base/logs/api/v1:
+// Validate).
+func (t *together) logging(minor int) {
+	if t.values["logging-format"] == "json" && minor != 0 && !isOn(needsOf(minor), GatesOf(t.values["feature-gates"]), "LoggingBetaOptions") {
+		t.refuse("logging-format", "%s writes JSON only with the feature gate LoggingBetaOptions, which is off, and would not start. Turn it on, or write text.", t.component)
+	}
 	for _, flag := range []string{"log-json-info-buffer-size", "log-text-info-buffer-size", "log-json-split-stream", "log-text-split-stream"} {
 		v, given := t.values[flag]
 		off, err := strconv.ParseBool(v)

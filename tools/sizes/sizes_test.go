@@ -30,7 +30,7 @@ const (
 func build(t *testing.T, ldflags string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "kubewright")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags=grpcnotrace,nethttpomithttp2,withoutverdicts", "-gcflags=all=-dwarf=false", "-ldflags="+ldflags, "-o", program, "./cmd/kubewright")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags=grpcnotrace,nethttpomithttp2", "-gcflags=all=-dwarf=false", "-gcflags=k8s.io/api/...=-dwarf=false -l", "-ldflags="+ldflags, "-o", program, "./cmd/kubewright")
 	cmd.Dir = "../.."
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "GOFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -99,6 +99,7 @@ var tests = map[string]test{
 	"TestTwoOperators":              {usual: 3 * time.Minute},
 	"TestUpgrade":                   {usual: 9 * time.Minute, alone: true},
 	"TestVerdicts":                  {usual: 8 * time.Minute, long: true},
+	"TestVerbs":                     {usual: 5 * time.Minute, long: true},
 	"TestVersions":                  {usual: 45 * time.Minute, long: true},
 }
 

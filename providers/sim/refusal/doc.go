@@ -4,6 +4,5 @@
 // asked about a flag do the rules of config/componentflag decide, with which configurations are
 // validated; so a rule that is wrong does not make the simulator wrong, too.
 //
-// It models nothing that a component does after its start. Built with the tag withoutverdicts, as the
-// program that is shipped, it knows no refusal.
+// It models nothing that a component does after its start.
 package refusal

@@ -1,5 +1,3 @@
-//go:build !withoutverdicts
-
 package refusal
 
 import (
@@ -12,6 +10,19 @@ import (
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/cache"
 )
+
+// A Start is a component that starts.
+type Start struct {
+	// Component is its name, such as kube-apiserver.
+	Component string
+	// Minor is the minor version of Kubernetes; see EtcdMinor.
+	Minor int
+	// Flags are --NAME=VALUE.
+	Flags []string
+	// Config is its configuration, and Path the file that it is in.
+	Config state.Value
+	Path   string
+}
 
 // EtcdMinor returns the minor version of Kubernetes whose etcd has an image's tag, or 0.
 func EtcdMinor(tag string) int {

@@ -37,7 +37,7 @@ func TestExits(t *testing.T) {
 		{"kube-scheduler", 36, "--no-such-flag-at-all=1", "unknown flag: --no-such-flag-at-all"},
 		{"etcd", 36, "--no-such-flag-at-all=1", "flag provided but not defined: -no-such-flag-at-all"},
 		{"kube-scheduler", 34, "--kube-api-qps=many", `invalid argument "many" for "--kube-api-qps" flag`},
-		{"kube-apiserver", 34, "--goaway-chance=0.5", "it takes a number from 0 to 0.02"},
+		{"kube-apiserver", 34, "--goaway-chance=0.77", "it takes a number from 0 to 0.02"},
 		{"kube-apiserver", 34, "--feature-gates=NoSuchGateAtAll=true", "unrecognized feature gate: NoSuchGateAtAll"},
 		{"kube-apiserver", 34, "--profiling", ""},
 		// A version or a component of which nothing is known.

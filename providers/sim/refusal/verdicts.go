@@ -1,5 +1,3 @@
-//go:build !withoutverdicts
-
 package refusal
 
 import (

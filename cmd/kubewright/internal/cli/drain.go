@@ -122,7 +122,11 @@ func schedulingCommand(a *workspace.Workspace, cmd *cobra.Command, phase string,
 func given(cmd *cobra.Command) []string {
 	var out []string
 	for _, name := range []string{"delete-emptydir-data", "force", "disable-eviction", "grace-period", "timeout", "pod-selector"} {
-		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
+		switch f := cmd.Flags().Lookup(name); {
+		case f == nil || !f.Changed:
+		case f.NoOptDefVal != "" && f.NoOptDefVal == f.Value.String():
+			out = append(out, "-"+name)
+		default:
 			out = append(out, state.ShellWord("-"+name+"="+f.Value.String()))
 		}
 	}

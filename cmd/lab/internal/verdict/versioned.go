@@ -48,7 +48,62 @@ func versioned() []Mutation {
 		}
 		out = append(out, kubeletConfig(object{"showHiddenMetricsForVersion": version}), proxyConfig(object{"showHiddenMetricsForVersion": version}))
 	}
+	for _, x := range gated {
+		for _, gates := range x.gates {
+			for _, on := range []bool{false, true} {
+				fields := maps.Clone(x.fields)
+				set := object{}
+				for gate := range strings.FieldsSeq(gates) {
+					set[gate] = on
+				}
+				fields["featureGates"] = set
+				out = append(out, kubeletConfig(fields))
+			}
+		}
+	}
+	for _, component := range []string{"kubelet", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+		out = append(out, flagsOf(component, "logging-format=json", "feature-gates=LoggingBetaOptions=false"), flagsOf(component, "logging-format=json", "feature-gates=AllBeta=false"))
+	}
+	out = append(out, flagsOf("kubelet", "rotate-server-certificates=true", "feature-gates=AllBeta=false"), proxyConfig(object{"logging": object{"format": "json"}, "featureGates": object{"LoggingBetaOptions": false}}))
 	return append(out, changed...)
+}
+
+// gated are fields of kubelets that a feature gate, or several at once, may take away.
+var gated = []struct {
+	fields object
+	gates  []string
+}{
+	{object{"crashLoopBackOff": object{"maxContainerRestartPeriod": "1m"}}, []string{"KubeletCrashLoopBackOffMax", "AllAlpha", "AllBeta"}},
+	{object{"imagePullCredentialsVerificationPolicy": "NeverVerify"}, []string{"KubeletEnsureSecretPulledImages", "AllAlpha", "AllBeta"}},
+	{object{"imageMaximumGCAge": "100h"}, []string{"ImageMaximumGCAge"}},
+	{object{"shutdownGracePeriod": "30s"}, []string{"GracefulNodeShutdown", "GracefulNodeShutdown GracefulNodeShutdownBasedOnPodPriority WindowsGracefulNodeShutdown", "AllBeta"}},
+	{object{"shutdownGracePeriod": "30s", "shutdownGracePeriodCriticalPods": "10s"}, []string{"GracefulNodeShutdownBasedOnPodPriority"}},
+	{object{"shutdownGracePeriodByPodPriority": []any{object{"priority": 1, "shutdownGracePeriodSeconds": 10}}}, []string{"GracefulNodeShutdownBasedOnPodPriority", "GracefulNodeShutdown GracefulNodeShutdownBasedOnPodPriority WindowsGracefulNodeShutdown"}},
+	{object{"memorySwap": object{"swapBehavior": "LimitedSwap"}}, []string{"NodeSwap"}},
+	{object{"enableSystemLogQuery": true}, []string{"NodeLogQuery", "AllBeta"}},
+	{object{"tracing": object{"samplingRatePerMillion": 1}}, []string{"KubeletTracing"}},
+	{object{"logging": object{"format": "json"}}, []string{"LoggingBetaOptions", "LoggingAlphaOptions", "AllBeta"}},
+	{object{"logging": object{"options": object{"json": object{"splitStream": true}}}}, []string{"LoggingBetaOptions", "LoggingAlphaOptions"}},
+	{object{"logging": object{"options": object{"text": object{"splitStream": true}}}}, []string{"LoggingBetaOptions", "LoggingAlphaOptions"}},
+	{object{"logging": object{"options": object{"json": object{"infoBufferSize": "1Mi"}}}}, []string{"LoggingBetaOptions", "LoggingAlphaOptions"}},
+	{object{"cpuManagerPolicy": "static", "reservedSystemCPUs": "0", "cpuManagerPolicyOptions": object{"full-pcpus-only": "true"}}, []string{"CPUManagerPolicyBetaOptions", "CPUManagerPolicyAlphaOptions", "CPUManagerPolicyOptions"}},
+	{object{"cpuManagerPolicy": "static", "reservedSystemCPUs": "0", "cpuManagerPolicyOptions": object{"distribute-cpus-across-numa": "true"}}, []string{"CPUManagerPolicyBetaOptions", "CPUManagerPolicyAlphaOptions", "CPUManagerPolicyOptions"}},
+	{object{"cpuManagerPolicy": "static", "reservedSystemCPUs": "0", "cpuManagerPolicyOptions": object{"align-by-socket": "true"}}, []string{"CPUManagerPolicyBetaOptions", "CPUManagerPolicyAlphaOptions"}},
+	{object{"cpuManagerPolicy": "static", "reservedSystemCPUs": "0", "cpuManagerPolicyOptions": object{"distribute-cpus-across-cores": "true"}}, []string{"CPUManagerPolicyBetaOptions", "CPUManagerPolicyAlphaOptions"}},
+	{object{"cpuManagerPolicy": "static", "reservedSystemCPUs": "0", "cpuManagerPolicyOptions": object{"strict-cpu-reservation": "true"}}, []string{"CPUManagerPolicyBetaOptions", "CPUManagerPolicyAlphaOptions"}},
+	{object{"cpuManagerPolicy": "static", "reservedSystemCPUs": "0", "cpuManagerPolicyOptions": object{"prefer-align-cpus-by-uncorecache": "true"}}, []string{"CPUManagerPolicyBetaOptions", "CPUManagerPolicyAlphaOptions"}},
+	{object{"topologyManagerPolicyOptions": object{"prefer-closest-numa-nodes": "true"}}, []string{"TopologyManagerPolicyBetaOptions", "TopologyManagerPolicyAlphaOptions"}},
+	{object{"topologyManagerPolicyOptions": object{"max-allowable-numa-nodes": "9"}}, []string{"TopologyManagerPolicyBetaOptions", "TopologyManagerPolicyAlphaOptions"}},
+	{object{"topologyManagerPolicyOptions": object{"nosuch": "true"}}, []string{"TopologyManagerPolicyBetaOptions"}},
+	{object{"serverTLSBootstrap": true}, []string{"RotateKubeletServerCertificate", "AllBeta"}},
+	{object{"userNamespaces": object{"idsPerPod": 65536}}, []string{"UserNamespacesSupport"}},
+	{object{"localStorageCapacityIsolation": true}, []string{"LocalStorageCapacityIsolationFSQuotaMonitoring"}},
+	{object{"memoryThrottlingFactor": 0.8}, []string{"MemoryQoS", "AllAlpha", "AllBeta"}},
+	{object{"cpuCFSQuotaPeriod": "10ms"}, []string{"AllAlpha", "AllBeta"}},
+	{object{"podLogsDir": "/var/log/other"}, []string{"AllBeta"}},
+	{object{"containerLogMaxWorkers": 2}, []string{"AllBeta"}},
+	{object{"singleProcessOOMKill": false}, []string{"AllBeta"}},
+	{object{"mergeDefaultEvictionSettings": true}, []string{"AllBeta"}},
 }
 
 // changed are mutations that a minor version began or ceased to refuse, by its source, and what is close to
