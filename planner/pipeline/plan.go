@@ -189,7 +189,7 @@ func draft(v *topology.Fleet, desired *state.Snapshot, changes []planner.Change)
 		if l.Replaced {
 			continue // counted once, as the node that joins
 		}
-		d.Resources = append(d.Resources, planner.ResourceChange{Target: l.Target, Action: planner.Delete, Note: l.Address + ", " + l.Role, Reason: planner.ReasonUnconfigured})
+		d.Resources = append(d.Resources, departureResource(v, l))
 	}
 	etcd.SnapshotBeforeDestroying(&b, v)
 	for _, c := range v.Clusters {
@@ -287,6 +287,16 @@ func departure(b *topology.Builder, l topology.Departure) {
 		b.After(resets.ID, topology.StepAddress(l.Cluster.Primary, topology.WaitControlPlanePhase))
 	}
 	etcd.SnapshotBeforeLeaving(b, l, resets)
+}
+
+// departureResource returns a departing node for the plan's counts. In a destroy, nodes leave that the
+// configuration has.
+func departureResource(v *topology.Fleet, l topology.Departure) planner.ResourceChange {
+	r := planner.ResourceChange{Target: l.Target, Action: planner.Delete, Note: l.Address + ", " + l.Role}
+	if !v.Destroy {
+		r.Reason = planner.ReasonUnconfigured
+	}
+	return r
 }
 
 // clusterJoiners returns the nodes that get an identity in the cluster in this plan.

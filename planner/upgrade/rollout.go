@@ -354,9 +354,13 @@ func pauseOfEarlier(c *topology.Cluster, nodes []*topology.Node, left map[*topol
 // pauseAfter returns the step after a batch, which waits for its nodes and for the pause.
 func pauseAfter(c *topology.Cluster, batch *topology.Batch) planner.Step {
 	s := pauseStep(c, batch.Nodes, pausesOf(batch))
-	s.Impact = fmt.Sprintf("waits until %s is Ready", drain.Names(batch.Nodes))
+	until := "until " + drain.Names(batch.Nodes) + " is Ready"
+	if len(batch.Nodes) > 1 {
+		until = "until " + drain.Names(batch.Nodes) + " are Ready"
+	}
+	s.Impact = "waits " + until
 	if p := batch.Pool.Pause; p > 0 {
-		s.Impact = fmt.Sprintf("waits %s, and until %s is Ready", topology.Brief(p), drain.Names(batch.Nodes))
+		s.Impact = fmt.Sprintf("waits %s, and %s", topology.Brief(p), until)
 	}
 	return s
 }

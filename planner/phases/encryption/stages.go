@@ -66,7 +66,7 @@ func AddStages(b *topology.Builder, c *topology.Cluster, withheld bool) {
 			needs = append(needs, restarted(n)...)
 		}
 		if !p.Dropping {
-			add(b, id, p.step(n, p.read(n), "its API server can read what the new key encrypts"), needs)
+			add(b, id, p.step(n, p.read(n), p.readable(n)), needs)
 		} else {
 			b.Draft.Edges[id] = needs
 		}
@@ -126,6 +126,15 @@ func waitUnlessThere(s planner.Step) []planner.Operation {
 // changing returns the resources whose objects are stored again.
 func (p *Progress) changing() []string {
 	return slices.DeleteFunc(p.resources(), func(r string) bool { return len(p.union[r]) < 2 })
+}
+
+// readable returns the impact of the first stage on a node.
+func (p *Progress) readable(n *topology.Node) string {
+	text := "its API server can read with " + p.with()
+	if !Told(n) {
+		text += " when it has restarted"
+	}
+	return text
 }
 
 // with names the providers that encrypt in the end.
