@@ -166,6 +166,9 @@ func draft(v *topology.Fleet, desired *state.Snapshot, changes []planner.Change)
 	d := planner.Draft{Edges: map[state.Address][]state.Address{}, Turns: map[state.Address][]state.Address{}, Closes: map[state.Address][]state.Address{}, Serves: map[state.Address]bool{}, Limits: map[string]int{}}
 	b := topology.Builder{Draft: &d, Desired: desired, Changes: map[state.Address][]planner.Change{}, Access: map[state.Address][]planner.Operation{}}
 	for _, c := range changes {
+		if c.Action == planner.Forget {
+			continue // no host has it any more
+		}
 		id := c.Address.Step()
 		c, access := pki.SetAccess(v, c)
 		if access != nil {
