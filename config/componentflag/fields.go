@@ -71,14 +71,14 @@ func (f *fields) kubeletValues(minor int) {
 		f.refuse("imageMinimumGCAge", "imageMinimumGCAge is %s; it must not be negative", d)
 	}
 	if d, err := time.ParseDuration(f.v.Get("cpuCFSQuotaPeriod").AsString()); err == nil && d != 0 && d != 100*time.Millisecond && minor != 0 && !f.isOn("CustomCPUCFSQuotaPeriod", minor) {
-		f.refuse("cpuCFSQuotaPeriod", "a cpuCFSQuotaPeriod other than 100ms needs the feature gate CustomCPUCFSQuotaPeriod, which is off")
+		f.needs("cpuCFSQuotaPeriod", "a cpuCFSQuotaPeriod other than 100ms", "CustomCPUCFSQuotaPeriod")
 	}
 	if s := f.v.Get("memoryThrottlingFactor"); s.Kind() == state.KindNumber {
 		switch n, ok := amount(s.AsString()); {
 		case ok && (n <= 0 || n > 1):
 			f.refuse("memoryThrottlingFactor", "memoryThrottlingFactor is %v; it must be above 0, and 1 at most", n)
 		case ok && minor >= 37 && n != 0.9 && !f.isOn("MemoryQoS", minor):
-			f.refuse("memoryThrottlingFactor", "memoryThrottlingFactor needs the feature gate MemoryQoS, which is off")
+			f.needs("memoryThrottlingFactor", "memoryThrottlingFactor", "MemoryQoS")
 		}
 	}
 	f.podSysctls(minor)
@@ -93,7 +93,7 @@ func (f *fields) kubeletValues(minor int) {
 		}
 	}
 	if f.v.Get("memoryReservationPolicy").AsString() == "TieredReservation" && !f.isOn("MemoryQoS", minor) {
-		f.refuse("memoryReservationPolicy", "TieredReservation needs the feature gate MemoryQoS")
+		f.needs("memoryReservationPolicy", "TieredReservation", "MemoryQoS")
 	}
 }
 
@@ -127,7 +127,7 @@ func (f *fields) gated(minor int) {
 	}
 	for _, x := range gatedFields {
 		if (x.before == 0 || minor < x.before) && isSet(f.v.Get(x.path)) && !f.isOn(x.gate, minor) {
-			f.refuse(x.path, "%s needs the feature gate %s, which is off", x.path, x.gate)
+			f.needs(x.path, x.path, x.gate)
 		}
 	}
 	f.logFormat(minor)
@@ -136,7 +136,7 @@ func (f *fields) gated(minor int) {
 // logFormat refuses logs in JSON without their feature gate (k8s.io/component-base/logs/api/v1: Validate).
 func (f *fields) logFormat(minor int) {
 	if minor != 0 && f.v.Get("logging.format").AsString() == "json" && !f.isOn("LoggingBetaOptions", minor) {
-		f.refuse("logging.format", "the format json needs the feature gate LoggingBetaOptions, which is off")
+		f.needs("logging.format", "the format json", "LoggingBetaOptions")
 	}
 }
 
@@ -161,7 +161,7 @@ func isSet(v state.Value) bool {
 func (f *fields) podSysctls(minor int) {
 	sysctls := f.v.Get("defaultPodSysctls").AsMap()
 	if len(sysctls) > 0 && !f.isOn("DefaultPodSysctls", minor) {
-		f.refuse("defaultPodSysctls", "defaultPodSysctls needs the feature gate DefaultPodSysctls, which is off")
+		f.needs("defaultPodSysctls", "defaultPodSysctls", "DefaultPodSysctls")
 		return
 	}
 	known := map[string]bool{}
@@ -209,7 +209,7 @@ func ProxyFields(v state.Value, minor int) []Conflict {
 		f.refuse("nftables.masqueradeBit", "nftables.masqueradeBit is %d; it must be from 0 to 31", bit)
 	}
 	if v.Get("mode").AsString() == "ipvs" && minor >= 37 && !f.isOn("KubeProxyIPVS", minor) {
-		f.refuse("mode", "ipvs needs the feature gate KubeProxyIPVS, which is off")
+		f.needs("mode", "ipvs", "KubeProxyIPVS")
 	}
 	addresses := v.Get("nodePortAddresses").AsList()
 	for i, e := range addresses {
@@ -233,6 +233,11 @@ type fields struct {
 
 func (f *fields) refuse(path, format string, args ...any) {
 	f.out = append(f.out, Conflict{path, fmt.Sprintf(format, args...) + ", and " + f.component + " would not start."})
+}
+
+// needs refuses a field whose feature gate is off.
+func (f *fields) needs(path, what, gate string) {
+	f.out = append(f.out, Conflict{path, fmt.Sprintf("%s needs the feature gate %s, which is off, and %s would not start. Turn it on, or remove %s.", what, gate, f.component, path)})
 }
 
 func (f *fields) mode() string {

@@ -17,6 +17,9 @@ func (x Conflict) Text(shown string) string {
 	if !strings.HasPrefix(shown, `"`) {
 		return "The component does not take this value, which is not shown here, and would not start."
 	}
+	if word, _, _ := strings.Cut(x.Why, " "); word != strings.ToLower(word) || strings.ContainsAny(word, "-._") {
+		return x.Why // begins with the name of a field or of a component
+	}
 	return strings.ToUpper(x.Why[:1]) + x.Why[1:]
 }
 
