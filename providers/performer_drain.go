@@ -81,10 +81,14 @@ func Blocked(op planner.Drain, left []StillThere) error {
 }
 
 // WhyTerminating explains a pod that is being deleted by the time at which it should be
-// gone. That is the time the API reports, with the pod's grace period included, not the
-// time of the deletion.
-func WhyTerminating(goneBy time.Time) string {
-	return "it terminates still, and was to be gone by " + goneBy.UTC().Format(time.RFC3339)
+// gone, and the finalizers that keep it. That is the time the API reports, with the pod's grace
+// period included, not the time of the deletion.
+func WhyTerminating(goneBy time.Time, finalizers []string) string {
+	why := "it terminates still, and was to be gone by " + goneBy.UTC().Format(time.RFC3339)
+	if len(finalizers) > 0 {
+		why += ": kept by finalizers, which their controllers remove: " + Sanitize(strings.Join(finalizers, ", "), 300)
+	}
+	return why
 }
 
 // WhyBlocked explains a budget by its desired and its current numbers.

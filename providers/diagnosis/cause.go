@@ -49,6 +49,9 @@ func (r Report) Causes() []Cause {
 		}
 	}
 	for _, c := range r.exited() {
+		if c.finished() {
+			continue
+		}
 		cause := Cause{Subject: c.subject(), Problem: c.problem(), Log: c.Log, ToDo: r.remedyOf(c)}
 		// The kubelet says why the next container does not start: the last words of the former one,
 		// which it has stopped, are not the cause.
@@ -122,6 +125,8 @@ func (u Unit) problem() string {
 		return "is masked, so that nothing can start it" + u.still()
 	case u.Load != "" && u.Load != "loaded":
 		return "cannot be loaded (" + u.Load + ")" + u.still()
+	case u.Stopped:
+		return "does nothing: a signal has stopped its process (SIGSTOP)"
 	case u.Running() && u.File == "disabled":
 		return "is disabled: it runs, and does not start at the next boot"
 	case u.Running():
@@ -160,6 +165,8 @@ func (u Unit) remedy() string {
 		return "systemctl unmask " + u.Name + " && systemctl enable --now " + u.Name
 	case u.Load != "" && u.Load != "loaded":
 		return "correct the file that systemctl status " + u.Name + " names (systemctl cat " + u.Name + "), then systemctl daemon-reload and systemctl start " + u.Name
+	case u.Stopped:
+		return "systemctl kill --signal=CONT " + u.Name + ", and see who sends that signal"
 	case u.Running() && u.File == "disabled":
 		return "systemctl enable " + u.Name + "; an apply of kubewright does the same"
 	case u.Active == "inactive" && (u.Result == "" || u.Result == "success"):

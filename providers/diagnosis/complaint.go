@@ -73,7 +73,8 @@ var complaints = []complaint{
 	{toAPI("certificate has expired or is not yet valid"), "does not accept the API server's certificate: it has expired", notReady, "renew it with kubewright apply; kubewright certificates lists all"},
 	{toAPI("unknown authority", "x509"), "does not accept the API server's certificate", notReady, "compare /etc/kubernetes/pki/ca.crt and the CA in kubelet.conf with those of a control plane; kubewright plan shows what differs"},
 	{toAPI("Unauthorized"), "is refused by the API server, which does not know its client certificate", notReady, "see whose CA has signed /var/lib/kubelet/pki/kubelet-client-current.pem (openssl x509 -issuer -enddate); kubewright apply -replace=NODE joins the node again"},
-	{toAPI("failed calling webhook"), "is refused: an admission webhook does not answer, and its failurePolicy is Fail", notReady, "bring the webhook up, or delete its ValidatingWebhookConfiguration or MutatingWebhookConfiguration (kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations)"},
+	// That may keep the controller manager from its lease, so that the node stays Ready.
+	{toAPI("failed calling webhook"), "is refused: an admission webhook does not answer, and its failurePolicy is Fail", kubelet, "bring the webhook up, or delete its ValidatingWebhookConfiguration or MutatingWebhookConfiguration (kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations)"},
 	{toAPI("denied the request", "is forbidden"), "is refused by the API server", notReady, "the line names what refuses it: a webhook, an admission plugin, or the Node authorizer, for which name and certificate have to be the node's"},
 	{toAPI("connection refused"), "cannot reach the API server: nothing listens there", notReady, "see whether the API server runs (kubewright doctor of the control planes), and that the endpoint and its balancer are right"},
 	{toAPI("no route to host", "network is unreachable", "invalid argument"), "has no route to the API server", notReady, "correct the routes of this host (ip route get ADDRESS)"},
@@ -115,7 +116,11 @@ func (r Report) reported(found []Cause) []Cause {
 		}
 		out = append(out, cause)
 	}
-	return slices.DeleteFunc(out, func(c Cause) bool {
+	return slices.DeleteFunc(slices.Clone(out), func(c Cause) bool {
+		ofPod := func(o Cause) bool { return o.Problem == c.Problem && o.Subject != c.Subject }
+		if c.Subject == "unit "+u.Name && slices.ContainsFunc(out, ofPod) { // one line names the pod, the other does not
+			return true
+		}
 		return slices.ContainsFunc(found, func(f Cause) bool { return explains(f, c) })
 	})
 }

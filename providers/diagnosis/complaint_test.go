@@ -69,11 +69,39 @@ func TestUnitsThatDoNotStart(t *testing.T) {
 	}{
 		"masked":   {diagnosis.Unit{Name: "kubelet.service", Load: "masked", Active: "inactive", Sub: "dead"}, "unit kubelet.service is masked, so that nothing can start it", "systemctl unmask kubelet.service"},
 		"bad":      {diagnosis.Unit{Name: "kubelet.service", Load: "bad-setting", Active: "active", Sub: "running"}, "unit kubelet.service cannot be loaded (bad-setting); it still runs", "systemctl daemon-reload"},
+		"stopped":  {diagnosis.Unit{Name: "kubelet.service", Load: "loaded", File: "enabled", Active: "active", Sub: "running", Stopped: true}, "unit kubelet.service does nothing: a signal has stopped its process (SIGSTOP)", "systemctl kill --signal=CONT kubelet.service"},
 		"disabled": {diagnosis.Unit{Name: "kubelet.service", Load: "loaded", File: "disabled", Active: "active", Sub: "running"}, "unit kubelet.service is disabled: it runs, and does not start at the next boot", "systemctl enable"},
 	} {
 		got := diagnosis.Report{Units: []diagnosis.Unit{c.unit}}.Causes()
 		if len(got) != 1 || got[0].String() != c.want || !strings.Contains(got[0].Remedy(), c.remedy) {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestOneProblemIsReportedOnce checks that of two lines about a pod that does not start the one that does
+// not name it is no cause of its own.
+func TestOneProblemIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	exec := `unable to start container process: exec: \"kube-none\": executable file not found in $PATH"`
+	got := complains(`E1 remote_runtime.go:1] "StartContainer from runtime service failed" err="`+exec, `E1 pod_workers.go:1] "Error syncing pod, skipping" err="`+exec+` pod="kube-system/kube-scheduler-cp1"`).Causes()
+	if len(got) != 1 || got[0].Subject != "pod kube-scheduler-cp1" {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestConditionsOfNodesHaveRemedies(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"Ready is False: container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady": "install the network plugin",
+		"MemoryPressure is True: kubelet has insufficient memory available":                                    "free memory",
+		"DiskPressure is True: kubelet has disk pressure":                                                      "free space",
+		"PIDPressure is True: kubelet has insufficient PID available":                                          "end processes",
+		"the node is cordoned: no pod is scheduled to it":                                                      "kubewright uncordon",
+		"the node is not ready": "",
+	} {
+		if got := diagnosis.RemedyOfCondition(text); (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
 }
@@ -129,6 +157,10 @@ func TestExcerptKeepsTheReason(t *testing.T) {
 	}
 	got := diagnosis.Excerpt([]string{"I1 a", "E1130 12:00:00.000001       1 b.go:2] first", "I1 c", "I1 d", "E1130 12:00:00.000009       1 b.go:2] first"}, 2)
 	if len(got) != 2 || got[0] != "I1 d" || !strings.HasSuffix(got[1], "first") {
+		t.Errorf("%q", got)
+	}
+	etcd := []string{`{"level":"info","msg":"starting with peer TLS"}`, `{"level":"fatal","error":"bind: cannot assign requested address","stacktrace":"main.main\n"}`}
+	if got := diagnosis.Excerpt(etcd, 4); len(got) != 1 || !strings.HasSuffix(got[0], `address"`) {
 		t.Errorf("%q", got)
 	}
 	if got := diagnosis.Excerpt([]string{"kubelet.service: Failed with result 'oom-kill'."}, 4); len(got) != 1 {

@@ -44,6 +44,7 @@ type Unit struct {
 	Result   string // success, exit-code, signal, oom-kill
 	ExitCode int    // of the main process
 	Restarts int
+	Stopped  bool     // by SIGSTOP: the process is there, and does nothing
 	Log      []string // the last lines of its journal, escaped
 	Errors   []string // of one that runs: the errors of the last 45 seconds, each kind once, escaped
 }
@@ -98,6 +99,11 @@ func (c Container) problem() string {
 		text += " after " + lived.Round(100*time.Millisecond).String()
 	}
 	return text + restarts(c.Attempt)
+}
+
+// finished reports whether a container has done its work, as that of a Job or of a pod that was deleted.
+func (c Container) finished() bool {
+	return c.ExitCode == 0 && c.Attempt == 0 && !slices.Contains(components, c.Name)
 }
 
 // lived returns how long a container ran; negative if unknown.

@@ -60,6 +60,7 @@ func TestCausesNameWhatDoesNotRun(t *testing.T) {
 			diagnosis.Report{Containers: []diagnosis.Container{container("etcd", 0, exited(137, time.Minute), reason("OOMKilled"))}},
 			"container etcd of pod etcd-cp1 exited with code 137 (OOMKilled) after 1m0s",
 		},
+		"container of a Job": {diagnosis.Report{Containers: []diagnosis.Container{container("install", 0, exited(0, time.Minute), reason("Completed"))}}, ""},
 		"replaced by one that runs": {
 			diagnosis.Report{Containers: []diagnosis.Container{container("etcd", 0, exited(1, time.Second)), container("etcd", 1)}}, "",
 		},
@@ -134,7 +135,12 @@ func TestRemediesFollowFromLastWords(t *testing.T) {
 		`x509: certificate has expired or is not yet valid: current time 2027-01-01`:              "kubewright certificates",
 		`failed to validate kubelet configuration, error: invalid configuration: x`:               "kubelet block",
 		`could not restore state from checkpoint: configured policy "none" differs from "static"`: "checkpoint",
-		`nothing of this is known`:                                                                "",
+		`open /var/lib/kubelet/state: too many open files, please remove the checkpoint file`:     "LimitNOFILE",
+		`listen tcp 192.0.2.1:2380: bind: cannot assign requested address`:                        "correct the address",
+		`err="invalid Node Allocatable configuration. Resource \"memory\" has a reservation"`:     "systemReserved",
+		`failed validate: KubeProxyConfiguration.Mode.ProxyMode: Invalid value: "none"`:           "kube_proxy block",
+		`/etc/coredns/Corefile:2 - Error during parsing: Unknown directive 'errorz'`:              "Corefile",
+		`nothing of this is known`: "",
 	} {
 		got := diagnosis.Cause{Subject: "container x", Log: []string{"I1129 starting", line, "I1129 exiting"}}.Remedy()
 		if (want == "") != (got == "") || !strings.Contains(got, want) {

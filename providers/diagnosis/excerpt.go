@@ -19,10 +19,10 @@ var (
 	noise = lazy(`^\S+\.service: (Deactivated successfully|Scheduled restart job|Consumed |Main process exited|Failed with result|Start request repeated)` +
 		`|^(Started|Stopped|Starting|Stopping|Failed to start) \S+\.service` +
 		`|^(\\t|\t)|^goroutine \d+|^created by |^[\w./*()%\[\]-]+\(.*\)( \+0x\w+)?$` +
-		`|^ +(-\w, )?--[\w-]+|^ +-\w, --|^ {16}|^(Usage|Global flags|[A-Z][\w ]+ flags):` +
+		`|^\{"level":"info"|^ +(-\w, )?--[\w-]+|^ +-\w, --|^ {16}|^(Usage|Global flags|[A-Z][\w ]+ flags):` +
 		// What every kubelet writes when it starts.
-		`|"Skipping pod synchronization"|"Failed to set rlimit|checkpoint is not found|no imagefs label for configured runtime|apply oom score` +
-		`|not registered yet|"Error getting the current node from lister"|container factory failed|"Systemd watchdog|FLAG: --`)
+		`|"Skipping pod synchronization"|"Failed to set rlimit|checkpoint is not found|no imagefs label for configured runtime|apply oom score|ApplyOOMScoreAdj` +
+		`|not registered yet|"Error getting the current node from lister"|container factory failed|"Systemd watchdog|FLAG: --|"http: TLS handshake error`)
 	decisive = lazy(`^[EF]\d{4} |(?i:panic:|fatal|error|fail|denied|refused|cannot|unable|no such|not found|unknown|invalid|already in use|expired)`)
 )
 
@@ -68,6 +68,7 @@ func Excerpt(lines []string, n int) []string {
 			continue
 		}
 		seen[key] = true
+		line, _, _ = strings.Cut(line, `,"stacktrace":`) // etcd's
 		kept = append(kept, line)
 	}
 	slices.Reverse(kept)

@@ -11,6 +11,11 @@ var remedies = []struct {
 	{[]string{"address already in use"}, "end the process that has the port (ss -lptn), or choose another port"},
 	{[]string{"certificate has expired"}, "see which certificate it is with kubewright certificates; an apply renews those that are due"},
 	{[]string{"certificate signed by unknown authority"}, "compare the CA files of this host with those of the other control planes; kubewright plan shows which differ"},
+	{[]string{"too many open files"}, "raise LimitNOFILE of the unit (systemctl cat), or the sysctls fs.inotify.max_user_instances and fs.file-max"},
+	{[]string{"cannot assign requested address"}, "correct the address in the argument: this host does not have it (ip address)"},
+	{[]string{"KubeProxyConfiguration"}, "correct the kube_proxy block of the configuration" + whenByHand},
+	{[]string{"Corefile:"}, "correct the Corefile in ConfigMap coredns of kube-system; kubewright plan shows what differs"},
+	{[]string{"invalid Node Allocatable"}, "lower systemReserved and kubeReserved in the kubelet block of the configuration" + whenByHand},
 	{[]string{"could not restore state from checkpoint"}, "drain the node, stop the kubelet, remove the checkpoint that the line names from /var/lib/kubelet, and start it"},
 	{[]string{"flag provided but not defined"}, "remove the argument, which this version does not have"},
 	{[]string{"unknown flag"}, "remove the argument, which this version does not have"},
@@ -40,6 +45,26 @@ var remedies = []struct {
 	{[]string{"oom-kill"}, "raise MemoryMax of the unit (systemctl cat), or free memory on the host"},
 	{[]string{"no such file or directory"}, "bring the file to the host, or remove what names it; a component sees only paths that are mounted into its pod"},
 	{[]string{"permission denied"}, "correct the mode or owner of the file that the line names"},
+}
+
+// conditions maps what the API says against a node to what to do, where no complaint of the kubelet does.
+var conditions = []struct{ words, remedy string }{
+	{"MemoryPressure", "free memory on the host, or lower memory.available in evictionHard and evictionSoft of the kubelet"},
+	{"DiskPressure", "free space where nodefs and imagefs are (df /var/lib/kubelet /var/lib/containerd; crictl rmi --prune), or lower evictionHard of the kubelet"},
+	{"PIDPressure", "end processes (ps -eLf | wc -l against sysctl kernel.pid_max), or lower pid.available in evictionHard of the kubelet"},
+	{"is cordoned", "kubewright uncordon the node when it may have pods again"},
+}
+
+// RemedyOfCondition returns what to do about what the API says against a node; empty if that is not
+// known.
+func RemedyOfCondition(text string) string {
+	for _, c := range conditions {
+		if strings.Contains(text, c.words) {
+			return c.remedy
+		}
+	}
+	c, _ := complaintOf(text)
+	return c.remedy
 }
 
 // Remedy returns what to do about a cause, if its last words are known; empty otherwise.

@@ -155,7 +155,7 @@ func stillThere(ctx context.Context, s *session, op planner.Drain) []providers.S
 // why returns what keeps a pod on its node, and the budget if it is one.
 func why(p *corev1.Pod, budgets *policyv1.PodDisruptionBudgetList) (text, budget string) {
 	if !p.DeletionTimestamp.IsZero() {
-		return providers.WhyTerminating(p.DeletionTimestamp.Time), ""
+		return providers.WhyTerminating(p.DeletionTimestamp.Time, p.Finalizers), ""
 	}
 	for _, b := range asked(budgets, p) {
 		if name := b.Namespace + "/" + b.Name; b.Status.DisruptionsAllowed == 0 {

@@ -102,6 +102,7 @@ func TestDrainSkipsWait(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				stuck := terminating(pod("stuck", "ReplicaSet", nil), c.since)
+				stuck["metadata"].(object)["finalizers"] = []string{"example.test/hold"}
 				s := &shop{pods: []any{stuck, pod("cart", "ReplicaSet", nil)}, stays: map[string]bool{"stuck": true}}
 				_, h := start(t, s.answer)
 				op := planner.Drain{Node: "w1", Timeout: time.Second, GracePeriod: -1, SkipWait: c.skip}
@@ -110,7 +111,7 @@ func TestDrainSkipsWait(t *testing.T) {
 					t.Errorf("terminating since %s: evicted %v, %v", c.since, s.evicted, err)
 				}
 				by := stuck["metadata"].(object)["deletionTimestamp"].(string)
-				if c.waits && !strings.Contains(fmt.Sprint(err), "shop/stuck (it terminates still, and was to be gone by "+by+")") {
+				if c.waits && !strings.Contains(fmt.Sprint(err), "shop/stuck (it terminates still, and was to be gone by "+by+": kept by finalizers, which their controllers remove: example.test/hold)") {
 					t.Errorf("got %v", err)
 				}
 			})

@@ -132,6 +132,8 @@ func unitOf(name, text string) diagnosis.Unit {
 			u.ExitCode, _ = strconv.Atoi(value) // 0 of one that never ran
 		case "NRestarts":
 			u.Restarts, _ = strconv.Atoi(value)
+		case "State":
+			u.Stopped = value == "T"
 		}
 	}
 	if lines := linesOf([]byte(log)); u.Running() && u.Load == "loaded" {

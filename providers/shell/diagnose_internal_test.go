@@ -29,7 +29,7 @@ esac
 *"inspect"*removed*) exit 1 ;;
 *"inspect"*) echo '{"status":{"id":"aa","metadata":{"attempt":4,"name":"kube-apiserver"},"state":"CONTAINER_EXITED","startedAt":"2026-11-29T03:00:00.1Z",
   "finishedAt":"2026-11-29T03:00:00.5Z","exitCode":1,"reason":"Error","labels":{"io.kubernetes.pod.name":"kube-apiserver-cp1"}},"info":{}}' ;;
-*logs*aa*) echo 'Error: unknown flag: --no-such-flag' >&2 ;;
+*logs*--tail*1000*aa*) echo 'Error: unknown flag: --no-such-flag' >&2; seq -f '  --flag-%g' 300 ;;
 *) exit 1 ;;
 esac
 `,

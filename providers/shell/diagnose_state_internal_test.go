@@ -5,7 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/kubewright/kubewright/providers/diagnosis"
@@ -84,4 +86,52 @@ func TestDiagnosisOfHostThatMakesNoContainers(t *testing.T) {
 	if want := (diagnosis.Disk{Path: "/var/lib/etcd", Free: 50000000 << 10}); len(r.Disks) != 1 || r.Disks[0] != want {
 		t.Errorf("disks %+v, want %+v", r.Disks, want)
 	}
+}
+
+// TestDiagnosisOfStoppedRuntime checks that a runtime whose process a signal has stopped is named, and is
+// not asked for its containers: it would not answer.
+func TestDiagnosisOfStoppedRuntime(t *testing.T) {
+	t.Parallel()
+	sleeper := exec.Command("sleep", "600")
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sleeper.Process.Kill(); _ = sleeper.Wait() }()
+	if err := sleeper.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	root := swapRoot(t, map[string]string{
+		"bin/systemctl": `printf 'LoadState=loaded\nActiveState=active\nSubState=running\nMainPID=` + strconv.Itoa(sleeper.Process.Pid) + `\n'
+`,
+		"bin/journalctl": "true\n",
+		"bin/crictl":     "echo asked >&2; exit 1\n",
+	})
+	if err := os.MkdirAll(filepath.Join(root, "run/containerd"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", filepath.Join(root, "run/containerd/containerd.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	body := "kw_n=" + testNonce + "\nkw_r=" + Quote(root) + "\n" + preludeScript + runtimeScript + diagnoseScript +
+		call("kw_unit_log", "containerd.service", "9") + call("kw_containers", diagnosis.Namespace, "9") + "kw_say end\n"
+	for range 100 { // the signal takes effect a moment later
+		sh := exec.Command("sh", "-c", body)
+		sh.Env = []string{"PATH=" + root + "/bin:/usr/bin:/bin"}
+		out, err := sh.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &diagnosis.Report{}
+		for _, s := range parseAnswer(out, testNonce).sections {
+			if err := diagnose(r, s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(r.Units) == 1 && r.Units[0].Stopped && r.Refused == nil {
+			return
+		}
+	}
+	t.Error("the runtime is not reported as stopped")
 }

@@ -6,7 +6,7 @@ import "slices"
 
 // kubeletFailures returns what keeps a kubelet from running, or from the API.
 func kubeletFailures() []failure {
-	return slices.Concat(kubeletFailures1(), kubeletFailures2())
+	return slices.Concat(kubeletFailures1(), kubeletFailures2(), kubeletFailures3())
 }
 
 func kubeletFailures1() []failure {
@@ -112,5 +112,24 @@ func kubeletFailures2() []failure {
 			"mv /root/kept /etc/kubernetes/pki/ca.crt; systemctl restart kubelet",
 			[]string{"open /etc/kubernetes/pki/ca.crt: no such file", "To do: bring the file"},
 		},
+	}
+}
+
+func kubeletFailures3() []failure {
+	return []failure{
+		{
+			"name of another node",
+			`cp -p /var/lib/kubelet/kubeadm-flags.env /root/kept; sed -i 's/ARGS="/&--hostname-override=other /' /var/lib/kubelet/kubeadm-flags.env; systemctl restart kubelet`,
+			"mv /root/kept /var/lib/kubelet/kubeadm-flags.env; systemctl restart kubelet",
+			[]string{`"other" is forbidden`, "is refused by the API server", "name and certificate have to be the node's"},
+		},
+		{
+			"too few files may be open",
+			`mkdir -p /etc/systemd/system/kubelet.service.d; printf "[Service]\nLimitNOFILE=16\n" >/etc/systemd/system/kubelet.service.d/99-own.conf; systemctl daemon-reload; systemctl restart kubelet`,
+			"rm -r /etc/systemd/system/kubelet.service.d; systemctl daemon-reload; systemctl reset-failed kubelet; systemctl restart kubelet",
+			[]string{"too many open files", "To do: raise LimitNOFILE of the unit"},
+		},
+		changedSettings("port is taken", "echo 'port: 22' >>"+kubeletSettings, "22: bind: address already in use", "To do: end the process that has the port"),
+		changedSettings("more is reserved than there is", "echo 'systemReserved: {memory: 999Gi}' >>"+kubeletSettings, "has a reservation of", "To do: lower systemReserved"),
 	}
 }

@@ -36,7 +36,7 @@ func (wl Workloads) evict(ctx context.Context, op planner.Drain, pods []*store.P
 		for _, p := range pods {
 			if !p.GoneBy.IsZero() {
 				if !p.Skipped(wl.servers.Now, op) {
-					blocked, why = append(blocked, p), fmt.Sprintf("pod %s/%s: %s", p.Namespace, p.Name, providers.WhyTerminating(p.GoneBy))
+					blocked, why = append(blocked, p), fmt.Sprintf("pod %s/%s: %s", p.Namespace, p.Name, providers.WhyTerminating(p.GoneBy, nil))
 				}
 				continue
 			}
@@ -129,7 +129,7 @@ func (wl Workloads) budgetReport(b *store.PDB) state.BudgetReport {
 func (wl Workloads) stillThere(pods []*store.Pod) []providers.StillThere {
 	var out []providers.StillThere
 	for _, p := range pods {
-		left := providers.StillThere{Pod: p.Namespace + "/" + p.Name, Why: providers.WhyTerminating(p.GoneBy)}
+		left := providers.StillThere{Pod: p.Namespace + "/" + p.Name, Why: providers.WhyTerminating(p.GoneBy, nil)}
 		if b := wl.c.BlockedBy(wl.servers.Now, p); b != nil {
 			left.Why, left.Budget = providers.WhyBlocked(b.Key(), wl.budgetReport(b)), b.Key()
 		}

@@ -115,6 +115,9 @@ func (x examination) host(ctx context.Context, m *hosts.Member) listing.Examined
 	e := listing.Examined{Target: m.Target.String()}
 	if u, silent := v.Unobserved[m.Target]; silent {
 		e.Silent, e.Remedy = u.Reason, u.Remedy
+		if u.Answered { // something there may be why it cannot be observed
+			e.Causes = masked(s, ofSilent(ctx, s, m))
+		}
 		return e
 	}
 	n := v.Find(m.Target)
@@ -133,15 +136,26 @@ func (x examination) host(ctx context.Context, m *hosts.Member) listing.Examined
 	}
 	causes := append(x.ofHost(m), lasting(report.Causes(), n != nil && n.NodeCondition() == state.NodeReady)...)
 	if n != nil && n.IsControlPlane() {
-		causes = append(causes, lacking(n.StaticPods(), report)...)
+		causes = append(append(x.deaf(ctx, host, n, report), causes...), lacking(n.StaticPods(), report)...)
 	}
 	if n != nil && len(report.Causes()) == 0 {
 		causes = append(causes, x.cut(ctx, host, n)...)
 	}
-	for _, c := range causes {
-		e.Causes = append(e.Causes, masked(s, c))
-	}
+	e.Causes = masked(s, causes)
 	return e
+}
+
+// ofSilent returns what does not run on a host that answers and cannot be observed.
+func ofSilent(ctx context.Context, s *session.Session, m *hosts.Member) []diagnosis.Cause {
+	host, err := s.Hosts.Host(ctx, m.Target)
+	if err != nil {
+		return nil // as the observation says
+	}
+	report, err := host.Diagnose(ctx)
+	if err != nil {
+		return nil
+	}
+	return report.Causes()
 }
 
 // lasting returns the causes without those that a node which is Ready has no more, as right after it has
@@ -150,12 +164,14 @@ func lasting(causes []diagnosis.Cause, ready bool) []diagnosis.Cause {
 	return slices.DeleteFunc(causes, func(c diagnosis.Cause) bool { return ready && c.NotReady })
 }
 
-// masked returns a cause without the secrets of the configuration.
-func masked(s *session.Session, c diagnosis.Cause) diagnosis.Cause {
-	log := make([]string, len(c.Log))
-	for i, line := range c.Log {
-		log[i] = s.Config.Secrets.Text(line)
+// masked returns causes without the secrets of the configuration.
+func masked(s *session.Session, causes []diagnosis.Cause) []diagnosis.Cause {
+	out := slices.Clone(causes)
+	for i, c := range causes {
+		out[i].Log = make([]string, len(c.Log))
+		for j, line := range c.Log {
+			out[i].Log[j] = s.Config.Secrets.Text(line)
+		}
 	}
-	c.Log = log
-	return c
+	return out
 }

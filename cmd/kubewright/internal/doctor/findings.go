@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -55,6 +57,9 @@ func (x examination) ofHost(m *hosts.Member) []diagnosis.Cause {
 			ToDo: "have the host keep its time (timedatectl, chronyc tracking): certificates and leases depend on it",
 		})
 	}
+	if r := x.fleet.Reports[m.Target]; r != nil {
+		out = append(out, forwardsNothing(r.Sysctls)...)
+	}
 	for _, c := range x.certificates {
 		switch {
 		case c.Node != m.Target || c.RenewedBy == planner.NotRenewed:
@@ -62,6 +67,20 @@ func (x examination) ofHost(m *hosts.Member) []diagnosis.Cause {
 			out = append(out, diagnosis.Cause{Subject: "certificate " + c.Path, Problem: "cannot be read: " + c.Invalid, ToDo: "bring the file back; kubewright plan says whether an apply writes it again"})
 		case c.NotAfter.Before(x.session.Hosts.World.Clock().Now()):
 			out = append(out, diagnosis.Cause{Subject: "certificate " + c.Path, Problem: "has expired on " + c.NotAfter.UTC().Format(time.DateOnly), ToDo: renewal(c.RenewedBy)})
+		}
+	}
+	return out
+}
+
+// forwardsNothing returns the kernel parameters that keep a host from passing on packets.
+func forwardsNothing(sysctls map[string]string) []diagnosis.Cause {
+	var out []diagnosis.Cause
+	for _, name := range slices.Sorted(maps.Keys(sysctls)) {
+		if sysctls[name] == "0" && strings.HasSuffix(strings.TrimSuffix(name, "ing"), "forward") {
+			out = append(out, diagnosis.Cause{
+				Subject: "kernel parameter " + name, Problem: "is 0: this host passes no packets on to its pods",
+				ToDo: "kubewright apply sets it; see what else does (sysctl --system, /etc/sysctl.d)",
+			})
 		}
 	}
 	return out
@@ -150,6 +169,23 @@ func dial(ctx context.Context, host providers.Host, address string) string {
 	return err.Error()
 }
 
+// deaf returns that the API server of a control plane runs and does not serve where others look for it.
+func (x examination) deaf(ctx context.Context, host providers.Host, n *topology.Node, r *diagnosis.Report) []diagnosis.Cause {
+	runs := slices.ContainsFunc(r.Containers, func(c diagnosis.Container) bool { return c.Name == "kube-apiserver" && c.Running })
+	if !runs || x.fleet.ClusterErrors[n.Cluster.Label] == "" {
+		return nil
+	}
+	address := net.JoinHostPort(n.AdvertiseAddress(), strconv.Itoa(n.Cluster.BindPort))
+	why := dial(ctx, host, address)
+	if why == "" {
+		return nil
+	}
+	return []diagnosis.Cause{{
+		Subject: "container kube-apiserver", Problem: "runs, and does not serve at " + address + ": " + why,
+		ToDo: "correct bind-address and secure-port in /etc/kubernetes/manifests/kube-apiserver.yaml (kubewright plan shows what was changed by hand), or see ss -lptn and iptables -S",
+	}}
+}
+
 // clusters returns what is wrong with the clusters of these hosts, as API and etcd report it.
 func (x examination) clusters(members []*hosts.Member) []listing.Examined {
 	var out []listing.Examined
@@ -159,20 +195,20 @@ func (x examination) clusters(members []*hosts.Member) []listing.Examined {
 		}
 		e := listing.Examined{Target: "cluster." + c.Label, Cluster: true}
 		if why := x.fleet.ClusterErrors[c.Label]; why != "" {
-			e.Causes = append(e.Causes, masked(x.session, noAPI(why)))
+			e.Causes = append(e.Causes, noAPI(why))
 		}
 		report := x.fleet.ClusterReports[c.Label]
 		alone := x.fleet.EtcdAlone[c.Label].Members
 		if report != nil {
 			alone = report.Members
 			if report.EtcdUnobserved != "" {
-				e.Causes = append(e.Causes, masked(x.session, withLog("etcd", "does not answer", report.EtcdUnobserved, "see the hosts below, and kubewright etcd status")))
+				e.Causes = append(e.Causes, withLog("etcd", "does not answer", report.EtcdUnobserved, "see the hosts below, and kubewright etcd status"))
 			}
 		}
 		for _, m := range alone {
 			e.Causes = append(e.Causes, memberCauses(m)...)
 		}
-		if !e.Well() {
+		if e.Causes = masked(x.session, e.Causes); !e.Well() {
 			out = append(out, e)
 		}
 	}

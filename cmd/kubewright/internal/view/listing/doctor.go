@@ -35,7 +35,7 @@ func Doctor(w io.Writer, found []Examined, o ui.Options) error {
 			item(p, e.Silent, nil, e.Remedy)
 		}
 		for _, text := range e.Node {
-			item(p, text, nil, "")
+			item(p, text, nil, diagnosis.RemedyOfCondition(text))
 		}
 		for _, c := range e.Causes {
 			item(p, c.String(), c.Log, c.Remedy())
