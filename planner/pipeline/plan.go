@@ -165,19 +165,7 @@ func Strings[T fmt.Stringer](targets []T) []string {
 func draft(v *topology.Fleet, desired *state.Snapshot, changes []planner.Change) planner.Draft {
 	d := planner.Draft{Edges: map[state.Address][]state.Address{}, Turns: map[state.Address][]state.Address{}, Closes: map[state.Address][]state.Address{}, Serves: map[state.Address]bool{}, Limits: map[string]int{}}
 	b := topology.Builder{Draft: &d, Desired: desired, Changes: map[state.Address][]planner.Change{}, Access: map[state.Address][]planner.Operation{}}
-	for _, c := range changes {
-		if c.Action == planner.Forget {
-			continue // no host has it any more
-		}
-		id := c.Address.Step()
-		c, access := pki.SetAccess(v, c)
-		if access != nil {
-			b.Access[id] = append(b.Access[id], access)
-		}
-		if access == nil || len(c.Attributes) > 0 {
-			b.Changes[id] = append(b.Changes[id], c)
-		}
-	}
+	byStep(&b, v, changes)
 	for _, c := range v.Clusters {
 		if !v.Destroy {
 			cluster(&b, c)
@@ -234,6 +222,24 @@ func draft(v *topology.Fleet, desired *state.Snapshot, changes []planner.Change)
 	}
 	sort.Slice(d.Withheld, func(i, j int) bool { return d.Withheld[i].Target.String() < d.Withheld[j].Target.String() })
 	return d
+}
+
+// byStep gives the changes to the steps that carry them out. What no host has any more needs no step: the
+// state forgets it.
+func byStep(b *topology.Builder, v *topology.Fleet, changes []planner.Change) {
+	for _, c := range changes {
+		if c.Action == planner.Forget {
+			continue
+		}
+		id := c.Address.Step()
+		c, access := pki.SetAccess(v, c)
+		if access != nil {
+			b.Access[id] = append(b.Access[id], access)
+		}
+		if access == nil || len(c.Attributes) > 0 {
+			b.Changes[id] = append(b.Changes[id], c)
+		}
+	}
 }
 
 // laterInAPI is the remedy for objects in an API that does not answer.
