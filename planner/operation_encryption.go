@@ -29,7 +29,7 @@ func (WriteEncryption) Op() string { return "write_encryption" }
 // Summary returns one line for the progress display.
 func (o WriteEncryption) Summary() string {
 	if len(o.Make) > 0 {
-		return "make key " + strings.Join(o.Make, ", ") + ", and write " + o.Path
+		return "write " + o.Path + "; make key " + strings.Join(o.Make, ", ") + " if there is none"
 	}
 	return "write " + o.Path
 }

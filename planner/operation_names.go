@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -316,13 +317,33 @@ func markSummary(o Mark) string {
 }
 
 func patchSummary(o PatchNode) string {
-	switch {
-	case o.Schedulable == nil:
-		return "label and taint node " + o.Node
-	case *o.Schedulable:
-		return "uncordon, label and taint node " + o.Node
+	sealed := func(what string) bool {
+		for path := range o.Sealed {
+			if strings.HasPrefix(path, what) {
+				return true
+			}
+		}
+		return false
 	}
-	return "cordon, label and taint node " + o.Node
+	var does []string
+	for _, part := range []struct {
+		verb string
+		has  bool
+	}{
+		{"uncordon", o.Schedulable != nil && *o.Schedulable},
+		{"cordon", o.Schedulable != nil && !*o.Schedulable},
+		{"label", len(o.Labels)+len(o.RemoveLabels) > 0 || sealed("labels")},
+		{"annotate", len(o.Annotations)+len(o.RemoveAnnotations) > 0 || sealed("annotations")},
+		{"taint", len(o.Taints)+len(o.RemoveTaints) > 0},
+	} {
+		if part.has {
+			does = append(does, part.verb)
+		}
+	}
+	if n := len(does); n > 1 {
+		does = append(does[:n-2], does[n-2]+" and "+does[n-1])
+	}
+	return cmp.Or(strings.Join(does, ", "), "change") + " node " + o.Node
 }
 
 func cordonSummary(o Cordon) string {

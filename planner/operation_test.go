@@ -474,3 +474,23 @@ func TestDoneWhenTextPerOperation(t *testing.T) {
 		}
 	}
 }
+
+// TestPatchNodeSummary checks that the summary names what is patched, and nothing else.
+func TestPatchNodeSummary(t *testing.T) {
+	t.Parallel()
+	yes, no := true, false
+	taints := []state.Taint{{Key: "dedicated", Effect: "NoSchedule"}}
+	for want, op := range map[string]PatchNode{
+		"label node w1":                               {Labels: map[string]string{"a": "b"}},
+		"taint node w1":                               {RemoveTaints: taints},
+		"label and taint node w1":                     {RemoveLabels: []string{"a"}, Taints: taints},
+		"cordon node w1":                              {Schedulable: &no},
+		"uncordon and annotate node w1":               {Schedulable: &yes, RemoveAnnotations: []string{"a"}},
+		"uncordon, label, annotate and taint node w1": {Schedulable: &yes, Sealed: map[string]state.Sensitive{"labels.a": {}, "annotations.a": {}}, Taints: taints},
+		"change node w1":                              {},
+	} {
+		if op.Node = "w1"; op.Summary() != want {
+			t.Errorf("%+v: %q, want %q", op, op.Summary(), want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -21,7 +22,7 @@ import (
 //   - While the version changes or the endpoint moves, only labels, taints, addons and the removal of
 //     workers are left: everything else belongs to a sequence that includes the missing ones.
 //   - A file that the components of a control plane read is not written while the step is withheld in
-//     which they would read it.
+//     which they would read it: one that restarts meanwhile would read it out of turn.
 //
 // Steps that need a withheld one are left out when the plan is assembled.
 func (a *Absence) Withhold(steps []planner.Step) map[state.Address]string {
@@ -33,14 +34,11 @@ func (a *Absence) Withhold(steps []planner.Step) map[state.Address]string {
 	}
 	for i := range steps {
 		id := steps[i].ID
-		if id.Phase != topology.CertsPhase && id.Phase != topology.KubeconfigPhase || out[id] != "" {
-			continue
-		}
 		n := a.cluster.Node(id.Target)
-		if n == nil || !n.IsControlPlane() {
+		if n == nil || !n.IsControlPlane() || out[id] != "" {
 			continue
 		}
-		for _, phase := range []string{topology.EtcdPhase, topology.ControlPlanePhase, topology.KubeletStartPhase} {
+		for _, phase := range readIn(n, &steps[i]) {
 			reader := id
 			if reader.Phase = phase; out[reader] != "" {
 				out[id] = fmt.Sprintf("is read by a component only in %s here, which is withheld", phase)
@@ -49,6 +47,30 @@ func (a *Absence) Withhold(steps []planner.Step) map[state.Address]string {
 		}
 	}
 	return out
+}
+
+// readIn returns the phases in which the components of a control plane read what a step writes.
+func readIn(n *topology.Node, s *planner.Step) []string {
+	switch s.Phase {
+	case topology.CertsPhase, topology.KubeconfigPhase:
+		return []string{topology.EtcdPhase, topology.ControlPlanePhase, topology.KubeletStartPhase}
+	case topology.HostFilesPhase:
+		var out []string
+		for _, op := range s.Operations {
+			for _, path := range planner.Overwrites(op) {
+				if n.Report == nil || !n.Report.Files[path].Exists {
+					continue // which nothing reads yet
+				}
+				for _, component := range topology.ReadersOfFile(n, path) {
+					if component == "etcd" || slices.Contains(topology.ControlPlaneVersions, component) {
+						out = append(out, staticpod.PodPhase(component))
+					}
+				}
+			}
+		}
+		return out
+	}
+	return nil
 }
 
 // reason returns why a step is withheld by itself; empty if it is not, or is of another cluster. It
@@ -71,16 +93,22 @@ func (a *Absence) reason(s *planner.Step) string {
 		return fmt.Sprintf("restarts a component of a control plane %s: %d of %d serve the API", meanwhile, a.serving(), len(c.ControlPlanes()))
 	case slices.Contains(s.Limits, c.Limit("control-plane-disruption")), slices.Contains(s.Limits, c.Limit("etcd-membership")):
 		return "disrupts another control plane " + meanwhile
-	case !a.owns(s.Target) || independent(s):
+	case !a.owns(s.Target) || a.independent(s):
 		return ""
 	case c.Up != nil:
 		return fmt.Sprintf("belongs to an upgrade, which takes all control planes; %s %s missing", a.Names(), a.verb())
 	case len(pki.FormerHosts(c)) > 0:
 		return fmt.Sprintf("belongs to the move of the endpoint, which takes all control planes; %s %s missing", a.Names(), a.verb())
-	case s.ID.Waypoint != "":
+	case s.ID.Waypoint != "" && !accompanies(s):
 		return fmt.Sprintf("belongs to a sequence that takes all control planes; %s %s missing", a.Names(), a.verb())
 	}
 	return ""
+}
+
+// accompanies reports whether a step exists for others, and goes with them: the pause between two batches
+// of workers, the removal of the tokens with which they join, and that of files which a step ceases to use.
+func accompanies(s *planner.Step) bool {
+	return s.Phase == topology.PausePhase || s.Phase == topology.TokenPhase || s.Phase == topology.HostFilesPhase
 }
 
 // after returns a clause about etcd while the member on a node restarts.
@@ -135,8 +163,10 @@ func (a *Absence) owns(t state.Target) bool {
 }
 
 // independent reports whether a step depends neither on the version nor on the endpoint of its cluster.
-func independent(s *planner.Step) bool {
+func (a *Absence) independent(s *planner.Step) bool {
 	switch s.Phase {
+	case topology.DrainPhase:
+		return a.cluster.Node(s.Target) == nil // a worker that leaves, and has to be drained before
 	case topology.MarkControlPlanePhase, topology.MarkWorkerPhase, topology.ResetPhase:
 		return s.ID.Waypoint == ""
 	case topology.AddonPhase:

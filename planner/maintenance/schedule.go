@@ -28,10 +28,10 @@ type Scheduling struct {
 
 // Schedule plans to cordon, uncordon or drain nodes. Nodes that are to be drained are all cordoned
 // first, so that no pod moves from one to the other, and drained one at a time. Only the API is
-// needed: the host of a node need not answer.
+// needed: the host of a node need not answer, nor a control plane whose absence the cluster shows.
 func Schedule(v *topology.Fleet, header planner.Plan, request Scheduling) (topology.Result, diag.Diagnostics) {
 	v, diags := pipeline.LeaveOutWorkers(v.WithConfig(withDrainOptions(v.Config, request.Options)), "changes nothing on hosts")
-	v, situated := pipeline.Situate(v)
+	v, situated := pipeline.SituateByAPI(v)
 	if diags = append(diags, situated...); diags.HasErrors() {
 		return topology.Result{}, diags
 	}

@@ -24,6 +24,20 @@ func Situate(v *topology.Fleet) (*topology.Fleet, diag.Diagnostics) {
 	return situate(resolve.NewFleet(v), false)
 }
 
+// SituateByAPI is Situate for operations that only the API carries out: they go on without control planes
+// that could not be observed, where their cluster accounts for them, and warn of each.
+func SituateByAPI(v *topology.Fleet) (*topology.Fleet, diag.Diagnostics) {
+	v, diags := situate(resolve.NewFleet(v), true)
+	for _, c := range v.Clusters {
+		if a := absence.Of(c); a != nil && a.Doubt == "" {
+			for _, t := range a.Planes {
+				diags.Append(couldNotLook(v, diag.Warning, v.Unobserved[t]))
+			}
+		}
+	}
+	return v, diags
+}
+
 // situate is Situate of a resolved fleet; with withholding for a plan that goes on without control
 // planes that could not be observed, where their cluster accounts for them.
 func situate(v *topology.Fleet, withholding bool) (*topology.Fleet, diag.Diagnostics) {

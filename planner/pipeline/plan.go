@@ -8,6 +8,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/absence"
 	"github.com/kubewright/kubewright/planner/availability"
 	"github.com/kubewright/kubewright/planner/corefile"
 	"github.com/kubewright/kubewright/planner/diff"
@@ -81,7 +82,7 @@ func compare(v *topology.Fleet, header planner.Plan, options planner.Options) (t
 	marks, marked := markAdopted(v, open)
 	desired.Items, open = append(desired.Items, marks...), append(open, marked...)
 	due := drift.Apply(open, rules.due)
-	changes, drifted = drift.Apply(due, rules.asked), drift.Apply(drifted, rules.due, rules.asked)
+	changes, drifted = staticpod.RemoveUnused(v, drift.Apply(due, rules.asked)), drift.Apply(drifted, rules.due, rules.asked)
 	slices.SortFunc(changes, func(a, b planner.Change) int { return a.Address.Compare(b.Address) })
 	desired.Items = append(desired.Items, waypoints...)
 	desired.Sort()
@@ -129,7 +130,7 @@ func changeRules(v *topology.Fleet, desired *state.Snapshot, own map[state.Addre
 // findings returns what prevents the desired changes on hosts and clusters, and warnings about them.
 func findings(v *topology.Fleet) diag.Diagnostics {
 	return slices.Concat(
-		unchangeable(v), etcd.EtcdVersion(v), checkPods(v), checkPatches(v), host.CheckHostFiles(v), host.CheckEtcdFolders(v), encryption.Check(v), corefile.Check(v), pki.CheckAuthorities(v), rotation.CheckRotations(v), preflight.Preflight(v),
+		unchangeable(v), etcd.EtcdVersion(v), checkPods(v), checkPatches(v), host.CheckHostFiles(v), host.CheckEtcdFolders(v), encryption.Check(v, absence.Vouched), corefile.Check(v), pki.CheckAuthorities(v), rotation.CheckRotations(v), preflight.Preflight(v),
 		endpointLeaves(v), ownership.TakenNames(v), staticpod.AbsentNames(v), etcd.CheckMembership(v),
 	)
 }
@@ -164,16 +165,7 @@ func Strings[T fmt.Stringer](targets []T) []string {
 func draft(v *topology.Fleet, desired *state.Snapshot, changes []planner.Change) planner.Draft {
 	d := planner.Draft{Edges: map[state.Address][]state.Address{}, Turns: map[state.Address][]state.Address{}, Closes: map[state.Address][]state.Address{}, Serves: map[state.Address]bool{}, Limits: map[string]int{}}
 	b := topology.Builder{Draft: &d, Desired: desired, Changes: map[state.Address][]planner.Change{}, Access: map[state.Address][]planner.Operation{}}
-	for _, c := range changes {
-		id := c.Address.Step()
-		c, access := pki.SetAccess(v, c)
-		if access != nil {
-			b.Access[id] = append(b.Access[id], access)
-		}
-		if access == nil || len(c.Attributes) > 0 {
-			b.Changes[id] = append(b.Changes[id], c)
-		}
-	}
+	byStep(&b, v, changes)
 	for _, c := range v.Clusters {
 		if !v.Destroy {
 			cluster(&b, c)
@@ -188,7 +180,7 @@ func draft(v *topology.Fleet, desired *state.Snapshot, changes []planner.Change)
 		if l.Replaced {
 			continue // counted once, as the node that joins
 		}
-		d.Resources = append(d.Resources, planner.ResourceChange{Target: l.Target, Action: planner.Delete, Note: l.Address + ", " + l.Role, Reason: planner.ReasonUnconfigured})
+		d.Resources = append(d.Resources, departureResource(v, l))
 	}
 	etcd.SnapshotBeforeDestroying(&b, v)
 	for _, c := range v.Clusters {
@@ -201,7 +193,7 @@ func draft(v *topology.Fleet, desired *state.Snapshot, changes []planner.Change)
 			staticpod.MoveEndpoint(&b, c)
 			staticpod.Disruptions(&b, c)
 			staticpod.MendFirst(&b, c)
-			encryption.AddStages(&b, c)
+			encryption.AddStages(&b, c, absence.Vouched(c))
 			rotation.AddStages(&b, c)
 			upgrade.TaintsFirst(&b, c)
 			upgrade.RollOut(&b, c)
@@ -230,6 +222,24 @@ func draft(v *topology.Fleet, desired *state.Snapshot, changes []planner.Change)
 	}
 	sort.Slice(d.Withheld, func(i, j int) bool { return d.Withheld[i].Target.String() < d.Withheld[j].Target.String() })
 	return d
+}
+
+// byStep gives the changes to the steps that carry them out. What no host has any more needs no step: the
+// state forgets it.
+func byStep(b *topology.Builder, v *topology.Fleet, changes []planner.Change) {
+	for _, c := range changes {
+		if c.Action == planner.Forget {
+			continue
+		}
+		id := c.Address.Step()
+		c, access := pki.SetAccess(v, c)
+		if access != nil {
+			b.Access[id] = append(b.Access[id], access)
+		}
+		if access == nil || len(c.Attributes) > 0 {
+			b.Changes[id] = append(b.Changes[id], c)
+		}
+	}
 }
 
 // laterInAPI is the remedy for objects in an API that does not answer.
@@ -268,6 +278,7 @@ func cluster(b *topology.Builder, c *topology.Cluster) {
 		}
 	}
 	joinTokens(b, c)
+	staticpod.AddUnused(b, c)
 	host.ImagesFirst(b, c)
 	upgrade.OrderUpgrade(b, c)
 	etcd.SnapshotBefore(b, c, "", "a version changes", upgrade.RiskySteps(b, c)...)
@@ -285,6 +296,16 @@ func departure(b *topology.Builder, l topology.Departure) {
 		b.After(resets.ID, topology.StepAddress(l.Cluster.Primary, topology.WaitControlPlanePhase))
 	}
 	etcd.SnapshotBeforeLeaving(b, l, resets)
+}
+
+// departureResource returns a departing node for the plan's counts. In a destroy, nodes leave that the
+// configuration has.
+func departureResource(v *topology.Fleet, l topology.Departure) planner.ResourceChange {
+	r := planner.ResourceChange{Target: l.Target, Action: planner.Delete, Note: l.Address + ", " + l.Role}
+	if !v.Destroy {
+		r.Reason = planner.ReasonUnconfigured
+	}
+	return r
 }
 
 // clusterJoiners returns the nodes that get an identity in the cluster in this plan.

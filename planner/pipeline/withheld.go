@@ -112,12 +112,20 @@ func halfDone(v *topology.Fleet, d planner.Draft, p *planner.Plan) map[state.Add
 		if _, closes := d.Closes[s.ID]; !closes && rests(v, s.ID) {
 			found = left.missed(s.ID)
 		}
-		found = slices.Concat(found, left.unended(s.ID, expiriesOf(v, s)), left.written(s))
+		found = slices.Concat(found, left.unended(s.ID, expiriesOf(v, s)), left.unended(s.ID, leaves(s)), left.written(s))
 		if len(found) > 0 {
 			out[s.ID] = "waits for " + found[0].gone.String() + ", which is withheld"
 		}
 	}
 	return out
+}
+
+// leaves returns the reset for which a step drains a node: a node that stays is not drained.
+func leaves(s *planner.Step) []end {
+	if s.Phase != topology.DrainPhase {
+		return nil
+	}
+	return []end{{id: topology.StepAddress(s.Target, topology.ResetPhase)}}
 }
 
 // onMissingHosts returns what is known of the changes on nodes whose hosts were not observed: those of
@@ -177,7 +185,7 @@ func asOnOthers(n *topology.Node, changes []planner.Change, o planner.Options) [
 	count := map[string]int{}
 	var order []string
 	for _, ch := range changes {
-		if !peers[ch.Address.Target] || ch.Action == planner.Forget || ch.Address.Waypoint != "" {
+		if !peers[ch.Address.Target] || ch.Action == planner.Forget || ch.Address.Waypoint != "" && ch.Address.Phase != topology.HostFilesPhase {
 			continue
 		}
 		what := fmt.Sprintf("%s %s %s", ch.Action, ch.Address.Class(), ch.Address.ID())

@@ -275,21 +275,32 @@ func OfRotation(s planner.Step) bool {
 	return slices.Contains([]string{restarted, topology.TrustBoth, topology.Reissue, topology.DropOld, Rotated, replacedCA}, s.ID.Waypoint)
 }
 
-// cARotationSentence returns the plan's sentence about the rotation.
-func cARotationSentence(r *topology.CARotation, c *topology.Cluster) string {
-	stage := topology.TrustBoth
-	switch {
-	case r.Dropping:
-		stage = topology.DropOld
-	case r.Reissuing:
-		stage = topology.Reissue
-	}
+// cARotationSentence returns the plan's sentence about the rotation, once its steps are in the draft.
+func cARotationSentence(b *topology.Builder, r *topology.CARotation, c *topology.Cluster) string {
 	name := topology.Rotation{Cluster: c.Target, CA: r.Name}.String()
 	if !r.Begun {
 		return name + ": all components trust both, the new CA issues what the old one has signed, then the old one is dropped everywhere; if interrupted, " +
 			"it continues with the next apply." + otherKubeconfigs(r, c)
 	}
-	return name + ": in progress, continues at " + stage + "." + otherKubeconfigs(r, c)
+	return name + ": in progress, continues at " + continuesAt(b, r, c) + "." + otherKubeconfigs(r, c)
+}
+
+// continuesAt returns the first stage of which the draft has steps, from the one that the rotation has
+// begun: an apply that was interrupted between two stages has left nothing to do in the first.
+func continuesAt(b *topology.Builder, r *topology.CARotation, c *topology.Cluster) string {
+	stages := []string{topology.TrustBoth, topology.Reissue, topology.DropOld, Rotated}
+	switch {
+	case r.Dropping:
+		stages = stages[2:]
+	case r.Reissuing:
+		stages = stages[1:]
+	}
+	for _, stage := range stages {
+		if slices.ContainsFunc(b.Draft.Steps, func(s planner.Step) bool { return s.ID.Waypoint == stage && has(c, s.ID.Target) }) {
+			return stage
+		}
+	}
+	return stages[0]
 }
 
 // otherKubeconfigs returns the sentences of a plan about the kubeconfigs that people and programs have

@@ -112,12 +112,6 @@ func AddStages(b *topology.Builder, c *topology.Cluster) {
 			others[id] = true
 		}
 	}
-	for _, r := range c.Rotating {
-		b.Draft.Rotations = append(b.Draft.Rotations, cARotationSentence(r, c))
-	}
-	if c.Keys.Acts() {
-		b.Draft.Rotations = append(b.Draft.Rotations, keyRotationSentence(c.Keys, c))
-	}
 	back := restart(b, c)
 	proofs := provenBefore(b, c, others, back)
 	before := slices.Concat(proofs, back, departures(c))
@@ -126,6 +120,12 @@ func AddStages(b *topology.Builder, c *topology.Cluster) {
 	}
 	etcd.SnapshotBeforeRotating(b, c, proofs)
 	done := endRotation(b, c, before)
+	for _, r := range c.Rotating {
+		b.Draft.Rotations = append(b.Draft.Rotations, cARotationSentence(b, r, c))
+	}
+	if c.Keys.Acts() {
+		b.Draft.Rotations = append(b.Draft.Rotations, keyRotationSentence(c.Keys, c))
+	}
 	for id := range others {
 		b.Draft.Edges[id] = append(slices.Clone(b.Draft.Edges[id]), done...)
 	}

@@ -215,6 +215,7 @@ func (r *rollout) orderWorkers(b *topology.Builder, last []state.Address) []stat
 		}
 		last = nil
 		for _, n := range batch.Nodes {
+			r.drainBeside(b, n, batch.Lanes)
 			r.prove(b, n, batchBefore(batches, i))
 			b.After(r.step(n), at)
 			if o := staticpod.NodeBefore(batch.Nodes, n, batch.Lanes); o != nil {
@@ -224,6 +225,15 @@ func (r *rollout) orderWorkers(b *topology.Builder, last []state.Address) []stat
 		}
 	}
 	return last
+}
+
+// drainBeside permits as many drains at once as workers of a batch may be down, where the step of a worker
+// drains it.
+func (r *rollout) drainBeside(b *topology.Builder, n *topology.Node, lanes int) {
+	limit := r.c.Limit("drain")
+	if slices.ContainsFunc(b.Draft.Steps, func(s planner.Step) bool { return s.ID == r.step(n) && slices.Contains(s.Limits, limit) }) {
+		b.Draft.Limits[limit] = max(b.Draft.Limits[limit], lanes)
+	}
 }
 
 // batches returns the batches of the workers.
@@ -344,9 +354,13 @@ func pauseOfEarlier(c *topology.Cluster, nodes []*topology.Node, left map[*topol
 // pauseAfter returns the step after a batch, which waits for its nodes and for the pause.
 func pauseAfter(c *topology.Cluster, batch *topology.Batch) planner.Step {
 	s := pauseStep(c, batch.Nodes, pausesOf(batch))
-	s.Impact = fmt.Sprintf("waits until %s is Ready", drain.Names(batch.Nodes))
+	until := "until " + drain.Names(batch.Nodes) + " is Ready"
+	if len(batch.Nodes) > 1 {
+		until = "until " + drain.Names(batch.Nodes) + " are Ready"
+	}
+	s.Impact = "waits " + until
 	if p := batch.Pool.Pause; p > 0 {
-		s.Impact = fmt.Sprintf("waits %s, and until %s is Ready", topology.Brief(p), drain.Names(batch.Nodes))
+		s.Impact = fmt.Sprintf("waits %s, and %s", topology.Brief(p), until)
 	}
 	return s
 }

@@ -239,10 +239,16 @@ func finalStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 		}}
 	}
 	s := planner.Step{Operations: write(n, final(n.Cluster), plugins(n.Cluster))}
-	if Told(n) && !n.Joins() && n.Runs() {
+	if (Told(n) || toldBefore(n)) && !n.Joins() && n.Runs() {
 		s.Via, s.Operations, s.Impact = n.Target, append(s.Operations, loaded()), "the API server loads its keys without a restart"
 	}
 	return s
+}
+
+// toldBefore reports whether the API server of a node restarts with the file before the last stage.
+func toldBefore(n *topology.Node) bool {
+	p := Of(n.Cluster)
+	return p != nil && slices.Contains(p.Nodes, n) && !p.leaves(n.Cluster)
 }
 
 func finalNeeds(n *topology.Node) []state.Address {

@@ -45,13 +45,16 @@ func BeforeControlPlane(n *topology.Node) []state.Address {
 	return out
 }
 
-// AddStages adds the stages of a cluster to the draft.
-func AddStages(b *topology.Builder, c *topology.Cluster) {
+// AddStages adds the stages of a cluster to the draft; withheld reports whether they wait for a control
+// plane that was not observed, so that the plan has no sentence about them.
+func AddStages(b *topology.Builder, c *topology.Cluster, withheld bool) {
 	p := Of(c)
 	if p == nil {
 		return
 	}
-	b.Draft.Rotations = append(b.Draft.Rotations, p.sentence(c))
+	if !withheld {
+		b.Draft.Rotations = append(b.Draft.Rotations, p.sentence(c))
+	}
 	var read, write []state.Address
 	for i, n := range p.Nodes {
 		id := stage(n.Target, Read)
@@ -63,7 +66,7 @@ func AddStages(b *topology.Builder, c *topology.Cluster) {
 			needs = append(needs, restarted(n)...)
 		}
 		if !p.Dropping {
-			add(b, id, p.step(n, p.read(n), "its API server can read what the new key encrypts"), needs)
+			add(b, id, p.step(n, p.read(n), p.readable(n)), needs)
 		} else {
 			b.Draft.Edges[id] = needs
 		}
@@ -123,6 +126,15 @@ func waitUnlessThere(s planner.Step) []planner.Operation {
 // changing returns the resources whose objects are stored again.
 func (p *Progress) changing() []string {
 	return slices.DeleteFunc(p.resources(), func(r string) bool { return len(p.union[r]) < 2 })
+}
+
+// readable returns the impact of the first stage on a node.
+func (p *Progress) readable(n *topology.Node) string {
+	text := "its API server can read with " + p.with()
+	if !Told(n) {
+		text += " when it has restarted"
+	}
+	return text
 }
 
 // with names the providers that encrypt in the end.
@@ -186,11 +198,12 @@ func (p *Progress) sentence(c *topology.Cluster) string {
 }
 
 // Check refuses what would make objects unreadable, and changes during which API servers could not
-// follow the stages.
-func Check(v *topology.Fleet) diag.Diagnostics {
+// follow the stages. A control plane that was not observed may be missing where vouched permits it: the
+// stages, which take all control planes, are then withheld.
+func Check(v *topology.Fleet, vouched func(*topology.Cluster) bool) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
-		for _, d := range []*diag.Diagnostic{checkForeign(c), checkLost(c), checkStages(c)} {
+		for _, d := range []*diag.Diagnostic{checkForeign(c), checkLost(c), checkStages(c, vouched)} {
 			if d != nil {
 				diags.Append(d)
 				break
@@ -264,7 +277,7 @@ func recorded(c *topology.Cluster, id string) bool {
 }
 
 // checkStages refuses changes that cannot be combined with stages.
-func checkStages(c *topology.Cluster) *diag.Diagnostic {
+func checkStages(c *topology.Cluster, vouched func(*topology.Cluster) bool) *diag.Diagnostic {
 	p := Of(c)
 	if p == nil {
 		return nil
@@ -280,21 +293,22 @@ func checkStages(c *topology.Cluster) *diag.Diagnostic {
 	if d := p.checkSockets(c); d != nil {
 		return d.At(at).For(c.Target)
 	}
-	if why := disturbed(c); why != "" {
+	if why := disturbed(c, vouched); why != "" {
 		return diag.Errorf("Encryption cannot be changed together with this", "%s: %s. While the keys change, every API server has to be observed and stays as it is otherwise. Apply one, then the other.", name, why).At(at).For(c.Target)
 	}
 	return nil
 }
 
 // disturbed returns what else changes API servers; empty if nothing does.
-func disturbed(c *topology.Cluster) string {
+func disturbed(c *topology.Cluster, vouched func(*topology.Cluster) bool) string {
+	waits := vouched(c)
 	for _, n := range c.ControlPlanes() {
-		if n.Report == nil {
+		if n.Report == nil && !waits {
 			return fmt.Sprintf("%s (%s) was not observed", n.Target, n.Address)
 		}
 	}
 	for _, l := range c.Fleet.Departures() {
-		if l.Cluster == c && l.Role == string(config.ControlPlane) {
+		if l.Cluster == c && l.Role == string(config.ControlPlane) && (l.Acts() || !waits) {
 			return fmt.Sprintf("%s leaves the cluster", l.Target)
 		}
 	}

@@ -152,13 +152,13 @@ func HasRuntime(n *topology.Node, unit string) bool {
 
 // changesUnit reports whether the step changes drop-ins of a unit, which systemd has to read before its start.
 func changesUnit(w topology.PhaseWork, unit string) bool {
-	return slices.ContainsFunc(w.Changes, func(c planner.Change) bool { return UnitOfPath(c.Address.ID()) == unit && c.Action != planner.Forget })
+	return slices.ContainsFunc(w.Changes, func(c planner.Change) bool { return UnitOfPath(c.Address.ID()) == unit })
 }
 
 // readsChanged reports whether a component reads one of the changed files.
 func readsChanged(n *topology.Node, w topology.PhaseWork, component string) bool {
 	return slices.ContainsFunc(w.Changes, func(c planner.Change) bool {
-		return c.Kind == state.KindFile && c.Action != planner.Forget && !OnlyHostAccess(c) && slices.Contains(topology.ReadersOfFile(n, c.Address.ID()), component)
+		return c.Kind == state.KindFile && !OnlyHostAccess(c) && slices.Contains(topology.ReadersOfFile(n, c.Address.ID()), component)
 	})
 }
 

@@ -426,8 +426,9 @@ func (s *Apply) reobserve(ctx context.Context, st *state.State, outcome *executo
 	defer cancel()
 	ctx, over := s.Interrupts.Patience(ctx, false)
 	defer over()
-	done := s.Result
-	defer func() { s.Result = done }()
+	done, opts := s.Result, s.Opts
+	defer func() { s.Result, s.Opts = done, opts }()
+	s.Opts.AllowUnreachable = opts.AllowUnreachable || s.Planner != nil // which went on without silent hosts
 	look := s.Replan
 	if outcome.OK() {
 		look = s.replanStarted

@@ -68,7 +68,7 @@ func found(m *Maker, ready state.Address) []state.Address {
 	d := m.AddStep(Cp1, "control-plane", planner.Create, "", []state.Address{b, c}, planner.WriteFile{Path: "/etc/kubernetes/manifests/kube-apiserver.yaml"})
 	e := m.AddStep(Cp1, "kubelet-start", planner.Create, "", []state.Address{d}, planner.Unit{Unit: "kubelet.service", Action: "restart"})
 	f := m.AddStep(Cp1, "wait-control-plane", planner.Create, "", []state.Address{e}, planner.Wait{For: planner.WaitAPI})
-	g := m.AddStep(Cp1, "mark-control-plane", planner.Create, "", []state.Address{f}, planner.PatchNode{Node: "cp1"})
+	g := m.AddStep(Cp1, "mark-control-plane", planner.Create, "", []state.Address{f}, marksNode("cp1"))
 	m.AddChange(Cp1, "kubelet-finalize", "file:/etc/kubernetes/kubelet.conf", state.KindKubeconfig, planner.Create, Created("client_certificate", "/var/lib/kubelet/pki/kubelet-client-current.pem"))
 	m.AddStep(Cp1, "kubelet-finalize", planner.Create, "", []state.Address{g}, planner.SetKubeconfig{Path: "/etc/kubernetes/kubelet.conf"})
 	return []state.Address{f}
@@ -90,7 +90,7 @@ func joinPlane(m *Maker, t state.Target, ready, token state.Address) state.Addre
 	e := m.AddStep(t, "control-plane", planner.Create, "", []state.Address{d}, planner.WriteFile{Path: "/etc/kubernetes/manifests/kube-apiserver.yaml"})
 	f := m.AddStep(t, "kubelet-wait-bootstrap", planner.Create, "", []state.Address{e}, planner.Wait{For: planner.WaitNodeRegistered, Name: t.Key})
 	m.AddStep(t, "wait-control-plane", planner.Create, "", []state.Address{e}, planner.Wait{For: planner.WaitHTTP})
-	m.AddStep(t, "mark-control-plane", planner.Create, "", []state.Address{f}, planner.PatchNode{Node: t.Key})
+	m.AddStep(t, "mark-control-plane", planner.Create, "", []state.Address{f}, marksNode(t.Key))
 	m.AddChange(t, "kubelet-wait-bootstrap", "file:/etc/kubernetes/kubelet.conf", state.KindKubeconfig, planner.Create, Created("server", "https://api.example.com:6443"))
 	return f
 }
@@ -105,7 +105,7 @@ func join(m *Maker, t state.Target, needs []state.Address, token state.Address) 
 	m.AddChange(t, "kubelet-wait-bootstrap", "file:/etc/kubernetes/kubelet.conf", state.KindKubeconfig, planner.Create, Created("server", "https://api.example.com:6443"))
 	a := m.AddStep(t, "kubelet-start", planner.Create, "", needs, planner.Unit{Unit: "kubelet.service", Action: "restart"})
 	b := m.AddStep(t, "kubelet-wait-bootstrap", planner.Create, "", []state.Address{a}, planner.Wait{For: planner.WaitNodeRegistered, Name: Machines[t].Name})
-	m.AddStep(t, "mark-worker", planner.Create, "", []state.Address{b}, planner.PatchNode{Node: Machines[t].Name})
+	m.AddStep(t, "mark-worker", planner.Create, "", []state.Address{b}, marksNode(Machines[t].Name))
 	return b
 }
 
@@ -204,4 +204,9 @@ func clusterObjects(m *Maker) {
 			m.AddChange(Prod, phase, "object:"+o, state.KindObject, planner.Create, list)
 		}
 	}
+}
+
+// marksNode returns the operation that labels and taints a Node.
+func marksNode(name string) planner.Operation {
+	return planner.PatchNode{Node: name, Labels: map[string]string{"node.example.com/pool": "batch"}, Taints: []state.Taint{{Key: "dedicated", Value: "batch", Effect: "NoSchedule"}}}
 }
