@@ -115,6 +115,9 @@ func hostFilesStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 		}
 	}
 	s := planner.Step{Operations: append(ops, files...)}
+	if writesFiles(w) {
+		s.Operations = append(s.Operations, startUnits(n, w.Of(topology.PreparePhase))...)
+	}
 	return withUnits(n, s, w)
 }
 

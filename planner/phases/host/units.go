@@ -141,12 +141,14 @@ type unitWork struct {
 	// write and remove change files; stop comes before them, turn after systemd has read them.
 	stop, write, remove, turn []planner.Operation
 	restarts                  []string
+	// later reports whether units that do not run start in a later step.
+	later bool
 }
 
 // unitOperations returns the operations for the units among the changes, and which units they
 // restart.
 func unitOperations(n *topology.Node, m state.Marks, w topology.PhaseWork) (ops []planner.Operation, restarts []string) {
-	u := unitWork{Node: n, before: m.Settings}
+	u := unitWork{Node: n, before: m.Settings, later: writesFiles(w.Of(topology.HostFilesPhase))}
 	files, changed := map[string]bool{}, map[string]bool{}
 	for _, c := range w.Changes {
 		switch id := c.Address.ID(); {
@@ -211,20 +213,45 @@ func putBackPath(before map[string]string, p string) []planner.Operation {
 
 // set enables and starts a unit as the configuration says, and restarts it if its files change.
 func (u *unitWork) set(unit config.Unit, files bool) {
-	name, report := unit.Name, u.Report.Units[unit.Name]
+	name := unit.Name
 	if unit.Enabled != nil {
 		u.turn = append(u.turn, planner.Unit{Unit: name, Action: map[bool]string{true: "enable", false: "disable"}[*unit.Enabled]})
 	}
-	runs := report.Active == "active" || report.Active == "activating"
 	switch {
 	case unit.Running != nil && !*unit.Running:
 		u.turn = append(u.turn, planner.Unit{Unit: name, Action: "stop"})
-	case files && runs:
+	case files && runs(u.Node, name):
 		u.restarts = append(u.restarts, name)
 		u.turn = append(u.turn, planner.Unit{Unit: name, Action: "restart", Verify: true})
-	case unit.Running != nil:
+	case unit.Running != nil && !u.later:
 		u.turn = append(u.turn, planner.Unit{Unit: name, Action: "start", Verify: true})
 	}
+}
+
+// writesFiles reports whether a step writes files or directories of the user: what does not run yet starts
+// after it, because it may read them.
+func writesFiles(hostFiles topology.PhaseWork) bool {
+	return slices.ContainsFunc(hostFiles.Changes, func(c planner.Change) bool { return c.Action != planner.Delete })
+}
+
+// startUnits returns the operations that start the units of the user which wait for files.
+func startUnits(n *topology.Node, prepare topology.PhaseWork) []planner.Operation {
+	var ops []planner.Operation
+	for _, unit := range n.Cluster.UnitsOf(n.Node) {
+		changes := slices.ContainsFunc(prepare.Changes, func(c planner.Change) bool {
+			return c.Kind == state.KindUnit && c.Address.ID() == unit.Name || UnitOfPath(c.Address.ID()) == unit.Name
+		})
+		if changes && unit.Running != nil && *unit.Running && !runs(n, unit.Name) {
+			ops = append(ops, planner.Unit{Unit: unit.Name, Action: "start", Verify: true})
+		}
+	}
+	return ops
+}
+
+// runs reports whether a unit runs, or is about to.
+func runs(n *topology.Node, unit string) bool {
+	at := n.Report.Units[unit].Active
+	return at == "active" || at == "activating"
 }
 
 // putBack returns a unit to its state before.
