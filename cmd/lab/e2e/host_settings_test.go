@@ -47,9 +47,10 @@ const hostSettings = `
     }
   }
   file "/etc/motd" { content = "managed\n" }
+  file "/etc/noted.conf" { content = "noted\n" }
   sysctls = { "net.core.somaxconn" = "8192" }
   unit "noted.service" {
-    content = "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'echo NOTE >>/var/log/noted'\nRemainAfterExit=yes\n[Install]\nWantedBy=multi-user.target\n"
+    content = "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'grep -q noted /etc/noted.conf && echo NOTE >>/var/log/noted'\nRemainAfterExit=yes\n[Install]\nWantedBy=multi-user.target\n"
     enabled = true
     running = true
   }
