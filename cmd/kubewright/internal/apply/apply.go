@@ -315,9 +315,23 @@ func PlanRun(s *session.Session) *engine.Run {
 	}
 	return &engine.Run{
 		Hosts: s.Hosts, Config: s.Config, Recorded: s.Recorded, Observed: s.Observed, Result: s.Result,
-		Lineage: lineage, ID: s.RunID, Who: s.Who, Dead: s.Ended.ID, Leaseless: s.Leaseless, Restores: s.Restores,
+		Lineage: lineage, ID: s.RunID, Who: s.Who, Dead: lastRun(s), Leaseless: s.Leaseless, Restores: s.Restores,
 		Artifacts: s.ArtifactsOf, Snapshots: s.Store.Snapshots, Sealing: workspace.SnapshotSealing{Workspace: s.Workspace}, Made: s.Log.Hide,
 	}
+}
+
+// lastRun returns the run whose lease is of no use any more, if it is still there: the one that ended without
+// releasing the state's lock, or else the last one that the state records. An API that did not answer
+// when that run released its lease has kept it.
+func lastRun(s *session.Session) string {
+	if s.Ended.ID != "" || s.Recorded == nil || len(s.Recorded.Applies) == 0 {
+		return s.Ended.ID
+	}
+	last := s.Recorded.Applies[len(s.Recorded.Applies)-1]
+	if last.Ended.IsZero() {
+		return ""
+	}
+	return last.Run
 }
 
 // wrapUp releases the clusters and records the outcome of the steps. In a hurry, after an
