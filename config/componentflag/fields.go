@@ -16,7 +16,7 @@ import (
 // KubeletFields returns what the kubelet refuses of its configuration beyond single values: the paths of
 // fields, and why.
 func KubeletFields(v state.Value, minor int) []Conflict {
-	f := &fields{component: "the kubelet", v: v}
+	f := &fields{component: "the kubelet", minor: minor, v: v}
 	f.suites()
 	f.vmodule()
 	for _, e := range v.Get("allowedUnsafeSysctls").AsList() {
@@ -32,9 +32,9 @@ func KubeletFields(v state.Value, minor int) []Conflict {
 			f.refuse("cpuManagerPolicyOptions", "%s = %q is none of its options, which are true or false: %s", name, on.AsString(), strings.Join(cpuOptions, ", "))
 		}
 	}
-	f.kubeletValues(minor)
-	f.gates("kubelet", minor)
-	f.gated(minor)
+	f.kubeletValues()
+	f.gates("kubelet")
+	f.gated()
 	for _, e := range v.Get("tlsCurvePreferences").AsList() {
 		if !slices.Contains(curves, e.AsString()) {
 			f.refuse("tlsCurvePreferences", "%s is no curve that Go has: %s", e.AsString(), strings.Join(curves, ", "))
@@ -49,15 +49,15 @@ var cpuOptions = []string{"full-pcpus-only", "distribute-cpus-across-numa", "ali
 var cpuSet = matching(`([0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)?`)
 
 // kubeletValues refuses values of single fields (pkg/kubelet/apis/config/validation).
-func (f *fields) kubeletValues(minor int) {
+func (f *fields) kubeletValues() {
 	if s := f.v.Get("containerLogMaxSize").AsString(); s != "" && !Types["quantity"].Reads(s) {
 		f.refuse("containerLogMaxSize", "%q is no quantity, as in 10Mi", s)
 	}
 	if s := f.v.Get("reservedSystemCPUs").AsString(); !cpuSet(s) {
 		f.refuse("reservedSystemCPUs", "%q is not numbers and ranges of CPUs, as in 0-1,3", s)
 	}
-	if s := f.v.Get("showHiddenMetricsForVersion").AsString(); !previous(s, minor) {
-		f.refuse("showHiddenMetricsForVersion", "%q is not the previous minor version, 1.%d", s, minor-1)
+	if s := f.v.Get("showHiddenMetricsForVersion").AsString(); !previous(s, f.minor) {
+		f.refuse("showHiddenMetricsForVersion", "%q is not the previous minor version, 1.%d", s, f.minor-1)
 	}
 	for _, path := range []string{"tracing.endpoint", "imageServiceEndpoint"} {
 		if s := f.v.Get(path).AsString(); strings.ContainsAny(s, " \t") {
@@ -67,21 +67,21 @@ func (f *fields) kubeletValues(minor int) {
 	if d, err := time.ParseDuration(f.v.Get("shutdownGracePeriod").AsString()); err == nil && d > 0 && d < time.Second {
 		f.refuse("shutdownGracePeriod", "shutdownGracePeriod is %s; it must be 0 or 1s at least", d)
 	}
-	if d, err := time.ParseDuration(f.v.Get("imageMinimumGCAge").AsString()); err == nil && d < 0 && (minor == 0 || minor >= 36) {
+	if d, err := time.ParseDuration(f.v.Get("imageMinimumGCAge").AsString()); err == nil && d < 0 && (f.minor == 0 || f.minor >= 36) {
 		f.refuse("imageMinimumGCAge", "imageMinimumGCAge is %s; it must not be negative", d)
 	}
-	if d, err := time.ParseDuration(f.v.Get("cpuCFSQuotaPeriod").AsString()); err == nil && d != 0 && d != 100*time.Millisecond && minor != 0 && !f.isOn("CustomCPUCFSQuotaPeriod", minor) {
+	if d, err := time.ParseDuration(f.v.Get("cpuCFSQuotaPeriod").AsString()); err == nil && d != 0 && d != 100*time.Millisecond && !f.isOn("CustomCPUCFSQuotaPeriod") {
 		f.needs("cpuCFSQuotaPeriod", "a cpuCFSQuotaPeriod other than 100ms", "CustomCPUCFSQuotaPeriod")
 	}
 	if s := f.v.Get("memoryThrottlingFactor"); s.Kind() == state.KindNumber {
 		switch n, ok := amount(s.AsString()); {
 		case ok && (n <= 0 || n > 1):
 			f.refuse("memoryThrottlingFactor", "memoryThrottlingFactor is %v; it must be above 0, and 1 at most", n)
-		case ok && minor >= 37 && n != 0.9 && !f.isOn("MemoryQoS", minor):
+		case ok && f.minor >= 37 && n != 0.9 && !f.isOn("MemoryQoS"):
 			f.needs("memoryThrottlingFactor", "memoryThrottlingFactor", "MemoryQoS")
 		}
 	}
-	f.podSysctls(minor)
+	f.podSysctls()
 	if s := f.v.Get("userNamespaces.idsPerPod"); s.Kind() == state.KindNumber {
 		if n, ok := amount(s.AsString()); ok && (n < 65536 || n >= 1<<32 || int64(n)%65536 != 0) {
 			f.refuse("userNamespaces.idsPerPod", "userNamespaces.idsPerPod is %v; it must be a multiple of 65536", n)
@@ -92,7 +92,7 @@ func (f *fields) kubeletValues(minor int) {
 			f.refuse("qosReserved", "%q cannot be reserved for a class of pods, only memory", name)
 		}
 	}
-	if f.v.Get("memoryReservationPolicy").AsString() == "TieredReservation" && !f.isOn("MemoryQoS", minor) {
+	if f.v.Get("memoryReservationPolicy").AsString() == "TieredReservation" && !f.isOn("MemoryQoS") {
 		f.needs("memoryReservationPolicy", "TieredReservation", "MemoryQoS")
 	}
 }
@@ -121,21 +121,18 @@ var gatedFields = []struct {
 }
 
 // gated refuses fields whose feature gate is off.
-func (f *fields) gated(minor int) {
-	if minor == 0 {
-		return
-	}
+func (f *fields) gated() {
 	for _, x := range gatedFields {
-		if (x.before == 0 || minor < x.before) && isSet(f.v.Get(x.path)) && !f.isOn(x.gate, minor) {
+		if (x.before == 0 || f.minor < x.before) && isSet(f.v.Get(x.path)) && !f.isOn(x.gate) {
 			f.needs(x.path, x.path, x.gate)
 		}
 	}
-	f.logFormat(minor)
+	f.logFormat()
 }
 
 // logFormat refuses logs in JSON without their feature gate (k8s.io/component-base/logs/api/v1: Validate).
-func (f *fields) logFormat(minor int) {
-	if minor != 0 && f.v.Get("logging.format").AsString() == "json" && !f.isOn("LoggingBetaOptions", minor) {
+func (f *fields) logFormat() {
+	if f.v.Get("logging.format").AsString() == "json" && !f.isOn("LoggingBetaOptions") {
 		f.needs("logging.format", "the format json", "LoggingBetaOptions")
 	}
 }
@@ -158,9 +155,9 @@ func isSet(v state.Value) bool {
 }
 
 // podSysctls refuses sysctls for all pods that no pod can have for itself, or without their gate.
-func (f *fields) podSysctls(minor int) {
+func (f *fields) podSysctls() {
 	sysctls := f.v.Get("defaultPodSysctls").AsMap()
-	if len(sysctls) > 0 && !f.isOn("DefaultPodSysctls", minor) {
+	if len(sysctls) > 0 && !f.isOn("DefaultPodSysctls") {
 		f.needs("defaultPodSysctls", "defaultPodSysctls", "DefaultPodSysctls")
 		return
 	}
@@ -168,7 +165,7 @@ func (f *fields) podSysctls(minor int) {
 	for _, name := range slices.Sorted(maps.Keys(sysctls)) {
 		plain := strings.ReplaceAll(name, "/", ".")
 		switch {
-		case !namespaced(name, minor) || strings.Contains(name, "*"):
+		case !namespaced(name, f.minor) || strings.Contains(name, "*"):
 			f.refuse("defaultPodSysctls", "%q is no sysctl that a pod can have for itself, as net.core.somaxconn is", name)
 		case known[plain]:
 			f.refuse("defaultPodSysctls", "%s is set twice, with dots and with slashes", plain)
@@ -187,10 +184,10 @@ var inNamespaces = matching(`kernel[./]sem|kernel[./](shm|msg)[a-z0-9_*]*|fs[./]
 
 // ProxyFields returns what kube-proxy refuses of its configuration beyond single values.
 func ProxyFields(v state.Value, minor int) []Conflict {
-	f := &fields{component: "kube-proxy", v: v}
+	f := &fields{component: "kube-proxy", minor: minor, v: v}
 	f.vmodule()
-	f.gates("kube-proxy", minor)
-	f.logFormat(minor)
+	f.gates("kube-proxy")
+	f.logFormat()
 	if _, port, err := net.SplitHostPort(v.Get("metricsBindAddress").AsString()); err == nil && port == "0" {
 		f.refuse("metricsBindAddress", "0 is no port to listen on")
 	}
@@ -208,7 +205,7 @@ func ProxyFields(v state.Value, minor int) []Conflict {
 	if bit, err := strconv.Atoi(v.Get("nftables.masqueradeBit").AsString()); err == nil && f.mode() == "nftables" && (bit < 0 || bit > 31) {
 		f.refuse("nftables.masqueradeBit", "nftables.masqueradeBit is %d; it must be from 0 to 31", bit)
 	}
-	if v.Get("mode").AsString() == "ipvs" && minor >= 37 && !f.isOn("KubeProxyIPVS", minor) {
+	if v.Get("mode").AsString() == "ipvs" && minor >= 37 && !f.isOn("KubeProxyIPVS") {
 		f.needs("mode", "ipvs", "KubeProxyIPVS")
 	}
 	addresses := v.Get("nodePortAddresses").AsList()
@@ -227,6 +224,7 @@ func ProxyFields(v state.Value, minor int) []Conflict {
 // fields are the fields of a component's configuration.
 type fields struct {
 	component string
+	minor     int // of Kubernetes; 0 if it is not known
 	v         state.Value
 	out       []Conflict
 }
@@ -256,11 +254,14 @@ func (f *fields) gateSet() map[string]bool {
 	return set
 }
 
-func (f *fields) isOn(gate string, minor int) bool { return isOn(needsOf(minor), f.gateSet(), gate) }
+// isOn reports whether a feature gate is on, as far as the version and the configuration say.
+func (f *fields) isOn(gate string) bool {
+	return f.minor == 0 || isOn(needsOf(f.minor), f.gateSet(), gate)
+}
 
 // gates refuses feature gates without those that they need.
-func (f *fields) gates(component string, minor int) {
-	for _, x := range UnmetNeeds(component, f.gateSet(), minor) {
+func (f *fields) gates(component string) {
+	for _, x := range UnmetNeeds(component, f.gateSet(), f.minor) {
 		f.out = append(f.out, Conflict{"featureGates", x.Why})
 	}
 }

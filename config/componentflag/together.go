@@ -26,6 +26,7 @@ func (x Conflict) Text(shown string) string {
 // together are the flags of a component and their values; the last of a name counts.
 type together struct {
 	component string
+	minor     int // of Kubernetes; 0 if it is not known
 	values    map[string]string
 	out       []Conflict
 }
@@ -33,7 +34,7 @@ type together struct {
 // Together returns the conflicts among a component's flags, names and values in their order, on top of
 // those that kubeadm writes.
 func Together(component string, flags [][2]string, minor int) []Conflict {
-	t := &together{component: component, values: map[string]string{}}
+	t := &together{component: component, minor: minor, values: map[string]string{}}
 	for _, f := range flags {
 		name := FlagName(component, f[0])
 		if name == "feature-gates" && t.values[name] != "" {
@@ -50,18 +51,18 @@ func Together(component string, flags [][2]string, minor int) []Conflict {
 		t.etcd()
 		return t.out
 	}
-	t.logging(minor)
+	t.logging()
 	switch component {
 	case "kube-apiserver":
 		t.oidc()
 		t.authorization()
 		t.server()
-		t.peers(minor)
+		t.peers()
 	case "kube-controller-manager":
 		t.signing()
 	}
 	if component != "kubelet" { // whose gates are checked with those of its configuration
-		t.gates(minor)
+		t.gates()
 		t.versions()
 		t.suites()
 		return t.out
@@ -69,7 +70,7 @@ func Together(component string, flags [][2]string, minor int) []Conflict {
 	if on, _ := strconv.ParseBool(t.values["exit-on-lock-contention"]); on && t.values["lock-file"] == "" {
 		t.refuse("exit-on-lock-contention", "The kubelet takes --exit-on-lock-contention only with --lock-file, and would not start. Write both, or none.")
 	}
-	if on, _ := strconv.ParseBool(t.values["rotate-server-certificates"]); on && minor != 0 && !isOn(needsOf(minor), GatesOf(t.values["feature-gates"]), "RotateKubeletServerCertificate") {
+	if on, _ := strconv.ParseBool(t.values["rotate-server-certificates"]); on && !t.isOn("RotateKubeletServerCertificate") {
 		t.refuse("rotate-server-certificates", "The kubelet takes --rotate-server-certificates only with the feature gate RotateKubeletServerCertificate, which is off, and would not start. Turn it on, or remove the flag.")
 	}
 	return t.out
@@ -195,9 +196,9 @@ func (t *together) server() {
 }
 
 // peers refuses options for requests to other API servers without the gate (pkg/controlplane/apiserver/options).
-func (t *together) peers(minor int) {
+func (t *together) peers() {
 	const gate = "UnknownVersionInteroperabilityProxy"
-	if minor == 0 || isOn(needsOf(minor), GatesOf(t.values["feature-gates"]), gate) {
+	if t.isOn(gate) {
 		return
 	}
 	for _, flag := range []string{"peer-ca-file", "peer-advertise-ip", "peer-advertise-port"} {
@@ -229,15 +230,9 @@ func (t *together) signing() {
 	}
 }
 
-// enabled reports whether the flag feature-gates enables a gate.
-func (t *together) enabled(gate string) bool {
-	on := false
-	for part := range strings.SplitSeq(t.values["feature-gates"], ",") {
-		if name, value, _ := strings.Cut(strings.TrimSpace(part), "="); name == gate || name == "AllAlpha" {
-			on, _ = strconv.ParseBool(value) // another text is reported by its type
-		}
-	}
-	return on
+// isOn reports whether a feature gate is on, as far as the version and the flag feature-gates say.
+func (t *together) isOn(gate string) bool {
+	return t.minor == 0 || isOn(needsOf(t.minor), GatesOf(t.values["feature-gates"]), gate)
 }
 
 // versions refuses a version to be compatible with that is above the emulated one (k8s.io/component-base/compatibility).
@@ -252,25 +247,25 @@ func (t *together) versions() {
 }
 
 // gates refuses feature gates without those that they need.
-func (t *together) gates(minor int) {
+func (t *together) gates() {
 	if t.values["emulated-version"] != "" {
 		return // gates are those of that version
 	}
-	for _, x := range UnmetNeeds(t.component, GatesOf(t.values["feature-gates"]), minor) {
+	for _, x := range UnmetNeeds(t.component, GatesOf(t.values["feature-gates"]), t.minor) {
 		t.refuse("feature-gates", "%s", x.Text(`""`))
 	}
 }
 
 // logging refuses options that are alpha, and logs in JSON, without their gate (k8s.io/component-base/logs/api/v1:
 // Validate).
-func (t *together) logging(minor int) {
-	if t.values["logging-format"] == "json" && minor != 0 && !isOn(needsOf(minor), GatesOf(t.values["feature-gates"]), "LoggingBetaOptions") {
+func (t *together) logging() {
+	if t.values["logging-format"] == "json" && !t.isOn("LoggingBetaOptions") {
 		t.refuse("logging-format", "%s writes JSON only with the feature gate LoggingBetaOptions, which is off, and would not start. Turn it on, or write text.", t.component)
 	}
 	for _, flag := range []string{"log-json-info-buffer-size", "log-text-info-buffer-size", "log-json-split-stream", "log-text-split-stream"} {
 		v, given := t.values[flag]
 		off, err := strconv.ParseBool(v)
-		if given && v != "" && v != "0" && (err != nil || off) && !t.enabled("LoggingAlphaOptions") {
+		if given && v != "" && v != "0" && (err != nil || off) && !t.isOn("LoggingAlphaOptions") {
 			t.refuse(flag, "%s takes --%s only with the feature gate LoggingAlphaOptions, and would not start. Take it out.", t.component, flag)
 		}
 	}

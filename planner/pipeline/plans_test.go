@@ -1,17 +1,10 @@
 package pipeline_test
 
 import (
-	"bytes"
 	"cmp"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"io/fs"
-	"math/big"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -28,6 +21,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/phases/pki/pkitest"
 	"github.com/kubewright/kubewright/planner/pipeline"
 	"github.com/kubewright/kubewright/planner/record"
 	"github.com/kubewright/kubewright/providers/sim"
@@ -142,8 +136,8 @@ func (c *planCase) load(t *testing.T, text string) (*config.Config, diag.Diagnos
 	for name, f := range c.files {
 		folder[name] = f
 	}
-	certificate, key := exampleCA(t)
-	folder["ca.crt"], folder["ca.key"] = &fstest.MapFile{Data: certificate}, &fstest.MapFile{Data: key}
+	ca := exampleCA(t)
+	folder["ca.crt"], folder["ca.key"] = &fstest.MapFile{Data: ca.Certificate}, &fstest.MapFile{Data: ca.Key}
 	return hclconfig.Load(hclconfig.Options{FS: folder})
 }
 
@@ -371,28 +365,16 @@ func planFiles(t *testing.T) []string {
 	return out
 }
 
-// exampleCA makes the same CA each time, for configurations with ca.crt and ca.key: without a source
-// of randomness its signature has no random part (RFC 6979).
-func exampleCA(t *testing.T) (certificate, key []byte) {
+// exampleCA returns the CA of configurations with ca.crt and ca.key, which is the same for all files.
+func exampleCA(t *testing.T) *pkitest.CA {
 	t.Helper()
-	private, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), bytes.Repeat([]byte{7}, 32))
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Example CA"},
-		NotBefore: simulated.Add(-time.Hour), NotAfter: simulated.AddDate(10, 0, 0),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
-	}
-	der, err := x509.CreateCertificate(nil, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
+	plansCA.Do(func() { plansCA.CA = pkitest.NewCA(t, "Example CA", "ECDSA", simulated.Add(-time.Hour)) })
+	return plansCA.CA
+}
+
+var plansCA struct {
+	sync.Once
+	*pkitest.CA
 }
 
 func readPlanCase(t *testing.T, path string) *planCase {

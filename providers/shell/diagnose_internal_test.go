@@ -37,31 +37,12 @@ esac
 
 func TestDiagnosisReadsUnitsAndContainers(t *testing.T) {
 	t.Parallel()
-	root := swapRoot(t, failingHost)
-	if err := os.MkdirAll(filepath.Join(root, "run/containerd"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("unix", filepath.Join(root, "run/containerd/containerd.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	body := "kw_n=" + testNonce + "\nkw_r=" + Quote(root) + "\n" + preludeScript + runtimeScript + diagnoseScript
+	root := runtimeRoot(t, failingHost)
+	body := ""
 	for _, u := range diagnosis.Units() {
 		body += call("kw_unit_log", u, "12")
 	}
-	sh := exec.Command("sh", "-c", body+call("kw_containers", diagnosis.Namespace, "12")+"kw_say end\n")
-	sh.Env = []string{"PATH=" + root + "/bin:/usr/bin:/bin"}
-	out, err := sh.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &diagnosis.Report{}
-	for _, s := range parseAnswer(out, testNonce).sections {
-		if err := diagnose(r, s); err != nil {
-			t.Fatal(err)
-		}
-	}
+	r := diagnosed(t, root, body+call("kw_containers", diagnosis.Namespace, "12"))
 	var got []string
 	for _, c := range r.Causes() {
 		got = append(got, c.String()+": "+strings.Join(c.Log, "|"))
@@ -88,4 +69,37 @@ func TestDiagnosisRefusesNonsense(t *testing.T) {
 			t.Errorf("%s: %v, want %s", c.words[0], err, c.want)
 		}
 	}
+}
+
+// runtimeRoot returns a root like that of swapRoot, in which a container runtime listens.
+func runtimeRoot(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root := swapRoot(t, files)
+	if err := os.MkdirAll(filepath.Join(root, "run/containerd"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", filepath.Join(root, "run/containerd/containerd.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return root
+}
+
+// diagnosed returns what calls of the diagnosis report on a root.
+func diagnosed(t *testing.T, root, calls string) *diagnosis.Report {
+	t.Helper()
+	sh := exec.Command("sh", "-c", "kw_n="+testNonce+"\nkw_r="+Quote(root)+"\n"+preludeScript+runtimeScript+diagnoseScript+calls+"kw_say end\n")
+	sh.Env = []string{"PATH=" + root + "/bin:/usr/bin:/bin"}
+	out, err := sh.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &diagnosis.Report{}
+	for _, s := range parseAnswer(out, testNonce).sections {
+		if err := diagnose(r, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
 }

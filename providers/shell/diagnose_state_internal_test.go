@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,8 +37,8 @@ esac
 
 func TestDiagnosisOfHostThatMakesNoContainers(t *testing.T) {
 	t.Parallel()
-	root := swapRoot(t, refusingHost)
-	for _, dir := range []string{"run/containerd", "var/lib/etcd", "etc/kubernetes/manifests"} {
+	root := runtimeRoot(t, refusingHost)
+	for _, dir := range []string{"var/lib/etcd", "etc/kubernetes/manifests"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -47,28 +46,12 @@ func TestDiagnosisOfHostThatMakesNoContainers(t *testing.T) {
 	if err := os.Symlink("none", filepath.Join(root, "etc/kubernetes/manifests/etcd.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("unix", filepath.Join(root, "run/containerd/containerd.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	body := "kw_n=" + testNonce + "\nkw_r=" + Quote(root) + "\n" + preludeScript + runtimeScript + diagnoseScript
+	body := ""
 	for _, u := range diagnosis.Units() {
 		body += call("kw_unit_log", u, "200")
 	}
 	body += call("kw_disks", "/var/lib/etcd", "/var/lib/none") + call("kw_manifests") + call("kw_containers", diagnosis.Namespace, "200")
-	sh := exec.Command("sh", "-c", body+"kw_say end\n")
-	sh.Env = []string{"PATH=" + root + "/bin:/usr/bin:/bin"}
-	out, err := sh.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &diagnosis.Report{}
-	for _, s := range parseAnswer(out, testNonce).sections {
-		if err := diagnose(r, s); err != nil {
-			t.Fatal(err)
-		}
-	}
+	r := diagnosed(t, root, body)
 	var states []string
 	for _, u := range r.Units {
 		states = append(states, u.Name+" "+u.Load+" "+u.File)
@@ -100,35 +83,15 @@ func TestDiagnosisOfStoppedRuntime(t *testing.T) {
 	if err := sleeper.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	root := swapRoot(t, map[string]string{
+	root := runtimeRoot(t, map[string]string{
 		"bin/systemctl": `printf 'LoadState=loaded\nActiveState=active\nSubState=running\nMainPID=` + strconv.Itoa(sleeper.Process.Pid) + `\n'
 `,
 		"bin/journalctl": "true\n",
 		"bin/crictl":     "echo asked >&2; exit 1\n",
 	})
-	if err := os.MkdirAll(filepath.Join(root, "run/containerd"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("unix", filepath.Join(root, "run/containerd/containerd.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	body := "kw_n=" + testNonce + "\nkw_r=" + Quote(root) + "\n" + preludeScript + runtimeScript + diagnoseScript +
-		call("kw_unit_log", "containerd.service", "9") + call("kw_containers", diagnosis.Namespace, "9") + "kw_say end\n"
+	body := call("kw_unit_log", "containerd.service", "9") + call("kw_containers", diagnosis.Namespace, "9")
 	for range 100 { // the signal takes effect a moment later
-		sh := exec.Command("sh", "-c", body)
-		sh.Env = []string{"PATH=" + root + "/bin:/usr/bin:/bin"}
-		out, err := sh.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := &diagnosis.Report{}
-		for _, s := range parseAnswer(out, testNonce).sections {
-			if err := diagnose(r, s); err != nil {
-				t.Fatal(err)
-			}
-		}
+		r := diagnosed(t, root, body)
 		if len(r.Units) == 1 && r.Units[0].Stopped && r.Refused == nil {
 			return
 		}

@@ -55,11 +55,15 @@ const (
 		"it as well. If it does not stay up, journalctl -u kubelet shows the cause there."
 )
 
-// FlagsRefused returns a sentence about flags with which the kubelet of a joined node cannot start, with
-// what to do, or nothing: another version of the kubelet was installed than the one that they were written for.
+// FlagsRefused returns a sentence, after a space, about flags with which the stopped kubelet of a node cannot
+// start, with what to do; empty if there are none. Another version of the kubelet was installed then than
+// the one that they were written for.
 func FlagsRefused(n *topology.Node) string {
+	if !kubeletStopped(n) {
+		return ""
+	}
 	installed, known := skew.ParseRelease(n.Facts().KubeletVersion)
-	if n.Report == nil || n.Joins() || !known || n.Report.Units[topology.KubeletUnit].Active == "active" {
+	if !known {
 		return ""
 	}
 	var refused []string

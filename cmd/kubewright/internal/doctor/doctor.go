@@ -136,7 +136,7 @@ func (x examination) host(ctx context.Context, m *hosts.Member) listing.Examined
 	}
 	causes := append(x.ofHost(m), lasting(report.Causes(), n != nil && n.NodeCondition() == state.NodeReady)...)
 	if n != nil && n.IsControlPlane() {
-		causes = append(append(x.deaf(ctx, host, n, report), causes...), lacking(n.StaticPods(), report)...)
+		causes = append(append(x.notServing(ctx, host, n, report), causes...), lacking(n.StaticPods(), report)...)
 	}
 	if n != nil && len(report.Causes()) == 0 {
 		causes = append(causes, x.cut(ctx, host, n)...)

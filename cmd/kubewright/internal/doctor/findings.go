@@ -58,7 +58,7 @@ func (x examination) ofHost(m *hosts.Member) []diagnosis.Cause {
 		})
 	}
 	if r := x.fleet.Reports[m.Target]; r != nil {
-		out = append(out, forwardsNothing(r.Sysctls)...)
+		out = append(out, forwardingOff(r.Sysctls)...)
 	}
 	for _, c := range x.certificates {
 		switch {
@@ -72,8 +72,8 @@ func (x examination) ofHost(m *hosts.Member) []diagnosis.Cause {
 	return out
 }
 
-// forwardsNothing returns the kernel parameters that keep a host from passing on packets.
-func forwardsNothing(sysctls map[string]string) []diagnosis.Cause {
+// forwardingOff returns the kernel parameters that keep a host from passing on packets.
+func forwardingOff(sysctls map[string]string) []diagnosis.Cause {
 	var out []diagnosis.Cause
 	for _, name := range slices.Sorted(maps.Keys(sysctls)) {
 		if sysctls[name] == "0" && strings.HasSuffix(strings.TrimSuffix(name, "ing"), "forward") {
@@ -169,8 +169,9 @@ func dial(ctx context.Context, host providers.Host, address string) string {
 	return err.Error()
 }
 
-// deaf returns that the API server of a control plane runs and does not serve where others look for it.
-func (x examination) deaf(ctx context.Context, host providers.Host, n *topology.Node, r *diagnosis.Report) []diagnosis.Cause {
+// notServing returns that the API server of a control plane runs and does not serve at its address, which
+// others use.
+func (x examination) notServing(ctx context.Context, host providers.Host, n *topology.Node, r *diagnosis.Report) []diagnosis.Cause {
 	runs := slices.ContainsFunc(r.Containers, func(c diagnosis.Container) bool { return c.Name == "kube-apiserver" && c.Running })
 	if !runs || x.fleet.ClusterErrors[n.Cluster.Label] == "" {
 		return nil

@@ -78,8 +78,8 @@ func TestErrorsOfBeforeAreNotReported(t *testing.T) {
 func TestHostsThatForwardNothing(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int{"net.ipv4.ip_forward": 1, "net.ipv6.conf.all.forwarding": 1, "vm.swappiness": 0} {
-		got := forwardsNothing(map[string]string{name: "0"})
-		if len(got) != want || len(forwardsNothing(map[string]string{name: "1"})) != 0 {
+		got := forwardingOff(map[string]string{name: "0"})
+		if len(got) != want || len(forwardingOff(map[string]string{name: "1"})) != 0 {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
